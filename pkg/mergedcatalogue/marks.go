@@ -37,8 +37,9 @@ type Marks struct {
 }
 
 type verdict struct {
-	resourceVersion string
-	believed        bool
+	// of is a catalogue's resourceVersion; of a set it is what was measured.
+	of       string
+	believed bool
 }
 
 type parsed struct {
@@ -65,7 +66,7 @@ func (m *Marks) Believes(object *v1.AddonCatalogue) bool {
 		return true
 	}
 	known, ok := m.verdicts[object.UID]
-	if ok && object.UID != "" && known.resourceVersion == object.ResourceVersion {
+	if ok && object.UID != "" && known.of == object.ResourceVersion {
 		return known.believed
 	}
 	found := verdict{object.ResourceVersion, catalogue.IsMarked(m.key, object)}

@@ -163,7 +163,7 @@ func (c *Client) RoundTrip(request *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	if isStream(request) {
+	if isStream(request) && !isWatched(request) {
 		return nil, &UnsupportedError{Asked: asked(request)}
 	}
 	if beyond := ledgerOf(request.Context()).charge(1, 0, 0); beyond != "" {
@@ -187,6 +187,10 @@ func (c *Client) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	limitRetryAfter(response.Header)
+	if isWatched(request) && response.StatusCode == http.StatusOK {
+		response.Body = stream{response.Body, cancel} // Watch bounds it
+		return response, nil
+	}
 	if wrong := c.wrap(response, request, cancel); wrong != "" {
 		cancel(nil)
 		_ = response.Body.Close()

@@ -5,11 +5,13 @@
 // reads a whole answer before it decodes it. So a scanner (scanner.go for JSON, protobuf.go for
 // Kubernetes' protobuf) counts values, depth, lengths and elements while a body is read, and fails
 // beyond the limits of the request (limits.go). It needs linear time and no memory. Other forms are
-// refused: YAML has aliases, and streams have no end. A failure in another form is passed on as
-// truncated plain text.
+// refused: YAML has aliases. A failure in another form is passed on as truncated plain text.
 //
 // Totals. Within makes calls count together, such as the pages of a list or a pass; a nested ledger
 // counts in both. A client counts the bytes of all its bodies in a minute.
+//
+// Watches. Watch is the one stream: events are lines of metadata, of which only names are passed on,
+// each bounded, and all until it ends (watch.go). Other streams are refused.
 //
 // Memory. All clients of a process share a Budget. An answer that is being read has a place by its
 // size, with a share for each client. A complete answer waits for its weight and returns it after

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/fleet"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/report"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
@@ -70,6 +71,12 @@ type Reconciler struct {
 	workers     *seed.Workers
 	reporter    *report.Reporter
 	usage       *usage.Ledger
+
+	// passes counts them. setReadings and values are of AddonSets; fleet directs their rollouts.
+	passes      int64
+	setReadings setReadings
+	values      secretReader
+	fleet       *fleet.Director
 }
 
 // New makes the controller.
@@ -83,14 +90,16 @@ func New(dependencies Dependencies) *Reconciler {
 	cached, direct := dependencies.Master.GetClient(), dependencies.Master.GetAPIReader()
 	used := usage.NewLedger(options.Namespace, options.Clock, cached, direct)
 	reporter := report.New(cached, dependencies.Recorder, used)
+	director := fleet.New(cached, dependencies.Recorder, options.Clock)
 	workers := seed.NewWorkers(seed.Options{
 		Platform: options.Namespace, Namespace: options.CatalogueNamespace, Resync: options.Resync, CountEvery: options.CountEvery,
 		Clock: options.Clock, Fence: dependencies.Fence, Identities: seed.NewIdentities(options.Namespace, cached, direct), Usage: used,
-		Report: reporter.SeedChanged,
+		Report: reporter.SeedChanged, ReportSets: director.SeedChanged,
 	})
+	director.Through(workers)
 	return &Reconciler{
 		options: options, master: dependencies.Master, recorder: dependencies.Recorder, cached: cached, direct: direct,
-		secretKeys: dependencies.SecretKeys, workers: workers, reporter: reporter, usage: used,
+		secretKeys: dependencies.SecretKeys, workers: workers, reporter: reporter, usage: used, fleet: director,
 	}
 }
 

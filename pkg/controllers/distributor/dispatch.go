@@ -15,7 +15,8 @@ func (r *Reconciler) dispatch(_ context.Context, f *facts) loop.Outcome {
 		}
 	}
 	r.workers.Assign(f.targets, &seed.Wanted{
-		Addons: f.merged.Addons, Refused: f.merged.Refused, Secrets: f.secrets, Held: held, Leave: f.leave,
+		Addons: f.merged.Addons, Refused: f.merged.Refused, Secrets: f.secrets, Held: held, Leave: f.leave, Sets: f.sets,
 	})
+	r.reportSets(f) // after it: orders reach workers only that exist
 	return nil
 }

@@ -1,9 +1,10 @@
 // Package distributor is the AddonCatalogueDistributor: it merges the catalogues of the platform
-// namespace and has the result written to every seed.
+// namespace and has the result written to every seed, with copies of the AddonSets.
 //
-// Reads, on the master: authored and generated AddonCatalogues, Seeds with their kubeconfig
-// Secrets, Secrets that merged entries name and that are marked for sources. It never fetches or
-// renders an add-on, and a pass never calls a seed.
+// Reads, on the master: authored and generated AddonCatalogues, AddonSets, Seeds with their kubeconfig
+// Secrets, Secrets that merged entries name and that are marked for sources, and those that sets name
+// and that are marked for values. It never fetches or renders an add-on, and a pass never calls a
+// seed.
 //
 // Writes, on the master: one ControllerRevision for each authored catalogue with its last valid
 // spec; and what its rooms write:
@@ -11,6 +12,8 @@
 //	seed    writes to one seed what is wanted: merged catalogues, Secrets, the key of the marks;
 //	        ConfigMap addon-seeds has the identity of each seed
 //	usage   counts what the installations of a seed say, for ConfigMap addon-usage
+//	copies  brings AddonSets to one seed, and reads how far they are
+//	fleet   directs the rollouts of AddonSets, and writes their status and finalizer
 //	report  writes the status of every catalogue that is authored or generated
 //
 // One request stands for all catalogues, since a merge needs all of them. A pass takes the steps of

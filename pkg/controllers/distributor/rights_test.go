@@ -51,6 +51,29 @@ func TestTheRightsThatAreToldAreEnoughOnASeed(t *testing.T) {
 	expect.Object(t, seed, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.SecretCatalogueKey}},
 		func(*corev1.Secret) error { return nil })
 
+	// So do copies of sets, with their Secrets and the watch of what the seed says.
+	set := w.setOf("monitoring")
+	set.Spec.Addons[0].AddonRef = v1.AddonReference{Name: "falco", Version: "1.x"}
+	set.Spec.Addons[0].PlatformSecretRef = &v1.PlatformSecretReference{Name: "shared"}
+	w.platformSecret("shared", "a: 1")
+	w.create(w.master, set)
+	places["narrow"] = "seed"
+	defer delete(places, "narrow")
+	w.seedSays("narrow", set, "r1", done(1), behind(2))
+	w.expectGate("narrow", set, "r1/2")
+	editSet(w, set, func(set *v1.AddonSet) { set.Spec.Priority = 3 })
+	w.seedSays("narrow", set, "r2", done(1), done(2))
+	w.expectSet(set, v1.ConditionReady, "True", v1.ReasonComplete)
+	editSet(w, set, func(set *v1.AddonSet) {
+		metav1.SetMetaDataAnnotation(&set.ObjectMeta, v1.AnnotationConfirmDeletion, set.Name)
+	})
+	if err := w.master.Delete(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	expect.Gone(t, w.master, set)
+	expect.Gone(t, seed, w.copyOf(set))
+	expect.Gone(t, seed, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "shared"}})
+
 	edit(w, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "git"}}, func(object *corev1.Secret) {
 		object.Data["password"] = []byte("second")
 	})

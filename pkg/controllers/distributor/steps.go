@@ -3,7 +3,11 @@ package distributor
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/fleet"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
@@ -19,6 +23,12 @@ type facts struct {
 	secrets        seed.Secrets
 	secretProblems map[string]string
 	targets        []seed.Target
+	// sets are copied, by name; setFindings say how all sets stand, by UID.
+	sets        map[string]*copies.Set
+	setFindings map[types.UID]fleet.Finding
+	// valuesProblems say by name why a Secret with values is not copied, valuesSets which sets name it.
+	valuesProblems map[string]string
+	valuesSets     map[string]map[types.UID]bool
 	// recheck is when to make the next pass without an event; 0: never.
 	recheck time.Duration
 	// troubles are failures that don't end the pass.
@@ -39,6 +49,8 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 		{Name: "remember", Run: r.remember},   // keep last valid specs, before they are on any seed
 		{Name: "merge", Run: r.merge},         // all sources become one catalogue; what changed is announced
 		{Name: "secrets", Run: r.findSecrets}, // find the Secrets that go along
+		{Name: "sets", Run: r.readSets},       // which AddonSets are copied
+		{Name: "values", Run: r.findValues},   // find the Secrets with values that sets name
 		{Name: "discover", Run: r.discover},   // find the seeds and the way to them
 		{Name: "report", Run: r.report},       // what is known of each catalogue, for its status
 		{Name: "dispatch", Run: r.dispatch},   // give every seed's worker what is wanted

@@ -3,6 +3,7 @@ package distributor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +33,7 @@ var everything = reconcile.Request{NamespacedName: types.NamespacedName{Name: "e
 // debounce gathers the events of one kubectl apply.
 const debounce = 15 * time.Millisecond
 
-// SetupWithManager registers both controllers.
+// SetupWithManager registers all controllers.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if r.options.Namespace == r.options.CatalogueNamespace {
 		return fmt.Errorf("the catalogue namespace can't be the platform namespace %q: merged and authored catalogues would collide",
@@ -46,7 +47,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := r.watchInputs(mgr, r.master.GetCache()); err != nil {
 		return err
 	}
-	return r.reporter.SetupWithManager(mgr, r.master.GetCache())
+	if err := r.reporter.SetupWithManager(mgr, r.master.GetCache()); err != nil {
+		return err
+	}
+	return r.fleet.SetupWithManager(mgr, r.master.GetCache())
 }
 
 func (r *Reconciler) watchInputs(mgr ctrl.Manager, from cache.Cache) error {
@@ -56,9 +60,15 @@ func (r *Reconciler) watchInputs(mgr ctrl.Manager, from cache.Cache) error {
 	)
 	return loop.Register(mgr, "distributor", controller.Options{Reconciler: r, MaxConcurrentReconciles: 1},
 		source.Kind[client.Object](from, &v1.AddonCatalogue{}, toEverything(), edits),
+		source.Kind[client.Object](from, &v1.AddonSet{}, toEverything(), predicate.Or[client.Object](edits, protected)),
 		source.Kind[client.Object](from, usercluster.SeedObject(), toEverything()),
 		source.Kind[client.Object](from, loop.Metadata(corev1.SchemeGroupVersion.WithKind("Secret")), toEverything()))
 }
+
+// protected passes on that a set got its finalizer, or lost it.
+var protected = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	return !slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
+}}
 
 func toEverything() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -71,11 +81,15 @@ func toEverything() handler.EventHandler {
 }
 
 // NewMaster makes the client of the master that the controllers of catalogues share. It has a cache
-// of its own, without merged and available catalogues, for a master that is a seed too.
+// of its own, without merged and available catalogues and copies of sets, for a master that is a seed too.
 func NewMaster(mgr ctrl.Manager, namespace string) (cluster.Cluster, error) {
 	copies, err := labels.NewRequirement(v1.LabelRole, selection.NotIn, []string{v1.RoleMerged, v1.RoleAvailable})
 	if err != nil {
 		return nil, fmt.Errorf("selecting catalogues: %w", err)
+	}
+	written, err := labels.NewRequirement(v1.LabelRole, selection.NotIn, []string{v1.RoleCopy})
+	if err != nil {
+		return nil, fmt.Errorf("selecting sets: %w", err)
 	}
 	platform := cache.ByObject{Namespaces: map[string]cache.Config{namespace: {}}}
 	master, err := cluster.New(mgr.GetConfig(), func(options *cluster.Options) {
@@ -83,6 +97,7 @@ func NewMaster(mgr ctrl.Manager, namespace string) (cluster.Cluster, error) {
 		options.Cache.DefaultTransform = cache.TransformStripManagedFields()
 		options.Cache.ByObject = map[client.Object]cache.ByObject{
 			&v1.AddonCatalogue{}:     {Label: labels.NewSelector().Add(*copies)},
+			&v1.AddonSet{}:           {Label: labels.NewSelector().Add(*written)},
 			usercluster.SeedObject(): platform,
 			&corev1.Secret{}:         platform,
 		}

@@ -52,6 +52,7 @@ func newWorld(t *testing.T) *world {
 	w.create(w.master, kit.Namespace(w.platform))
 	t.Cleanup(func() {
 		w.end()
+		w.dropSets()
 		err := w.master.DeleteAllOf(context.Background(), &v1.AddonCatalogue{}, client.InNamespace(w.platform))
 		if err != nil {
 			t.Error(err)

@@ -111,7 +111,7 @@ func TestASeedThatWentHasNoRow(t *testing.T) {
 	l.SeedChanged(whole("goes"))
 	l.SeedChanged(whole("stays"))
 	found, ok := l.facts(&v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{UID: "custom", Generation: 1}})
-	if diff := cmp.Diff([]seed.State{whole("stays")}, found.seeds); !ok || diff != "" {
+	if diff := cmp.Diff([]seed.State{whole("stays")}, found.seeds, cmp.AllowUnexported(seed.State{})); !ok || diff != "" {
 		t.Errorf("known %t (-want +got):\n%s", ok, diff)
 	}
 }

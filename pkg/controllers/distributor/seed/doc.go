@@ -9,6 +9,7 @@
 //	observes   the metadata of what it wrote there, once for each resync interval (session.go)
 //	plans      pure: what is wanted against what exists, by digest annotations (plan.go)
 //	writes     Secrets first, then merged catalogues with their status; then removes (write.go)
+//	copies     AddonSets, by package copies, which a watch of them stirs between passes too (sets.go)
 //	shares     the key of the marks, once all merged catalogues carry one (key.go)
 //	counts     installations, at most once a minute, for package usage
 //
@@ -17,8 +18,8 @@
 // interval, the seed is listed again, so that edits made by hand are replaced.
 //
 // Writes, on a seed: the catalogue namespace where it is missing; in it one AddonCatalogue with
-// role merged for each add-on, and copies of source Secrets; in the platform namespace the key of
-// the marks. Nothing without our labels is overwritten or deleted. On the master: ConfigMap
+// role merged for each add-on, copies of AddonSets, and of Secrets for sources and values; in the
+// platform namespace the key of the marks. Nothing without our labels is overwritten or deleted. On the master: ConfigMap
 // addon-seeds. A kubeconfig that leads to another cluster writes nothing until the Seed is
 // annotated with confirm-seed.
 package seed

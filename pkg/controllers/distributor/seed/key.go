@@ -54,8 +54,8 @@ func (s *session) readKey(ctx context.Context) error {
 
 // writeKey gives the seed its key, once all merged objects are marked with it. The problem is fit
 // for status. What is held or refused has no mark yet: the key waits for it.
-func (s *session) writeKey(ctx context.Context) (problem string) {
-	if s.keyState == keyThere || !s.allMarked() {
+func (s *session) writeKey(ctx context.Context, want *Wanted) (problem string) {
+	if s.keyState == keyThere || !s.allMarked() || !s.copies.AllMarked(want.Sets) {
 		return ""
 	}
 	secret := &corev1.Secret{

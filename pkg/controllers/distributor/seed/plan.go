@@ -30,6 +30,8 @@ type observedObject struct {
 	statusAt int64
 	// edited is set when others changed the object after we wrote it.
 	edited bool
+	// forValues says that a Secret is for values of sets.
+	forValues bool
 }
 
 // stampOf is a hash of what makes a merged object up: its content by digest, and its annotations.
@@ -100,6 +102,8 @@ type plan struct {
 	// held has, by name, the catalogue for which a merged one is not changed.
 	held                      map[string]string
 	writeSecret, removeSecret []string
+	// removeValues are Secrets for values of sets, which go last.
+	removeValues []string
 }
 
 func planSeed(want *Wanted, with *marker, have observed) plan {
@@ -123,7 +127,7 @@ func planSeed(want *Wanted, with *marker, have observed) plan {
 		}
 	}
 	todo.planSecrets(want, have)
-	for _, list := range [][]string{todo.write, todo.remove, todo.status, todo.writeSecret, todo.removeSecret} {
+	for _, list := range [][]string{todo.write, todo.remove, todo.status, todo.writeSecret, todo.removeSecret, todo.removeValues} {
 		slices.Sort(list)
 	}
 	return todo
@@ -136,11 +140,15 @@ func (p *plan) planSecrets(want *Wanted, have observed) {
 			p.writeSecret = append(p.writeSecret, name)
 		}
 	}
-	if want.Secrets.HoldAll || len(want.Held) > 0 {
-		return
-	}
-	for name := range have.secrets {
-		if _, ok := want.Secrets.Copies[name]; !ok && !want.Secrets.Held[name] {
+	holdSources := want.Secrets.HoldAll || len(want.Held) > 0
+	for name, found := range have.secrets {
+		if _, ok := want.Secrets.Copies[name]; ok || want.Secrets.Held[name] {
+			continue
+		}
+		switch {
+		case found.forValues && !want.Secrets.HoldValues:
+			p.removeValues = append(p.removeValues, name)
+		case !found.forValues && !holdSources:
 			p.removeSecret = append(p.removeSecret, name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
 	"github.com/trellis-addons/trellis/pkg/fence"
 	"github.com/trellis-addons/trellis/pkg/remote"
@@ -58,6 +60,14 @@ type session struct {
 	stamps map[string]knownStamp
 	// observedAt is when the seed was listed; zero: it has to be listed again.
 	observedAt time.Time
+
+	// copies are those of AddonSets, followed while a watch of them runs: endWatch ends it.
+	copies   *copies.Keeper
+	followed atomic.Bool
+	endWatch context.CancelFunc
+	// listedAt is when the copies were listed.
+	listedAt  time.Time
+	following sync.WaitGroup
 }
 
 var seedScheme = runtime.NewScheme()
@@ -73,6 +83,7 @@ func seedMapper() meta.RESTMapper {
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
 	mapper.Add(v1.GroupVersion.WithKind("AddonCatalogue"), meta.RESTScopeNamespace)
+	mapper.Add(v1.GroupVersion.WithKind("AddonSet"), meta.RESTScopeNamespace)
 	return mapper
 }
 
@@ -90,10 +101,11 @@ func newSession(to Target, platform, namespace string, budget *remote.Budget, fe
 		return nil, err
 	}
 	// A field that the seed's CRD does not know is an error.
-	strict := client.WithFieldValidation(plain, metav1.FieldValidationStrict)
+	owned := client.WithFieldOwner(client.WithFieldValidation(plain, metav1.FieldValidationStrict), fieldOwner)
 	return &session{
-		id: to.ConfigID, namespace: namespace, remote: foreign, client: client.WithFieldOwner(strict, fieldOwner),
-		counter: counter, platform: platform, stored: map[string]string{}, stamps: map[string]knownStamp{},
+		id: to.ConfigID, namespace: namespace, remote: foreign, client: owned, counter: counter, platform: platform,
+		stored: map[string]string{}, stamps: map[string]knownStamp{},
+		copies: copies.NewKeeper(owned, to.Name, namespace), endWatch: func() {},
 	}, nil
 }
 
@@ -181,8 +193,8 @@ func observe(object client.Object) observedObject {
 	annotations := object.GetAnnotations()
 	found := observedObject{
 		uid: types.UID(bounded(string(object.GetUID()))), resourceVersion: bounded(object.GetResourceVersion()),
-		generation: object.GetGeneration(),
-		digest:     bounded(annotations[v1.AnnotationDigest]), stamp: bounded(annotations[v1.AnnotationDigest]), statusAt: -1,
+		generation: object.GetGeneration(), forValues: object.GetLabels()[v1.LabelUse] == v1.UseValues,
+		digest: bounded(annotations[v1.AnnotationDigest]), stamp: bounded(annotations[v1.AnnotationDigest]), statusAt: -1,
 	}
 	if isMerged(object) {
 		found.stamp, found.mark = stampOf(annotations), bounded(annotations[v1.AnnotationMark])

@@ -29,6 +29,10 @@ type State struct {
 	KeyFailed string
 	// FailedCatalogues and FailedSecrets say by name what could not be written or deleted.
 	FailedCatalogues, FailedSecrets map[string]string
+	// FailedSets says by name which copies are not as they should be; setsProblem why they can't be
+	// listed or watched.
+	FailedSets  map[string]string
+	setsProblem string
 }
 
 // Behind says why a seed does not have these merged add-ons and Secrets; empty: it has them.
@@ -56,7 +60,7 @@ func (s *State) Behind(digests map[string]string, secrets []string) string {
 }
 
 func (s *State) isWhole() bool {
-	return s.Reached && len(s.FailedCatalogues)+len(s.FailedSecrets)+len(s.KeyFailed) == 0
+	return s.Reached && len(s.FailedCatalogues)+len(s.FailedSecrets)+len(s.KeyFailed)+len(s.FailedSets)+len(s.setsProblem) == 0
 }
 
 // Describe puts an error of a call into words for status: without address or answer, and equal for

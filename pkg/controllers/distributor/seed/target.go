@@ -4,6 +4,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
 )
 
 // ManagedBy is the value of our managed-by label.
@@ -34,23 +35,45 @@ type Wanted struct {
 	Held map[string]bool
 	// Leave are the versions of core add-ons that clusters are to leave.
 	Leave catalogue.Leave
+	// Sets are the AddonSets that are copied, by name.
+	Sets map[string]*copies.Set
 }
 
-// Secrets are copies of source Secrets.
+// Secrets are copies of Secrets for sources, and for values of sets.
 type Secrets struct {
 	Copies map[string]SecretCopy
 	// Held are missing on the master: copies on seeds stay.
 	Held map[string]bool
 	// HoldAll keeps every copy: a refused add-on may need it.
 	HoldAll bool
+	// HoldValues keeps every copy with values: a refused set may need it.
+	HoldValues bool
 }
 
-// SecretCopy is what a seed gets of a source Secret: documented keys only.
+// SecretCopy is what a seed gets of a marked Secret: the documented keys for sources, or those that
+// sets name for values.
 type SecretCopy struct {
+	// Use is the value of label use.
+	Use   string
 	Hosts string
 	// Revision differs for other contents, and tells nothing about them.
 	Revision string
 	Data     map[string][]byte
+}
+
+// digests are those of the merged catalogues that a seed should have: for those that are not
+// touched, what it has.
+func (w *Wanted) digests(have observed) map[string]string {
+	digests := make(map[string]string, len(w.Addons))
+	for name, addon := range w.Addons {
+		digests[name] = addon.Digest
+	}
+	for name, found := range have.catalogues {
+		if w.Refused[name] != nil || w.holder(found) != "" {
+			digests[name] = found.digest
+		}
+	}
+	return digests
 }
 
 // holder is the catalogue for which a merged one is not changed; empty: none.

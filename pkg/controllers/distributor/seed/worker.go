@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
@@ -34,6 +35,11 @@ type worker struct {
 	mutex sync.Mutex
 	next  task
 	wake  chan struct{}
+	// stir says that copies of sets changed there, or orders for them here.
+	stir   chan struct{}
+	orders map[string]copies.Order
+	// looksFailed counts looks at copies that failed, one after the other.
+	looksFailed int32
 
 	session   *session
 	failed    int32
@@ -47,6 +53,7 @@ type worker struct {
 func (w *worker) assign(next task) {
 	w.mutex.Lock()
 	w.next = next
+	maps.DeleteFunc(w.orders, func(set string, _ copies.Order) bool { return next.wanted.Sets[set] == nil })
 	w.mutex.Unlock()
 	select {
 	case w.wake <- struct{}{}:
@@ -64,10 +71,23 @@ func (w *worker) run(ctx context.Context) {
 	defer w.disconnect()
 	timer := w.Clock.NewTimer(w.Resync)
 	defer timer.Stop()
+	look := w.Clock.NewTimer(w.Resync)
+	defer look.Stop()
+	looking := false
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-w.stir:
+			if !looking { // what goes on changing is looked at all the same
+				looking = true
+				look.Reset(w.lookAfter())
+			}
+			continue
+		case <-look.C():
+			looking = false
+			w.attend(ctx)
+			continue
 		case <-w.wake:
 		case <-timer.C():
 		}
@@ -77,6 +97,7 @@ func (w *worker) run(ctx context.Context) {
 		}
 		w.log(ctx, state)
 		w.Report(state)
+		w.reportSets(state)
 		if w.count(ctx) && ctx.Err() == nil {
 			state.Unfetched = w.unfetched
 			w.Report(state)
@@ -121,7 +142,9 @@ func (w *worker) pass(ctx context.Context, now task) State {
 	with := w.session.marker(now.target.KKPVersion)
 	todo := planSeed(now.wanted, with, w.session.observed)
 	failed := w.session.carryOut(ctx, now.wanted, with, todo)
-	state.KeyFailed = w.session.writeKey(ctx)
+	state.FailedSets, state.setsProblem = w.carryOutSets(ctx, now.wanted, len(todo.removeValues) > 0)
+	w.session.removeValues(ctx, now.wanted, todo, failed, len(state.FailedSets)+len(state.setsProblem) == 0)
+	state.KeyFailed = w.session.writeKey(ctx, now.wanted)
 	if failed.any() || state.KeyFailed != "" {
 		w.session.observedAt = time.Time{}
 	}
@@ -184,6 +207,8 @@ func (w *worker) connect(ctx context.Context, to Target) (problem string) {
 
 func (w *worker) disconnect() {
 	if w.session != nil {
+		w.session.endWatch()
+		w.session.following.Wait()
 		w.session.remote.Close()
 	}
 	w.session = nil

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
 	"github.com/trellis-addons/trellis/pkg/fence"
 	"github.com/trellis-addons/trellis/pkg/remote"
@@ -31,6 +32,8 @@ type Options struct {
 	Usage      *usage.Ledger
 	// Report is given what a worker found, after each pass.
 	Report func(State)
+	// ReportSets is given what is known of the copies of AddonSets, after each look at them.
+	ReportSets func(copies.State)
 }
 
 // Workers are the seeds' workers by name. Calls come one at a time, but for the end.
@@ -90,8 +93,22 @@ func (w *Workers) assign(first task) {
 		return
 	}
 	ctx, end := context.WithCancel(w.base)
-	made := &worker{Options: w.options, name: name, budget: w.budget, wake: make(chan struct{}, 1)}
+	made := &worker{
+		Options: w.options, name: name, budget: w.budget, wake: make(chan struct{}, 1), stir: make(chan struct{}, 1),
+		orders: map[string]copies.Order{},
+	}
 	made.assign(first)
 	w.byName[name] = runningWorker{made, end}
 	w.running.Go(func() { made.run(ctx) })
+}
+
+// Order gives the workers what is wanted of the copies of one set, by seed. A worker without an order
+// leaves gates as they are.
+func (w *Workers) Order(set string, bySeed map[string]copies.Order) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for name, running := range w.byName {
+		order, ok := bySeed[name]
+		running.order(set, order, ok)
+	}
 }

@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -166,7 +167,7 @@ func (s *session) recreate(ctx context.Context, object *v1.AddonCatalogue, refus
 
 func (s *session) writeSecret(ctx context.Context, name string, source SecretCopy) error {
 	object := &corev1.Secret{ObjectMeta: s.named(name), Type: corev1.SecretTypeOpaque, Data: source.Data}
-	object.Labels = map[string]string{v1.LabelUse: v1.UseSource, v1.LabelManagedBy: ManagedBy}
+	object.Labels = map[string]string{v1.LabelUse: cmp.Or(source.Use, v1.UseSource), v1.LabelManagedBy: ManagedBy}
 	object.Annotations = map[string]string{v1.AnnotationDigest: source.Revision}
 	if source.Hosts != "" {
 		object.Annotations[v1.AnnotationHosts] = source.Hosts

@@ -1,0 +1,114 @@
+package copies
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/text"
+)
+
+// Limits of what a seed says, above what any has.
+const (
+	clustersAtMost = 100_000
+	rowsAtMost     = 50
+	groupsAtMost   = 17
+	nameLength     = 253
+	itemLength     = 63
+	wordLength     = 128
+	messageLength  = 512
+)
+
+// cut makes a status what a real seed can say: it speaks of its own clusters only, with counts and
+// texts of sane sizes, and no row without what the kind requires: the master's status would be
+// refused with it.
+func cut(seed string, said *v1.AddonSetStatus) v1.AddonSetStatus {
+	found := v1.AddonSetStatus{
+		ObservedGeneration: said.ObservedGeneration, Catalogues: line(said.Catalogues, wordLength), Revision: revision(said.Revision),
+		StartedAt: said.StartedAt.DeepCopy(), Counts: counts(said.Counts), PendingCount: number(said.PendingCount),
+	}
+	if ready := meta.FindStatusCondition(said.Conditions, v1.ConditionReady); ready != nil {
+		found.Conditions = []metav1.Condition{{
+			Type: v1.ConditionReady, Status: ready.Status, Reason: line(ready.Reason, wordLength), Message: line(ready.Message, messageLength),
+			ObservedGeneration: ready.ObservedGeneration,
+		}}
+	}
+	for _, group := range said.Groups[:min(len(said.Groups), groupsAtMost)] {
+		if group.Name == "" || !slices.Contains(groupStates, group.State) {
+			continue
+		}
+		found.Groups = append(found.Groups, v1.GroupStatus{
+			Name: line(group.Name, itemLength), State: group.State, Counts: *counts(&group.Counts),
+		})
+	}
+	for _, change := range said.Pending[:min(len(said.Pending), rowsAtMost)] {
+		if change.Item == "" || change.Clusters <= 0 || !slices.Contains(changes, change.Change) {
+			continue
+		}
+		found.Pending = append(found.Pending, v1.PendingChange{
+			Item: line(change.Item, itemLength), Change: change.Change, From: line(change.From, wordLength), To: line(change.To, wordLength),
+			Clusters: number(change.Clusters), Example: line(change.Example, nameLength),
+		})
+	}
+	for _, cluster := range said.Clusters[:min(len(said.Clusters), rowsAtMost)] {
+		if cluster.Name == "" || !slices.Contains(clusterStates, cluster.State) {
+			continue
+		}
+		found.Clusters = append(found.Clusters, v1.SetClusterStatus{
+			Name: line(cluster.Name, nameLength), Seed: seed, State: cluster.State, Item: line(cluster.Item, itemLength),
+			Reason: line(cluster.Reason, wordLength), Message: line(cluster.Message, messageLength),
+		})
+	}
+	if said.Removal != nil && said.Removal.Word != "" && said.Removal.Count > 0 {
+		found.Removal = &v1.PendingRemoval{Word: line(said.Removal.Word, 64), Count: number(said.Removal.Count)}
+	}
+	return found
+}
+
+var (
+	groupStates = []v1.GroupState{
+		v1.GroupWaiting, v1.GroupAwaitingApproval, v1.GroupOpen, v1.GroupNoEvidence, v1.GroupDone, v1.GroupHalted,
+	}
+	changes       = []v1.ChangeKind{v1.ChangeInstall, v1.ChangeUpdate, v1.ChangeRemove, v1.ChangeBlocked}
+	clusterStates = []v1.ClusterState{
+		v1.ClusterCurrent, v1.ClusterMoving, v1.ClusterBehind, v1.ClusterFailed, v1.ClusterSick, v1.ClusterAway, v1.ClusterBlocked,
+		v1.ClusterNew,
+	}
+)
+
+func number(said int32) int32 { return max(0, min(said, clustersAtMost)) }
+
+func counts(said *v1.ClusterCounts) *v1.ClusterCounts {
+	if said == nil {
+		return nil
+	}
+	return &v1.ClusterCounts{
+		Selected: number(said.Selected), Current: number(said.Current), Moving: number(said.Moving), Behind: number(said.Behind),
+		Failed: number(said.Failed), Sick: number(said.Sick), Away: number(said.Away), Blocked: number(said.Blocked), New: number(said.New),
+	}
+}
+
+// line is one line of at most so many bytes.
+func line(said string, most int) string {
+	said = text.Line(said[:min(len(said), 4*most)])
+	if len(said) <= most {
+		return said
+	}
+	return text.Cut(said, most-len("…"))
+}
+
+// revision is one that can stand in the gate's annotation; anything else is none.
+func revision(said string) string {
+	if len(said) > wordLength {
+		return ""
+	}
+	for _, char := range []byte(said) {
+		letter := 'a' <= char && char <= 'z' || 'A' <= char && char <= 'Z' || '0' <= char && char <= '9'
+		if !letter && char != ':' && char != '-' && char != '.' && char != '_' {
+			return ""
+		}
+	}
+	return said
+}

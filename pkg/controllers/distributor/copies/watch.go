@@ -1,0 +1,47 @@
+package copies
+
+import (
+	"context"
+	"time"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/remote"
+)
+
+const (
+	// watchFor is how long one watch lasts; the next one goes on from its last event.
+	watchFor = 5 * time.Minute
+	// watchAtLeast is how long a server lets a watch last; one that ends sooner is broken.
+	watchAtLeast = 5 * time.Second
+)
+
+// endedError: the seed ended a watch that had hardly begun.
+type endedError struct{}
+
+func (e *endedError) Error() string { return "the seed's API server ends watches at once" }
+
+// Follow watches the copies from where List ended, until the context ends or the watch breaks: then
+// List is due again. wake is called after each change, and must not block.
+func (k *Keeper) Follow(server *remote.Client, wake func()) func(ctx context.Context) error {
+	path := "/apis/" + v1.GroupVersion.String() + "/namespaces/" + k.namespace + "/addonsets"
+	from := k.from
+	return func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			began := time.Now()
+			err := server.Watch(ctx, path, from, watchFor, func(change remote.Change) {
+				from = change.ResourceVersion
+				if change.Name != "" {
+					k.Changed(change.Name)
+					wake()
+				}
+			})
+			if err != nil {
+				return err
+			}
+			if ctx.Err() == nil && time.Since(began) < watchAtLeast {
+				return &endedError{}
+			}
+		}
+		return nil
+	}
+}

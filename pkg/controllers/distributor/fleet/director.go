@@ -1,0 +1,144 @@
+package fleet
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// writeEvery is the least time between two writes of a set's status.
+const writeEvery = 2 * time.Second
+
+// Workers take orders for the copies of a set, by seed.
+type Workers interface {
+	Order(set string, bySeed map[string]copies.Order)
+}
+
+// Director directs the rollout of each set.
+type Director struct {
+	ledger
+	client   client.Client
+	recorder events.EventRecorder
+	clock    clock.Clock
+	workers  Workers
+
+	// written has, by name, when a status was written last, and what of it was told.
+	writes  sync.Mutex
+	written map[types.NamespacedName]written
+}
+
+type written struct {
+	at   time.Time
+	told told
+}
+
+// New makes a Director, which needs Through before it runs.
+func New(client client.Client, recorder events.EventRecorder, clock clock.Clock) *Director {
+	return &Director{
+		ledger: ledger{now: clock.Now}, client: client, recorder: recorder, clock: clock, written: map[types.NamespacedName]written{},
+	}
+}
+
+// Through sets the workers that take orders.
+func (d *Director) Through(workers Workers) { d.workers = workers }
+
+// SetupWithManager registers controller distributor-sets.
+func (d *Director) SetupWithManager(mgr ctrl.Manager, from cache.Cache) error {
+	return loop.Register(mgr, "distributor-sets", controller.Options{Reconciler: d, MaxConcurrentReconciles: 2},
+		// Edits of status are replaced; edits of the spec come to the ledger first.
+		source.Kind[client.Object](from, &v1.AddonSet{}, &handler.EnqueueRequestForObject{}),
+		source.Func(d.attach))
+}
+
+// Reconcile gives orders for one set, and writes its status, once a pass has seen its present
+// generation.
+func (d *Director) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	object := &v1.AddonSet{}
+	if err := d.client.Get(ctx, request.NamespacedName, object); err != nil {
+		d.forget(request.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	f, known := d.facts(object)
+	if !known {
+		return ctrl.Result{}, nil
+	}
+	if f.Reason == v1.ReasonWrongNamespace {
+		f.seeds = nil // one of the same name may be in the right one
+		return d.write(ctx, object, &f, &decision{})
+	}
+	pass := loop.Start(d.client, object)
+	if f.Refusal == "" && object.DeletionTimestamp == nil {
+		if err := pass.SetFinalizer(ctx, v1.FinalizerCleanupSet, true); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	decided, err := decide(object, &f)
+	if err != nil { // the refusal says the same
+		decided.rows = rowsOf(&f)
+	}
+	d.workers.Order(object.Name, decided.orders)
+	if decided.gone {
+		return ctrl.Result{}, pass.SetFinalizer(ctx, v1.FinalizerCleanupSet, false)
+	}
+	return d.write(ctx, object, &f, &decided)
+}
+
+// write writes the status, at most every two seconds.
+func (d *Director) write(ctx context.Context, object *v1.AddonSet, f *facts, decided *decision) (ctrl.Result, error) {
+	key := client.ObjectKeyFromObject(object)
+	last, known := d.last(key)
+	if !known {
+		last.told = toldIn(&object.Status)
+	}
+	pass := loop.Start(d.client, object)
+	next := statusOf(object, f, decided)
+	if equality.Semantic.DeepEqual(object.Status, next) {
+		return loop.Result(loop.Done{Recheck: decided.recheck}), nil
+	}
+	if wait := writeEvery - d.clock.Since(last.at); wait > 0 {
+		return loop.Result(loop.Done{Recheck: wait}), nil
+	}
+	object.Status = next
+	result, err := pass.Finish(ctx, loop.Done{Recheck: decided.recheck})
+	if err != nil {
+		return result, err
+	}
+	last.at = d.clock.Now()
+	d.announce(ctx, object, last.told.update(&next, len(decided.fleet.Awaited) == 0))
+	d.remember(key, last)
+	return result, nil
+}
+
+func (d *Director) last(key types.NamespacedName) (written, bool) {
+	d.writes.Lock()
+	defer d.writes.Unlock()
+	found, ok := d.written[key]
+	return found, ok
+}
+
+func (d *Director) remember(key types.NamespacedName, last written) {
+	d.writes.Lock()
+	defer d.writes.Unlock()
+	d.written[key] = last
+}
+
+func (d *Director) forget(key types.NamespacedName) {
+	d.writes.Lock()
+	defer d.writes.Unlock()
+	delete(d.written, key)
+}

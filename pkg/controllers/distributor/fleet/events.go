@@ -1,0 +1,89 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/conditions"
+	"github.com/trellis-addons/trellis/pkg/text"
+)
+
+// told is what was told of a set.
+type told struct {
+	trouble conditions.Reported
+	// revision that began, groups of it that opened, and whether it is everywhere.
+	revision string
+	opened   map[string]bool
+	complete bool
+}
+
+// news is one event.
+type news struct{ kind, reason, message string }
+
+// toldIn is what a status says already, so that a new process repeats nothing.
+func toldIn(status *v1.AddonSetStatus) told {
+	found := told{trouble: conditions.ReportedIn(status.Conditions), revision: status.Revision, opened: map[string]bool{}}
+	for _, group := range status.Groups {
+		found.opened[group.Name] = hasOpened(group.State)
+	}
+	state, _ := conditions.StateOf(status.Conditions)
+	found.complete = state == conditions.StateReady
+	return found
+}
+
+func hasOpened(state v1.GroupState) bool {
+	return state != v1.GroupWaiting && state != v1.GroupAwaitingApproval
+}
+
+// open notes which groups opened, and gives the names of those that are open and were not before.
+func (t *told) open(groups []v1.GroupStatus) (now []string) {
+	for _, group := range groups {
+		if group.State == v1.GroupOpen && !t.opened[group.Name] {
+			now = append(now, group.Name)
+		}
+		t.opened[group.Name] = t.opened[group.Name] || hasOpened(group.State)
+	}
+	return now
+}
+
+// update gives what is new in a status. While seeds are awaited their revisions come and go, so
+// nothing is told of a revision then.
+func (t *told) update(status *v1.AddonSetStatus, heardAll bool) []news {
+	var found []news
+	normal := func(reason, format string, arguments ...any) {
+		found = append(found, news{corev1.EventTypeNormal, reason, fmt.Sprintf(format, arguments...)})
+	}
+	ready, isTrouble := t.trouble.Update(status.Conditions)
+	isReady := ready != nil && ready.Status == metav1.ConditionTrue
+	if heardAll && status.Revision != "" && status.Revision != t.revision {
+		*t = told{trouble: t.trouble, revision: status.Revision, opened: map[string]bool{}}
+		normal(v1.EventRolloutStarted, "revision %s begins to roll", t.revision)
+	}
+	if heardAll && status.Revision == t.revision {
+		for _, group := range t.open(status.Groups) {
+			normal(v1.EventGroupOpened, "clusters of group %q move to revision %s", group, t.revision)
+		}
+	}
+	switch {
+	case isReady && (isTrouble || !t.complete && t.revision != ""):
+		t.complete = true
+		normal(v1.EventCompleted, "revision %s is everywhere", t.revision)
+	case isTrouble:
+		found = append(found, news{corev1.EventTypeWarning, ready.Reason, cmp.Or(ready.Message, ready.Reason)})
+	}
+	return found
+}
+
+// announce reports events, and trouble in the log too.
+func (d *Director) announce(ctx context.Context, object *v1.AddonSet, all []news) {
+	for _, one := range all {
+		ctrl.LoggerFrom(ctx).Info("told of a set", "reason", one.reason, "message", one.message)
+		d.recorder.Eventf(object, nil, one.kind, one.reason, "RollOut", "%s", text.Message(one.message))
+	}
+}

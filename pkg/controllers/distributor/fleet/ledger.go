@@ -1,0 +1,165 @@
+package fleet
+
+import (
+	"context"
+	"reflect"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
+)
+
+// gatherAfter is how long changes are gathered.
+const gatherAfter = 100 * time.Millisecond
+
+// Finding is what a pass found out about one set.
+type Finding struct {
+	Name       types.NamespacedName
+	Generation int64
+	// Refusal is why the present spec is not copied, with its reason; empty where it is.
+	Reason, Refusal string
+	// Pass is the one in which the set, or a catalogue that it depends on, changed last: what was found
+	// on seeds before does not speak of it.
+	Pass int64
+	// Catalogues is the digest of the merged catalogues that the set depends on.
+	Catalogues string
+	// SecretProblems say which Secrets with values are not copied.
+	SecretProblems []string
+}
+
+// ledger has what passes and workers found.
+type ledger struct {
+	mutex sync.Mutex
+	now   func() time.Time
+	sets  map[types.UID]Finding
+	// seeds are listed, in the order of the last pass.
+	seeds  []string
+	states map[string]copies.State
+	// since has, by set and seed, when the row was synced and the seed reached last, or was first waited for.
+	since map[types.UID]map[string]time.Time
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// attach sets the queue of the controller.
+func (l *ledger) attach(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.queue = queue
+	for _, known := range l.sets {
+		l.ask(known)
+	}
+	return nil
+}
+
+// Passed records what a pass found out about all sets, and which seeds exist.
+func (l *ledger) Passed(sets map[types.UID]Finding, seeds []string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.sets, l.seeds = sets, seeds
+	states, since := map[string]copies.State{}, map[types.UID]map[string]time.Time{}
+	for _, seed := range seeds {
+		if state, ok := l.states[seed]; ok {
+			states[seed] = state
+		}
+	}
+	for uid := range sets {
+		since[uid] = map[string]time.Time{}
+		for _, seed := range seeds {
+			since[uid][seed] = l.now()
+			if at, ok := l.since[uid][seed]; ok {
+				since[uid][seed] = at
+			}
+		}
+	}
+	l.states, l.since = states, since
+	for _, known := range sets {
+		l.ask(known)
+	}
+}
+
+// SeedChanged records what a worker found, if its seed still exists. Of a seed that does not answer
+// the last rows stay.
+func (l *ledger) SeedChanged(state copies.State) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	known := false
+	for _, seed := range l.seeds {
+		known = known || seed == state.Seed
+	}
+	if !known {
+		return
+	}
+	before := l.states[state.Seed]
+	if state.Rows == nil && !state.Reached {
+		state.Rows = before.Rows
+	}
+	l.states[state.Seed] = state
+	for uid, set := range l.sets {
+		row, was := state.Rows[set.Name.Name], before.Rows[set.Name.Name]
+		if state.Reached && isSynced(row, uid, set) {
+			l.since[uid][state.Seed] = l.now()
+		}
+		if before.Reached != state.Reached || before.Problem != state.Problem || !reflect.DeepEqual(row, was) {
+			l.ask(set)
+		}
+	}
+}
+
+// isSynced says whether a row speaks of the present set and catalogues.
+func isSynced(row copies.Row, uid types.UID, set Finding) bool {
+	return row.UID == uid && row.Synced && row.Pass >= set.Pass
+}
+
+func (l *ledger) ask(known Finding) {
+	if l.queue != nil {
+		l.queue.AddAfter(reconcile.Request{NamespacedName: known.Name}, gatherAfter)
+	}
+}
+
+// facts are what is known of one set.
+type facts struct {
+	Finding
+	uid   types.UID
+	now   time.Time
+	seeds []seedFacts
+}
+
+// seedFacts are what is known of a set on one seed.
+type seedFacts struct {
+	name string
+	// heard says that the seed was spoken to since the start of this process; problem is why it can't be
+	// reached now.
+	heard, reached bool
+	problem        string
+	since          time.Time
+	row            copies.Row
+	synced         bool
+}
+
+// facts are what is known of a set; false before a pass saw the generation.
+func (l *ledger) facts(object *v1.AddonSet) (facts, bool) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	known, ok := l.sets[object.UID]
+	if !ok || known.Generation != object.Generation {
+		return facts{}, false
+	}
+	found := facts{Finding: known, uid: object.UID, now: l.now()}
+	for _, name := range l.seeds {
+		state, heard := l.states[name]
+		row := state.Rows[object.Name]
+		if row.UID != object.UID {
+			row = copies.Row{}
+		}
+		found.seeds = append(found.seeds, seedFacts{
+			name: name, heard: heard, reached: state.Reached, problem: state.Problem, since: l.since[object.UID][name],
+			row: row, synced: isSynced(row, object.UID, known),
+		})
+	}
+	return found, true
+}

@@ -1,0 +1,142 @@
+package fleet
+
+import (
+	"cmp"
+	"time"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+)
+
+// decision is how a set stands on all seeds, and what their workers are to do.
+type decision struct {
+	rows     []rollout.Row
+	fleet    rollout.Fleet
+	revision string
+	removal  *v1.PendingRemoval
+	// approval is why annotation approve is not carried out; nil: it is, or there is none.
+	approval error
+	orders   map[string]copies.Order
+	// deleting says that the copies are ordered to be deleted; gone that none is left.
+	deleting, gone bool
+	// recheck is when a seed is left out if nothing comes; 0: never.
+	recheck time.Duration
+}
+
+// decide is pure.
+func decide(set *v1.AddonSet, f *facts) (decision, error) {
+	strategy, err := rollout.NewStrategy(set.Spec.Rollout)
+	if err != nil {
+		return decision{}, err
+	}
+	d := decision{rows: rowsOf(f), orders: map[string]copies.Order{}}
+	d.revision, d.removal = rollout.FleetRevision(d.rows), rollout.FleetRemoval(d.rows)
+	approved, err := strategy.ReadApproval(set.Annotations[v1.AnnotationApprove], d.revision)
+	d.approval = err
+	d.fleet = rollout.Gate(strategy, d.rows, approved, f.now)
+	d.deleting = set.DeletionTimestamp != nil && (isConfirmed(set) || begun(f) || madeNothing(f))
+	d.order(set, f, settled(f, strategy))
+	for i := range d.rows {
+		if left := d.rows[i].Since.Add(strategy.ProgressDeadline()).Sub(f.now); d.rows[i].State != rollout.RowSynced && left > 0 {
+			d.recheck = cmp.Or(min(cmp.Or(d.recheck, left), left), left)
+		}
+	}
+	return d, nil
+}
+
+// settled says whether every seed was heard since the start of this process, or waited for: gates
+// would go down and up again otherwise.
+func settled(f *facts, strategy rollout.Strategy) bool {
+	for i := range f.seeds {
+		if !f.seeds[i].heard && f.now.Sub(f.seeds[i].since) < strategy.ProgressDeadline() {
+			return false
+		}
+	}
+	return true
+}
+
+// rowsOf are the seeds' rows for the rule.
+func rowsOf(f *facts) []rollout.Row {
+	rows := make([]rollout.Row, 0, len(f.seeds))
+	for i := range f.seeds {
+		seed := &f.seeds[i]
+		row := rollout.Row{Seed: seed.name, State: rollout.RowLagging, Since: seed.since}
+		switch {
+		case seed.synced && seed.reached:
+			row.State = rollout.RowSynced
+		case seed.synced:
+			row.State = rollout.RowUnreached
+		}
+		said := &seed.row.Status
+		row.Revision, row.Groups, row.Removal = said.Revision, said.Groups, said.Removal
+		if said.Counts != nil {
+			row.Counts = *said.Counts
+		}
+		for _, condition := range said.Conditions {
+			row.Reason = condition.Reason
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// order makes the orders for the seeds that were heard, and for all once copies are to go.
+func (d *decision) order(set *v1.AddonSet, f *facts, settled bool) {
+	gated := map[string]bool{}
+	for _, seed := range d.fleet.Gated {
+		gated[seed] = settled && f.Refusal == ""
+	}
+	d.gone = d.deleting
+	for i := range f.seeds {
+		seed := &f.seeds[i]
+		d.gone = d.gone && seed.row.Gone
+		if seed.row.UID == "" && !d.deleting {
+			continue
+		}
+		order := copies.Order{UID: f.uid, Delete: d.deleting, RemovalApproved: d.approvedRemoval(set, seed)}
+		if revision := seed.row.Status.Revision; gated[seed.name] && revision != "" {
+			order.Gate = rollout.GateValue(revision, d.fleet.Gate)
+		}
+		d.orders[seed.name] = order
+	}
+}
+
+// approvedRemoval is the seed's own word, once the one on the set is approved. It stays on the copy
+// for as long as the annotation stays on the set, since the set's word changes when a seed is done.
+func (d *decision) approvedRemoval(set *v1.AddonSet, seed *seedFacts) string {
+	approved := set.Annotations[v1.AnnotationRemovalApproved]
+	switch {
+	case approved == "":
+		return ""
+	case d.removal != nil && d.removal.Word == approved && seed.row.Status.Removal != nil:
+		return seed.row.Status.Removal.Word
+	}
+	return seed.row.RemovalApproved
+}
+
+func isConfirmed(set *v1.AddonSet) bool {
+	return set.Annotations[v1.AnnotationConfirmDeletion] == set.Name
+}
+
+// begun says whether a copy was ordered to be deleted before: there is no way back.
+func begun(f *facts) bool {
+	for i := range f.seeds {
+		if f.seeds[i].row.Confirmed || f.seeds[i].row.Gone {
+			return true
+		}
+	}
+	return false
+}
+
+// madeNothing says whether the set has nothing on any seed, by rows that are known.
+func madeNothing(f *facts) bool {
+	for i := range f.seeds {
+		seed := &f.seeds[i]
+		said := &seed.row.Status
+		if !seed.reached || seed.row.UID == "" || seed.row.There && (said.Counts == nil || said.Counts.Selected > 0) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,144 @@
+package seed
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
+)
+
+// gatherSets is how long changes of copies and orders are gathered.
+const gatherSets = 250 * time.Millisecond
+
+// lookLimit is the longest wait for the next look at copies.
+const lookLimit = time.Minute
+
+// order replaces, or drops, what is wanted of a set's copy besides its content.
+func (w *worker) order(set string, order copies.Order, ok bool) {
+	w.mutex.Lock()
+	before, had := w.orders[set]
+	if ok {
+		w.orders[set] = order
+	} else {
+		delete(w.orders, set)
+	}
+	w.mutex.Unlock()
+	if had != ok || before != order {
+		w.stirred()
+	}
+}
+
+func (w *worker) stirred() {
+	select {
+	case w.stir <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+func (w *worker) ordersNow() map[string]copies.Order {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return maps.Clone(w.orders)
+}
+
+// lookAfter is how long changes are gathered, or a seed is left alone where looks fail.
+func (w *worker) lookAfter() time.Duration {
+	if w.looksFailed == 0 {
+		return gatherSets
+	}
+	return backoff.Around(backoff.After(w.looksFailed, time.Second, lookLimit), jitter)
+}
+
+// attend looks at copies that changed, and at orders, without a pass over all else.
+func (w *worker) attend(ctx context.Context) {
+	now := w.task()
+	if w.session == nil || w.session.id != now.target.ConfigID {
+		return // the next pass connects, when it is due
+	}
+	broken := !w.session.followed.Load() && len(now.wanted.Sets) > 0
+	failed, problem := w.carryOutSets(ctx, now.wanted, false)
+	if ctx.Err() != nil {
+		return
+	}
+	w.reportSets(State{Reached: true, FailedSets: failed, setsProblem: problem, At: w.Clock.Now()})
+	switch whole := len(failed)+len(problem) == 0; {
+	case whole && !broken:
+		w.looksFailed = 0
+	default:
+		w.looksFailed++
+		if !whole {
+			w.stirred()
+		}
+	}
+}
+
+// carryOutSets brings the copies of sets to what is wanted. It lists and watches them where there are
+// sets, or Secrets that copies may need. The failures, by name, and the problem are fit for status.
+func (w *worker) carryOutSets(ctx context.Context, want *Wanted, needed bool) (failed map[string]string, problem string) {
+	s := w.session
+	if len(want.Sets) == 0 && !needed {
+		s.endWatch()
+		return nil, ""
+	}
+	if !s.followed.Load() || s.listedAt.Before(s.observedAt) {
+		if err := s.copies.List(ctx, s.key); err != nil {
+			return nil, Describe(err)
+		}
+		s.listedAt = w.Clock.Now()
+		w.follow(ctx)
+	}
+	failed = map[string]string{}
+	fail := func(name string, err error) { failed[name] = Describe(err) }
+	s.copies.Read(ctx, want.Sets, fail)
+	s.copies.CarryOut(ctx, want.Sets, w.ordersNow(), fail)
+	return failed, ""
+}
+
+// follow watches the copies from where they were listed. A watch that breaks makes a pass list them.
+func (w *worker) follow(ctx context.Context) {
+	s := w.session
+	s.endWatch()
+	s.following.Wait()
+	ctx, end := context.WithCancel(ctx)
+	s.endWatch = end
+	s.followed.Store(true)
+	watch := s.copies.Follow(s.remote, w.stirred)
+	s.following.Go(func() {
+		defer end()
+		err := watch(ctx)
+		s.followed.Store(false)
+		if err != nil && ctx.Err() == nil {
+			log.FromContext(ctx).Info("the watch of AddonSets on a seed broke", "seed", w.name, "problem", Describe(err))
+			w.stirred()
+		}
+	})
+}
+
+// reportSets hands over what is known of all copies.
+func (w *worker) reportSets(state State) {
+	found := copies.State{Seed: w.name, Reached: state.Reached, Problem: state.Problem, At: state.At}
+	if state.setsProblem != "" {
+		found.Reached, found.Problem = false, state.setsProblem
+	}
+	if found.Reached && w.session.copies.Listed() {
+		want := w.task().wanted
+		found.Rows = w.session.copies.Rows(want.Sets, w.ordersNow(), want.digests(w.session.observed), state.FailedSets)
+	}
+	w.ReportSets(found)
+}
+
+// removeValues removes Secrets of values that no set names any more, once the copies of sets are as
+// they should be and nobody else's copy may need them.
+func (s *session) removeValues(ctx context.Context, want *Wanted, todo plan, failed *failures, whole bool) {
+	if len(todo.removeValues) == 0 || !whole || !s.copies.Listed() || s.copies.Unwanted(want.Sets) {
+		return
+	}
+	s.each(ctx, todo.removeValues, failed.secret, func(ctx context.Context, name string) error {
+		return s.remove(ctx, &corev1.Secret{ObjectMeta: s.named(name)}, s.observed.secrets)
+	})
+}

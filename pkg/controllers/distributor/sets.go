@@ -1,0 +1,144 @@
+package distributor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/addonset"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/fleet"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// setReadings remembers sets by UID: to judge one costs more than the rest of a pass.
+type setReadings map[types.UID]setReading
+
+type setReading struct {
+	generation int64
+	refusal    error
+	digest     string
+	// depends is the set's digest and that of the catalogues that it depends on, since that pass.
+	depends string
+	pass    int64
+}
+
+// secondCoreError: another set of type Core comes first.
+type secondCoreError struct{ first string }
+
+func (e *secondCoreError) Error() string {
+	return fmt.Sprintf("AddonSet %q is of type Core too and comes first, by priority, age or name: only one can be", e.first)
+}
+
+// readSets finds out which AddonSets are copied, and what is to say of the others.
+func (r *Reconciler) readSets(ctx context.Context, f *facts) loop.Outcome {
+	var list v1.AddonSetList
+	// Objects are shared with the cache and only read.
+	if err := r.cached.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return failed(fmt.Errorf("listing AddonSets: %w", err))
+	}
+	r.passes++
+	fresh, core := setReadings{}, firstCore(list.Items, r.options.Namespace)
+	digests := digestsOf(f.merged)
+	f.sets, f.setFindings = map[string]*copies.Set{}, map[types.UID]fleet.Finding{}
+	for i := range list.Items {
+		object := &list.Items[i]
+		found := fleet.Finding{Name: client.ObjectKeyFromObject(object), Generation: object.Generation}
+		if object.Namespace != r.options.Namespace {
+			found.Reason = v1.ReasonWrongNamespace
+			found.Refusal = fmt.Sprintf("sets count in namespace %q only: create it there", r.options.Namespace)
+			f.setFindings[object.UID] = found
+			continue
+		}
+		reading := r.readSet(object, digests)
+		fresh[object.UID] = reading
+		refusal := reading.refusal
+		if refusal == nil && object.Spec.Type == v1.AddonSetCore && core.UID != object.UID {
+			refusal = &secondCoreError{core.Name}
+		}
+		if refusal != nil {
+			found.Reason, found.Refusal = v1.ReasonInvalid, refusal.Error()
+		}
+		found.Pass, found.Catalogues = reading.pass, catalogue.DependencyDigest(dependencies(&object.Spec, digests))
+		f.setFindings[object.UID] = found
+		if !slices.Contains(object.Finalizers, v1.FinalizerCleanupSet) {
+			continue // nothing is copied before package fleet protects it
+		}
+		wanted := &copies.Set{UID: object.UID, Created: object.CreationTimestamp, Pass: reading.pass}
+		if refusal == nil {
+			wanted.Spec, wanted.Digest = &object.Spec, reading.digest
+		}
+		f.sets[object.Name] = wanted
+	}
+	r.setReadings = fresh
+	return nil
+}
+
+func (r *Reconciler) readSet(object *v1.AddonSet, digests map[string]string) setReading {
+	reading, known := r.setReadings[object.UID]
+	if !known || reading.generation != object.Generation {
+		pass, depends := reading.pass, reading.depends
+		reading = setReading{generation: object.Generation, pass: pass, depends: depends, refusal: addonset.Validate(object)}
+		digest, err := catalogue.SetDigest(&object.Spec)
+		if err != nil && reading.refusal == nil {
+			reading.refusal = err
+		}
+		reading.digest = digest
+	}
+	depends := reading.digest + catalogue.DependencyDigest(dependencies(&object.Spec, digests))
+	if depends != reading.depends {
+		reading.depends, reading.pass = depends, r.passes
+	}
+	return reading
+}
+
+func digestsOf(merged catalogue.Merged) map[string]string {
+	digests := make(map[string]string, len(merged.Addons))
+	for name, addon := range merged.Addons {
+		digests[name] = addon.Digest
+	}
+	return digests
+}
+
+func dependencies(spec *v1.AddonSetSpec, digests map[string]string) map[string]string {
+	named := map[string]string{}
+	for _, name := range catalogue.Dependencies(spec, digests) {
+		named[name] = digests[name]
+	}
+	return named
+}
+
+// firstCore is the set of type Core that counts.
+func firstCore(all []v1.AddonSet, namespace string) *v1.AddonSet {
+	first := &v1.AddonSet{}
+	for i := range all {
+		set := &all[i]
+		if set.Namespace == namespace && set.Spec.Type == v1.AddonSetCore && (first.UID == "" || addonset.Compare(set, first) < 0) {
+			first = set
+		}
+	}
+	return first
+}
+
+// reportSets records what the pass found out about each set, and which seeds exist.
+func (r *Reconciler) reportSets(f *facts) {
+	seeds := make([]string, 0, len(f.targets))
+	for _, to := range f.targets {
+		seeds = append(seeds, to.Name)
+	}
+	for uid, found := range f.setFindings {
+		for _, name := range slices.Sorted(maps.Keys(f.valuesProblems)) {
+			if f.valuesSets[name][uid] {
+				found.SecretProblems = append(found.SecretProblems, fmt.Sprintf("Secret %q: %s", name, f.valuesProblems[name]))
+			}
+		}
+		f.setFindings[uid] = found
+	}
+	r.fleet.Passed(f.setFindings, seeds)
+}

@@ -1,0 +1,118 @@
+package distributor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// defaultValuesKey is the key of values where a set names none.
+const defaultValuesKey = "values.yaml"
+
+// findValues finds the Secrets with values that sets name. A set that is refused may have a copy that
+// names any: then none is removed.
+func (r *Reconciler) findValues(ctx context.Context, f *facts) loop.Outcome {
+	f.valuesProblems, f.valuesSets = map[string]string{}, map[string]map[types.UID]bool{}
+	fresh := secretReader{}
+	for name, keys := range valuesNamed(f) {
+		found, err := r.valuesSecret(ctx, name, slices.Sorted(maps.Keys(keys)))
+		switch {
+		case apierrors.IsNotFound(err):
+			f.secrets.Held[name] = true
+			f.valuesProblems[name] = "it does not exist in the platform namespace"
+			continue
+		case err != nil:
+			return failed(fmt.Errorf("reading Secret %q: %w", name, err))
+		}
+		fresh[name] = found
+		if found.copy == nil {
+			f.valuesProblems[name] = found.problem
+			continue
+		}
+		f.secrets.Copies[name] = *found.copy
+	}
+	r.values = fresh
+	return nil
+}
+
+// valuesNamed are the keys of Secrets that sets name; which sets do is noted in f.
+func valuesNamed(f *facts) map[string]map[string]bool {
+	named := map[string]map[string]bool{}
+	for _, set := range f.sets {
+		if set.Spec == nil {
+			f.secrets.HoldValues = true
+			continue
+		}
+		for i := range set.Spec.Addons {
+			reference := set.Spec.Addons[i].PlatformSecretRef
+			if reference == nil {
+				continue
+			}
+			if named[reference.Name] == nil {
+				named[reference.Name], f.valuesSets[reference.Name] = map[string]bool{}, map[types.UID]bool{}
+			}
+			named[reference.Name][cmp.Or(reference.Key, defaultValuesKey)] = true
+			f.valuesSets[reference.Name][set.UID] = true
+		}
+	}
+	return named
+}
+
+// valuesSecret reads a Secret unless it is known at its present version, with these keys.
+func (r *Reconciler) valuesSecret(ctx context.Context, name string, keys []string) (knownSecret, error) {
+	key := client.ObjectKey{Namespace: r.options.Namespace, Name: name}
+	about, err := r.secretMetadata(ctx, key)
+	if err != nil {
+		return knownSecret{}, err
+	}
+	version := fmt.Sprintf("%s %q", about.ResourceVersion, keys)
+	if known, ok := r.values[name]; ok && known.uid == about.UID && known.version == version {
+		return known, nil
+	}
+	secret := &corev1.Secret{}
+	if err := r.direct.Get(ctx, key, secret); err != nil {
+		return knownSecret{}, err
+	}
+	found := knownSecret{uid: secret.UID, version: fmt.Sprintf("%s %q", secret.ResourceVersion, keys)}
+	found.copy, found.problem = valuesOf(secret, keys)
+	return found, nil
+}
+
+// valuesOf is what seeds get of a Secret with values, or why they get nothing.
+func valuesOf(secret *corev1.Secret, keys []string) (*seed.SecretCopy, string) {
+	if secret.Labels[v1.LabelUse] != v1.UseValues {
+		return nil, fmt.Sprintf("it has no label %s=%s", v1.LabelUse, v1.UseValues)
+	}
+	found := &seed.SecretCopy{Use: v1.UseValues, Data: map[string][]byte{}}
+	var missing []string
+	for _, key := range keys {
+		value, ok := secret.Data[key]
+		if !ok {
+			missing = append(missing, key)
+			continue
+		}
+		found.Data[key] = value
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Sprintf("it has none of the keys %q", missing)
+	}
+	// No digest of the data: readers of metadata could learn from it.
+	revision, err := catalogue.Digest(append([]string{string(secret.UID), secret.ResourceVersion}, keys...))
+	if err != nil {
+		return nil, "its revision can't be told"
+	}
+	found.Revision = revision
+	return found, ""
+}

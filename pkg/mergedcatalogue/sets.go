@@ -1,0 +1,44 @@
+package mergedcatalogue
+
+import (
+	"strconv"
+	"strings"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// BelievesSet says whether an object is a copy of an AddonSet that the distributor wrote. The
+// verdict stands for a generation and what is marked of the annotations: status is written often,
+// and a spec may be large.
+func (m *Marks) BelievesSet(set *v1.AddonSet) bool {
+	if set.Labels[v1.LabelRole] != v1.RoleCopy {
+		return false
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.key == nil {
+		return true
+	}
+	parts := []string{strconv.FormatInt(set.Generation, 10)}
+	for _, name := range []string{
+		v1.AnnotationMark, v1.AnnotationDigest, v1.AnnotationSeed, v1.AnnotationGate, v1.AnnotationRemovalApproved,
+		v1.AnnotationConfirmDeletion, v1.AnnotationCreated,
+	} {
+		parts = append(parts, set.Annotations[name])
+	}
+	measured := strings.Join(parts, "\n")
+	if known, ok := m.verdicts[set.UID]; ok && set.UID != "" && known.of == measured {
+		return known.believed
+	}
+	found := verdict{measured, catalogue.IsSetMarked(m.key, set)}
+	if len(m.verdicts) >= verdictLimit {
+		clear(m.verdicts)
+	}
+	m.verdicts[set.UID] = found
+	if !found.believed {
+		m.logger.Info("an AddonSet with the role of copies was not written by the distributor, and nothing is taken from it",
+			"addonSet", set.Namespace+"/"+set.Name)
+	}
+	return found.believed
+}
