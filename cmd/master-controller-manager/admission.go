@@ -8,11 +8,12 @@ import (
 	"github.com/trellis-addons/trellis/pkg/webhook"
 )
 
-// admit serves admission of authored catalogues.
+// admit serves admission of authored catalogues and sets.
 func admit(made manager.Manager, flags *trellis.Flags) error {
 	return flags.Admit(made, map[string]admission.Handler{
 		webhook.PathCatalogues: &webhook.Catalogues{
 			Master: made.GetAPIReader(), Namespace: flags.Namespace, WorkerName: flags.WorkerName,
 		},
+		webhook.PathSets: &webhook.Sets{Master: made.GetAPIReader(), Namespace: flags.Namespace},
 	})
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/trellis-addons/trellis/pkg/webhook"
 )
 
-// admit serves admission of what people write on a seed.
+// admit serves admission of what people write on a seed, and of copies of sets.
 func (s *seed) admit() error {
 	return s.options.Admit(s, map[string]admission.Handler{
 		webhook.PathCatalogues: &webhook.Catalogues{Namespace: s.options.Namespace},
+		webhook.PathSets:       &webhook.Sets{Namespace: s.options.Namespace},
 		webhook.PathInstallations: &webhook.Installations{
 			Reader: s.GetClient(), Marks: s.marks, Clusters: wiring.Finder(s),
 			CatalogueNamespace: s.options.CatalogueNamespace, AllowPrereleases: s.options.allowPrereleases,

@@ -14,6 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
 	"github.com/trellis-addons/trellis/pkg/controllers/standalone"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
@@ -57,6 +58,9 @@ func wire(ctx context.Context, made manager.Manager, options *options, logger lo
 	if err := s.addCore(); err != nil {
 		return fmt.Errorf("setting up controller coreaddon: %w", err)
 	}
+	if err := s.addSets(); err != nil {
+		return fmt.Errorf("setting up controller addonset: %w", err)
+	}
 	if err := s.addInstallations(ctx); err != nil {
 		return fmt.Errorf("setting up controller addoninstallation: %w", err)
 	}
@@ -85,6 +89,18 @@ func (s *seed) addOffers() error {
 func (s *seed) addCore() error {
 	controller := coreaddon.New(wiring.CoreAddon(s, s.marks, coreaddon.Options{
 		Namespace: s.options.Namespace, CatalogueNamespace: s.options.CatalogueNamespace, WorkerName: s.options.WorkerName,
+		AllowPrereleases: s.options.allowPrereleases,
+	}))
+	if err := metrics.Registry.Register(controller); err != nil {
+		return fmt.Errorf("registering its metrics: %w", err)
+	}
+	return controller.SetupWithManager(s)
+}
+
+// addSets adds the controller of AddonSets, and its metrics.
+func (s *seed) addSets() error {
+	controller := addonset.New(wiring.AddonSet(s, s.marks, addonset.Options{
+		CatalogueNamespace: s.options.CatalogueNamespace, WorkerName: s.options.WorkerName, AllowPrereleases: s.options.allowPrereleases,
 	}))
 	if err := metrics.Registry.Register(controller); err != nil {
 		return fmt.Errorf("registering its metrics: %w", err)

@@ -14,6 +14,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
+	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
@@ -39,10 +40,11 @@ func Cache(held map[client.Object]cache.ByObject) cache.Options {
 }
 
 // HeldOnSeeds is what a manager's cache on a seed holds of catalogues: the merged ones only. There
-// is an available one for each cluster besides.
+// is an available one for each cluster besides. Of AddonSets it holds the copies.
 func HeldOnSeeds(catalogueNamespace string) map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&kubermaticv1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{catalogueNamespace: {}}},
+		&kubermaticv1.AddonSet{}:       {Namespaces: map[string]cache.Config{catalogueNamespace: {}}},
 	}
 }
 
@@ -77,5 +79,13 @@ func CoreAddon(made manager.Manager, marks *mergedcatalogue.Marks, options corea
 	return coreaddon.Dependencies{
 		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: Finder(made),
 		Recorder: made.GetEventRecorder("coreaddon"), Options: options,
+	}
+}
+
+// AddonSet are what controller addonset works with.
+func AddonSet(made manager.Manager, marks *mergedcatalogue.Marks, options addonset.Options) addonset.Dependencies {
+	return addonset.Dependencies{
+		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: Finder(made),
+		Recorder: made.GetEventRecorder("addonset"), Options: options,
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
 // fieldOwner names our writes in managedFields.
@@ -19,12 +20,13 @@ const fieldOwner = "trellis-core-addon"
 func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 	f.failures = map[string]error{}
 	for _, change := range f.plan.apply {
-		live, err := r.applyOne(ctx, f.asked.Namespace, change)
+		live, err := r.applyOne(ctx, f, change)
 		if err != nil {
 			f.failures[change.wanted.name] = err
 			continue
 		}
 		f.wrote = true
+		r.noteWritten(f, live, false)
 		if change.live == nil {
 			f.plan.members = append(f.plan.members, live)
 		}
@@ -37,17 +39,23 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-func (r *Reconciler) applyOne(ctx context.Context, namespace string, c change) (*v1.AddonInstallation, error) {
+func (r *Reconciler) applyOne(ctx context.Context, f *facts, c change) (*v1.AddonInstallation, error) {
 	if c.live != nil && c.live.Spec.TargetNamespace != c.wanted.spec.TargetNamespace {
 		return nil, fmt.Errorf("targetNamespace of installation %q can't be changed from %q to %q: give the item another name",
 			c.wanted.name, c.live.Spec.TargetNamespace, c.wanted.spec.TargetNamespace)
 	}
-	content, _, err := intent(namespace, c.wanted)
+	meant := intent(f.asked.Namespace, c.wanted)
+	if f.under != nil {
+		ended, cancel := context.WithTimeout(ctx, waves.WriteTimeout)
+		defer cancel()
+		ctx, meant.Stamps = ended, c.stampsOf(f.under.pace, f.under.at)
+	}
+	content, _, err := meant.Content()
 	if err != nil {
 		return nil, err
 	}
 	object := &v1.AddonInstallation{}
-	object.Namespace, object.Name = namespace, c.wanted.name
+	object.Namespace, object.Name = f.asked.Namespace, c.wanted.name
 	if err := r.patch(ctx, object, types.ApplyPatchType, content, client.ForceOwnership); err != nil {
 		return nil, fmt.Errorf("applying installation %q: %w", c.wanted.name, err)
 	}

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -15,6 +17,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
 // Options are the controller's settings.
@@ -27,6 +30,10 @@ type Options struct {
 	WorkerName string
 	// Concurrency is the number of clusters worked on at a time. Default: 8.
 	Concurrency int
+	// AllowPrereleases lets a platform that is a pre-release lie in ranges that name none.
+	AllowPrereleases bool
+	// StatusInterval is the least time between two writes of a Core set's status. Default: 2 s.
+	StatusInterval time.Duration
 }
 
 // Dependencies are what the controller works with.
@@ -38,6 +45,7 @@ type Dependencies struct {
 	Reader   client.Reader
 	Recorder events.EventRecorder
 	Finder   cluster.Finder
+	Clock    clock.PassiveClock
 	Options  Options
 }
 
@@ -45,10 +53,11 @@ type Dependencies struct {
 type Reconciler struct {
 	Dependencies
 	// list and available read the list and metadata of available catalogues, from own caches.
-	list, available client.Reader
-	lists           lists
-	reports         reports
-	failures        loop.Failures
+	list, available       client.Reader
+	lists                 lists
+	reports               reports
+	failures, setFailures loop.Failures
+	staging               staging
 	// interesting are the add-ons of the list in force, and the names of their installations: a
 	// catalogue of such a name concerns all clusters, a user's installation its own cluster.
 	interesting atomic.Pointer[map[string]bool]
@@ -60,13 +69,18 @@ func New(dependencies Dependencies) *Reconciler {
 	options.Namespace = cmp.Or(options.Namespace, "kubermatic")
 	options.CatalogueNamespace = cmp.Or(options.CatalogueNamespace, "addon-catalogue")
 	options.Concurrency = cmp.Or(options.Concurrency, 8)
-	return &Reconciler{Dependencies: dependencies}
+	options.StatusInterval = cmp.Or(options.StatusInterval, 2*time.Second)
+	if dependencies.Clock == nil {
+		dependencies.Clock = clock.RealClock{}
+	}
+	return &Reconciler{Dependencies: dependencies, staging: staging{written: waves.Written{}, touched: map[string]bool{}}}
 }
 
 // Reconcile makes one pass over the core add-ons of one cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	asked := cluster.Requested(request)
 	f := &facts{asked: asked, report: r.reports.forCluster(asked)}
+	defer r.staging.touch(asked.Namespace)
 	outcome := r.failures.BackOff(request.String(), loop.Run(ctx, r.steps(), f))
 	if retry, failed := outcome.(loop.RetryAt); failed {
 		log.FromContext(ctx).Info("a pass over the core add-ons failed", "problem", retry.Message, "after", retry.After.String())
@@ -78,8 +92,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 type facts struct {
 	asked target.Ref
 	// cluster is empty where there is none: then only finalizers are removed.
-	cluster       target.Description
-	terminating   bool
+	cluster     target.Description
+	terminating bool
+	// under is the Core set that the cluster is under, as it was counted last; nil without one.
+	under         *under
 	installations []v1.AddonInstallation
 	set           set
 	plan          plan

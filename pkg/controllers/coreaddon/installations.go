@@ -18,7 +18,7 @@ func (r *Reconciler) listInstallations(ctx context.Context, f *facts) loop.Outco
 	if err := r.Client.List(ctx, &list, cluster.InstallationsOf(f.asked), client.UnsafeDisableDeepCopy); err != nil {
 		return failed(fmt.Errorf("listing the installations of namespace %q: %w", f.asked.Namespace, err))
 	}
-	f.installations = list.Items
+	f.installations = r.staging.over(f.asked.Namespace, list.Items)
 	for i := range f.installations {
 		if !isForeign(&f.installations[i]) {
 			f.installations[i] = *f.installations[i].DeepCopy()

@@ -23,6 +23,9 @@ func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 		types[one.addon()] = found
 	}
 	f.plan = planFor(f.set, f.installations, func(addon string) v1.CatalogueType { return types[addon] })
+	if f.under != nil {
+		r.planStage(f)
+	}
 	if f.terminating {
 		f.plan.apply = slices.DeleteFunc(f.plan.apply, func(c change) bool { return c.live == nil })
 	}
@@ -66,6 +69,8 @@ type plan struct {
 type change struct {
 	wanted wanted
 	live   *v1.AddonInstallation
+	// stays says, under a Core set, that it changes nothing in the user cluster.
+	stays bool
 }
 
 // catalogueTypes says what type of catalogue has an add-on; empty for none.
@@ -120,7 +125,7 @@ func (p *plan) member(one wanted, live *v1.AddonInstallation, catalogues catalog
 		p.members = append(p.members, live)
 		p.noteBlocked(live)
 		if !isReleased(live) && !isApplied(live, one) {
-			p.apply = append(p.apply, change{one, live})
+			p.apply = append(p.apply, change{wanted: one, live: live})
 		}
 	case !isServed(one, catalogues(one.addon())):
 		p.missing = append(p.missing, one.addon())

@@ -228,7 +228,7 @@ func made(name string, changes ...func(*v1.AddonInstallation)) v1.AddonInstallat
 }
 
 func madeOf(one wanted) v1.AddonInstallation {
-	_, digest, err := intent("cluster-birch", one)
+	digest, err := intent("cluster-birch", one).Digest()
 	if err != nil {
 		panic(fmt.Sprintf("the intent of %q: %v", one.name, err))
 	}

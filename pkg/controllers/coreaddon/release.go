@@ -26,6 +26,7 @@ func (r *Reconciler) release(ctx context.Context, f *facts) loop.Outcome {
 		if client.IgnoreNotFound(err) != nil {
 			return failed(fmt.Errorf("deleting installation %q, which is out of the set: %w", installation.Name, err))
 		}
+		r.noteWritten(f, installation, true)
 	}
 	return nil
 }

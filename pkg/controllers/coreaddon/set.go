@@ -8,29 +8,50 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// decideSet reads the list, once for each of its versions, and joins rules and list.
+// decideSet reads the list, once for each of its versions, and joins rules and list. Under a Core set
+// that is what its revision was taken from; nothing is written before its clusters were counted.
 func (r *Reconciler) decideSet(ctx context.Context, f *facts) loop.Outcome {
+	state, err := r.readCoreList(ctx)
+	if err != nil {
+		return failed(err)
+	}
+	of, err := r.coreSet(ctx)
+	if err != nil {
+		return failed(err)
+	}
+	if of.isNone() {
+		f.set = setFor(f.cluster, state)
+		return nil
+	}
+	if f.under = r.staging.underFor(of, f.asked.Namespace, r.Clock.Now()); f.under == nil {
+		return loop.Done{}
+	}
+	f.set = setFor(f.cluster, f.under.offers.list)
+	return nil
+}
+
+// readCoreList reads the list, and tells once of each version that it is refused.
+func (r *Reconciler) readCoreList(ctx context.Context) (listState, error) {
 	found := &corev1.ConfigMap{}
 	err := r.list.Get(ctx, client.ObjectKey{Namespace: r.Options.Namespace, Name: ListName}, found)
 	if apierrors.IsNotFound(err) {
 		found = nil
 	} else if err != nil {
-		return failed(fmt.Errorf("getting ConfigMap %q: %w", ListName, err))
+		return listState{}, fmt.Errorf("getting ConfigMap %q: %w", ListName, err)
 	}
 	state, changed := r.lists.update(found)
 	if changed {
 		r.recordList(found, state)
 	}
-	f.set = setFor(f.cluster, state)
-	return nil
+	return state, nil
 }
 
 // recordList notes which add-ons the list names, and reports what is wrong with it.
@@ -73,7 +94,7 @@ type set struct {
 }
 
 // setFor is the set of a cluster: the rules, and above them the list.
-func setFor(cluster target.Description, list listState) set {
+func setFor(found target.Description, list listState) set {
 	result := set{held: map[string]string{}, keepListed: list.absent}
 	switch {
 	case list.problem != nil && !list.read:
@@ -81,14 +102,15 @@ func setFor(cluster target.Description, list listState) set {
 	case list.problem != nil:
 		result.refused = list.problem.Error()
 	}
+	facts := cluster.Labels(found, "")
 	listed := map[string]bool{}
 	for _, one := range list.items {
-		if one.selector.Matches(labels.Set(cluster.Labels)) {
+		if one.selector.Matches(facts) {
 			listed[string(one.spec.AddonRef.Name)] = true
 			result.wanted = append(result.wanted, wanted{name: one.name, origin: v1.OriginList, spec: one.spec})
 		}
 	}
-	kkp, isKKP := kkpCluster(cluster)
+	kkp, isKKP := kkpCluster(found)
 	for _, rule := range rules() {
 		if !isKKP || listed[rule.addon] {
 			continue

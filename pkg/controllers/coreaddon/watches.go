@@ -2,6 +2,7 @@ package coreaddon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -45,20 +46,31 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	}
 	r.list, r.available = list, available
 	namespaces := loop.Metadata(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	return loop.Register(mgr, "coreaddon", controller.Options{Reconciler: r, MaxConcurrentReconciles: r.Options.Concurrency},
+	sets := loop.Register(mgr, "coreaddon-set", controller.Options{Reconciler: reconcile.Func(r.reconcileSet), MaxConcurrentReconciles: 1},
+		source.Func(r.keepSets),
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonSet{}, theSet(), r.copyChanged()),
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, theSet(), r.inCatalogue()),
+		source.Kind[client.Object](list, &corev1.ConfigMap{}, theSet()),
+	)
+	clusters := loop.Register(mgr, "coreaddon", controller.Options{Reconciler: r, MaxConcurrentReconciles: r.Options.Concurrency},
 		source.Func(r.watchMarks),
-		r.Finder.Watch(mgr.GetCache(), cluster.Passes, clusterChanged),
+		r.Finder.Watch(mgr.GetCache(), cluster.Passes, r.clusterChanged),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, inCluster(client.Object.GetNamespace), r.installationChanged()),
 		source.Kind[client.Object](mgr.GetCache(), namespaces, inCluster(client.Object.GetName), terminationChanged()),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.allClusters), r.concerns()),
 		source.Kind[client.Object](list, &corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.allClusters)),
 		source.Kind[client.Object](available, loop.Metadata(catalogueKind), inCluster(client.Object.GetNamespace), comesOrGoes()),
 	)
+	return errors.Join(sets, clusters)
 }
 
 // watchMarks enqueues all clusters when the key of the marks changes.
 func (r *Reconciler) watchMarks(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.staging.mutex.Lock()
+	r.staging.clusters = queue
+	r.staging.mutex.Unlock()
 	r.Marks.OnChange(func() {
+		r.wakeSet()
 		for _, request := range r.allClusters(ctx, nil) {
 			queue.Add(request)
 		}
@@ -97,7 +109,10 @@ func (r *Reconciler) allClusters(ctx context.Context, _ client.Object) []reconci
 }
 
 // clusterChanged says whether the set depends on a change; KKP writes the status all the time.
-func clusterChanged(before, after target.Description) bool {
+func (r *Reconciler) clusterChanged(before, after target.Description) bool {
+	if r.staging.isActive() && (before.KubernetesVersion != after.KubernetesVersion || before.APIServerUp != after.APIServerUp) {
+		return true
+	}
 	return before.Namespace != after.Namespace || before.Deleted != after.Deleted || before.Paused != after.Paused ||
 		!maps.Equal(before.Labels, after.Labels) || rulesConcern(before, after)
 }
@@ -113,22 +128,31 @@ func (r *Reconciler) installationChanged() predicate.Predicate {
 	return predicate.Funcs{CreateFunc: func(e event.CreateEvent) bool {
 		return comes(e.Object)
 	}, DeleteFunc: func(e event.DeleteEvent) bool {
+		if gone, isInstallation := e.Object.(*v1.AddonInstallation); isInstallation {
+			r.staging.forget(gone)
+		}
 		return comes(e.Object)
-	}, UpdateFunc: func(e event.UpdateEvent) bool {
-		before, isInstallation := e.ObjectOld.(*v1.AddonInstallation)
-		after, isInstallationToo := e.ObjectNew.(*v1.AddonInstallation)
-		if !isInstallation || !isInstallationToo {
-			return true
-		}
-		if isForeign(before) && isForeign(after) {
-			return false
-		}
-		return before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Labels, after.Labels) ||
-			!equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||
-			!equality.Semantic.DeepEqual(before.Finalizers, after.Finalizers) ||
-			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-			conditionChanged(before, after, v1.ConditionReady) || conditionChanged(before, after, v1.ConditionCompatible)
-	}}
+	}, UpdateFunc: r.isUpdated}
+}
+
+// isUpdated says whether an update changes what a pass reads.
+func (r *Reconciler) isUpdated(e event.UpdateEvent) bool {
+	before, isInstallation := e.ObjectOld.(*v1.AddonInstallation)
+	after, isInstallationToo := e.ObjectNew.(*v1.AddonInstallation)
+	if !isInstallation || !isInstallationToo {
+		return true
+	}
+	if isForeign(before) && isForeign(after) {
+		return false
+	}
+	if r.staging.isActive() && !equality.Semantic.DeepEqual(before.Status, after.Status) {
+		return true
+	}
+	return before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Labels, after.Labels) ||
+		!equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||
+		!equality.Semantic.DeepEqual(before.Finalizers, after.Finalizers) ||
+		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+		conditionChanged(before, after, v1.ConditionReady) || conditionChanged(before, after, v1.ConditionCompatible)
 }
 
 func conditionChanged(before, after *v1.AddonInstallation, kind string) bool {

@@ -1,0 +1,231 @@
+package addonset
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/installation"
+	"github.com/trellis-addons/trellis/pkg/values"
+)
+
+// offers are what the catalogues of a seed have. They don't change.
+type offers struct {
+	// entries by add-on; nil for one that no catalogue has.
+	entries map[string]*catalogue.Entry
+	// kkp is the platform's version; empty: not known.
+	kkp         string
+	preReleases bool
+}
+
+// choice is the version that an item gets in some cluster, or why it gets none.
+type choice struct {
+	version, digest string
+	// unfit says that what is applied does not fit the cluster's Kubernetes any more, and the
+	// choice does.
+	unfit bool
+	// reason is empty where there is a choice. What is there stays then as it is.
+	reason, message string
+	// quiet says that staying is all that is to be done.
+	quiet bool
+}
+
+// resolver chooses for a set, each choice once. It is for one goroutine.
+type resolver struct {
+	set      *set
+	offers   *offers
+	choices  map[choiceKey]choice
+	prepared map[preparedKey]prepared
+}
+
+type choiceKey struct{ item, k8s, installed string }
+
+type preparedKey struct {
+	item, version, digest string
+	// overrides are the numbers of those that match, as bits.
+	overrides uint64
+	// cluster is empty where the intent does not depend on its name.
+	cluster string
+}
+
+// prepared is the intent of an item, without a namespace.
+type prepared struct {
+	intent  installation.Intent
+	digest  string
+	problem string
+}
+
+func newResolver(of *set, from *offers) *resolver {
+	return &resolver{set: of, offers: from, choices: map[choiceKey]choice{}, prepared: map[preparedKey]prepared{}}
+}
+
+// choose the version of an item on a cluster with that Kubernetes version and installed version.
+func (r *resolver) choose(of *item, k8s, installed string) choice {
+	key := choiceKey{string(of.Name), k8s, installed}
+	known, ok := r.choices[key]
+	if !ok {
+		known = r.selectVersion(of, k8s, installed)
+		r.choices[key] = known
+	}
+	return known
+}
+
+func (r *resolver) selectVersion(of *item, k8s, installed string) choice {
+	entry := r.offers.entries[of.addon()]
+	if entry == nil {
+		return choice{
+			reason: v1.ReasonAddonUnknown, message: fmt.Sprintf("no catalogue has add-on %q", of.addon()), quiet: installed != "",
+		}
+	}
+	platform := catalogue.Platform{KKPVersion: r.offers.kkp, K8sVersion: k8s, AllowPrereleases: r.offers.preReleases}
+	selected, refusal := catalogue.Select(entry, of.AddonRef.Version, installed, platform,
+		catalogue.SelectOptions{AllowDowngrade: of.allows(v1.PermissionDowngrade)})
+	if refusal != nil {
+		withdrawn, isWithdrawn := errors.AsType[*catalogue.WithdrawnError](refusal)
+		return choice{reason: refusal.Reason(), message: refusal.Error(), quiet: isWithdrawn && withdrawn != nil}
+	}
+	if r.set.staged && catalogue.SourceMoves(selected.Version) {
+		return choice{reason: v1.ReasonSourceMoves, message: fmt.Sprintf(
+			"the source of version %q of add-on %q has no fixed content, which can't be staged: name a commit, a tag or a digest",
+			selected.Version.Version, of.addon())}
+	}
+	chosen := choice{version: selected.Version.Version, digest: selected.Origin.Content}
+	if before, _ := entry.Version(installed); installed != "" && before != nil && catalogue.Key(installed) != catalogue.Key(chosen.version) {
+		chosen.unfit = !entry.FitsKubernetes(installed, platform)
+	}
+	return chosen
+}
+
+// prepare the intent of an item with a version, for a cluster.
+func (r *resolver) prepare(of *item, version, digest string, in *place) prepared {
+	key := preparedKey{item: string(of.Name), version: version, digest: digest, overrides: r.matching(of, in.labels)}
+	if namesCluster(of) {
+		key.cluster = in.name
+	}
+	known, ok := r.prepared[key]
+	if !ok {
+		known = r.makeIntent(of, key, in.name)
+		r.prepared[key] = known
+	}
+	return known
+}
+
+// matching are the overrides of an item for a cluster; a set has at most 64.
+func (r *resolver) matching(of *item, cluster labels.Set) uint64 {
+	var found uint64
+	for i := range r.set.overrides {
+		if one := &r.set.overrides[i]; one.item == string(of.Name) && one.selector.Matches(cluster) {
+			found |= 1 << i
+		}
+	}
+	return found
+}
+
+func (r *resolver) makeIntent(of *item, key preparedKey, cluster string) prepared {
+	layers := []values.Layer{{Origin: fmt.Sprintf("item %q", of.Name), Values: of.values}}
+	for i := range r.set.overrides {
+		if key.overrides&(1<<i) != 0 {
+			layers = append(layers, values.Layer{Origin: fmt.Sprintf("overrides[%d]", i), Values: r.set.overrides[i].values})
+		}
+	}
+	merged, _, err := values.Merge(layers)
+	if err != nil {
+		return prepared{problem: err.Error()}
+	}
+	made := prepared{intent: installation.Intent{
+		Name: string(of.Name), Origin: "set", Annotations: map[string]string{},
+		Labels: map[string]string{v1.LabelManagedBy: v1.ManagedBySets, v1.LabelSet: r.set.name},
+		Spec: v1.AddonInstallationSpec{
+			AddonRef:        v1.AddonReference{Name: of.AddonRef.Name, Version: key.version, Digest: key.digest},
+			TargetNamespace: of.TargetNamespace, CreateNamespace: of.CreateNamespace, ReleaseName: of.ReleaseName,
+			ValuesFrom: named(of.ValuesFrom, cluster), ValuesTemplate: of.ValuesTemplate, DependsOn: installationNames(of.DependsOn),
+			ReconcileStrategy: of.ReconcileStrategy, DeletionPolicy: v1.DeletionDelete,
+		},
+	}}
+	if made.intent.Spec.ReconcileStrategy == "" {
+		made.intent.Spec.ReconcileStrategy = v1.ReconcileContinuous
+	}
+	if len(merged) > 0 {
+		encoded, err := json.Marshal(merged)
+		if err != nil {
+			return prepared{problem: err.Error()}
+		}
+		made.intent.Spec.Values = &runtime.RawExtension{Raw: encoded}
+	}
+	for _, given := range permissions {
+		if of.allows(given.permission) {
+			made.intent.Annotations[given.annotation] = "true"
+			made.intent.Origin += "+" + string(given.permission)
+		}
+	}
+	if made.digest, err = made.intent.Digest(); err != nil {
+		return prepared{problem: err.Error()}
+	}
+	return made
+}
+
+// clusterName stands for the Cluster's name in names of valuesFrom.
+const clusterName = "$(cluster)"
+
+func namesCluster(of *item) bool {
+	for _, source := range of.ValuesFrom {
+		if strings.Contains(sourceName(source), clusterName) {
+			return true
+		}
+	}
+	return false
+}
+
+func sourceName(source v1.ValuesSource) string {
+	switch {
+	case source.SecretRef != nil:
+		return source.SecretRef.Name
+	case source.ConfigMapRef != nil:
+		return source.ConfigMapRef.Name
+	case source.ProviderRef != nil:
+		return source.ProviderRef.Name
+	}
+	return ""
+}
+
+// named are sources with the name of the Cluster in theirs.
+func named(sources []v1.ValuesSource, cluster string) []v1.ValuesSource {
+	var result []v1.ValuesSource
+	for i := range sources {
+		source := sources[i].DeepCopy()
+		switch {
+		case source.SecretRef != nil:
+			source.SecretRef.Name = strings.ReplaceAll(source.SecretRef.Name, clusterName, cluster)
+		case source.ConfigMapRef != nil:
+			source.ConfigMapRef.Name = strings.ReplaceAll(source.ConfigMapRef.Name, clusterName, cluster)
+		case source.ProviderRef != nil:
+			source.ProviderRef.Name = strings.ReplaceAll(source.ProviderRef.Name, clusterName, cluster)
+		}
+		result = append(result, *source)
+	}
+	return result
+}
+
+// installationNames are those of items: each has its name in every cluster.
+func installationNames(items []v1.AddonName) []v1.InstallationName {
+	names := make([]v1.InstallationName, 0, len(items))
+	for _, item := range items {
+		names = append(names, v1.InstallationName(item))
+	}
+	return names
+}
+
+// permissions of an item, each with the annotation that gives it to an installation.
+var permissions = []struct {
+	permission v1.Permission
+	annotation string
+}{
+	{v1.PermissionAdopt, v1.AnnotationAdopt}, {v1.PermissionDowngrade, v1.AnnotationAllowDowngrade},
+	{v1.PermissionPrune, v1.AnnotationAllowPrune},
+}

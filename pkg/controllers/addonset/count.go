@@ -1,0 +1,306 @@
+package addonset
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/waves"
+)
+
+// count every cluster, where the set, its revision or what it depends on changed: one walk over
+// what the caches have. The caches are read under the mutex, so that what is written meanwhile
+// counts.
+func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if f.running.counted {
+		return nil
+	}
+	clusters, err := r.Finder.List(ctx)
+	if err != nil {
+		return failed(err)
+	}
+	var list v1.AddonInstallationList
+	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return failed(fmt.Errorf("listing installations: %w", err))
+	}
+	byNamespace := map[string][]*v1.AddonInstallation{}
+	for i := range list.Items {
+		namespace := list.Items[i].Namespace
+		byNamespace[namespace] = append(byNamespace[namespace], &list.Items[i])
+	}
+	claimed := map[string]int{}
+	for i := range clusters {
+		claimed[clusters[i].Namespace]++
+	}
+	seen := map[string]bool{}
+	for i := range clusters {
+		if !r.concerns(clusters[i]) || claimed[clusters[i].Namespace] > 1 {
+			continue
+		}
+		seen[clusters[i].Name] = true
+		in := r.placeOf(clusters[i], byNamespace[clusters[i].Namespace], f.running.seed)
+		r.standIn(f.running, in)
+	}
+	for name := range f.running.clusters {
+		if !seen[name] {
+			f.running.drop(name)
+		}
+	}
+	f.running.counted = true
+	r.wakeWorking(f.running)
+	return nil
+}
+
+// wakeWorking wakes the clusters of a set that are to be written, or that time changes. The mutex is
+// held.
+func (r *Reconciler) wakeWorking(of *running) {
+	for _, name := range slices.Sorted(maps.Keys(of.clusters)) {
+		if one := of.clusters[name]; one.hasWork() && of.writes() || !one.standing.next.IsZero() {
+			r.wakeCluster(one.namespace)
+		}
+	}
+}
+
+// concerns says whether a cluster is one to count: it has a namespace, lives and is not another
+// worker's.
+func (r *Reconciler) concerns(found target.Description) bool {
+	return found.Namespace != "" && !found.Deleted && cluster.BelongsTo(found, r.Options.WorkerName)
+}
+
+// placeOf a cluster, with what was written over what the cache has. The mutex is held.
+func (r *Reconciler) placeOf(found target.Description, cached []*v1.AddonInstallation, seed string) *place {
+	in := &place{
+		name: found.Name, namespace: found.Namespace, labels: cluster.Labels(found, seed), version: found.KubernetesVersion,
+		live: make(map[string]*v1.AddonInstallation, len(cached)), asked: askedBy(found.Annotations),
+	}
+	if object, isObject := found.Object.(client.Object); isObject {
+		in.created = object.GetCreationTimestamp().Time
+	}
+	switch {
+	case found.Paused:
+		in.away = v1.ReasonPaused
+	case found.KubernetesVersion == "" || !found.APIServerUp:
+		in.away = v1.ReasonClusterNotReady
+	}
+	for _, one := range cached {
+		in.live[one.Name] = one
+	}
+	r.written.Over(found.Namespace, in.live)
+	return in
+}
+
+// askedBy annotation initial-installations. What can't be read asks for nothing: it is the addon
+// controller's to refuse.
+func askedBy(annotations map[string]string) []asked {
+	text := annotations[v1.AnnotationInitialInstallations]
+	if text == "" {
+		return nil
+	}
+	var raw []json.RawMessage
+	if json.Unmarshal([]byte(text), &raw) != nil {
+		return nil
+	}
+	var found []asked
+	for _, one := range raw {
+		var entry struct {
+			Name            string            `json:"name"`
+			AddonRef        v1.AddonReference `json:"addonRef"`
+			TargetNamespace string            `json:"targetNamespace"`
+		}
+		if json.Unmarshal(one, &entry) == nil {
+			found = append(found, asked{entry.Name, string(entry.AddonRef.Name), entry.TargetNamespace})
+		}
+	}
+	return found
+}
+
+// standIn finds out how a cluster stands in a set, and counts it. The mutex is held.
+func (r *Reconciler) standIn(of *running, in *place) (plan, standing) {
+	planned := planner{of.resolver, r.rivals}.planFor(in)
+	found, counts := standingOf(&planned, in, course{
+		strategy: of.moves(), startedAt: of.startedAt, now: r.Clock.Now(), waiting: of.guard.Waiting,
+	})
+	if !counts {
+		if one := of.clusters[in.name]; one == nil || !one.writing { // the end of a write is counted
+			of.drop(in.name)
+		}
+		return planned, found
+	}
+	one := of.clusters[in.name]
+	if one == nil {
+		one = &known{}
+		of.clusters[in.name] = one
+	}
+	one.namespace = in.namespace
+	of.put(in.name, one, found)
+	return planned, one.standing
+}
+
+// put counts a cluster. Who was granted a move, or is written, holds its place.
+func (r *running) put(name string, one *known, found standing) {
+	mayMove := found.State == v1.ClusterBehind && !found.Held || found.State == v1.ClusterMoving && found.Again
+	one.granted = one.granted && mayMove
+	if (one.granted || one.writing) && (mayMove || found.State == v1.ClusterBehind) {
+		found.State, found.Again = v1.ClusterMoving, false
+	}
+	r.has += found.has - one.standing.has
+	one.standing = found
+	if delete(r.leaving, name); len(found.removals) > 0 {
+		r.leaving[name] = true
+	}
+	r.tally.Put(name, found.Standing)
+}
+
+// writes says whether the set may write: a paused one only what its deletion asks for.
+func (r *running) writes() bool { return !r.paused || r.deleting }
+
+// drop a cluster in which the set has and wants nothing, or that is gone.
+func (r *running) drop(name string) {
+	if one := r.clusters[name]; one != nil {
+		r.has -= one.standing.has
+		delete(r.clusters, name)
+		delete(r.leaving, name)
+	}
+	r.tally.Drop(name)
+}
+
+// hasWork says whether a cluster is to be written.
+func (k *known) hasWork() bool { return k.granted || k.standing.atOnce || k.standing.repairs }
+
+// stand finds out how a cluster stands in every set, and what is to be written there.
+func (r *Reconciler) stand(ctx context.Context, f *clusterFacts) loop.Outcome {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	in, err := r.look(ctx, f.asked)
+	if err != nil {
+		return failed(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.sets)) {
+		of := r.sets[name]
+		if !of.counted {
+			continue
+		}
+		if in == nil {
+			r.leave(of, f.asked.Namespace)
+			continue
+		}
+		var before rollout.Standing
+		if one := of.clusters[in.name]; one != nil {
+			before = one.standing.Standing
+		}
+		planned, found := r.standIn(of, in)
+		if !reflect.DeepEqual(before, found.Standing) {
+			r.wakeSet(name)
+		}
+		f.next = sooner(f.next, found.next)
+		if one := of.clusters[in.name]; one != nil && one.hasWork() && of.writes() && r.started && !one.writing {
+			if made := r.taskFor(of, in, one, &planned); len(made.steps) > 0 {
+				f.tasks = append(f.tasks, made)
+			}
+		}
+	}
+	return nil
+}
+
+// look at a cluster; nil: there is none to count in this namespace, or more than one.
+func (r *Reconciler) look(ctx context.Context, asked target.Ref) (*place, error) {
+	found, err := r.Finder.Find(ctx, asked)
+	if isUnknown(err) || err == nil && !r.concerns(found) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list v1.AddonInstallationList
+	if err := r.Client.List(ctx, &list, cluster.InstallationsOf(asked), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the installations of namespace %q: %w", asked.Namespace, err)
+	}
+	cached := make([]*v1.AddonInstallation, len(list.Items))
+	for i := range list.Items {
+		cached[i] = &list.Items[i]
+	}
+	return r.placeOf(found, cached, r.seed()), nil
+}
+
+// seed is the name of this seed, which the copies say. The mutex is held.
+func (r *Reconciler) seed() string {
+	for _, one := range r.sets {
+		if one.set.seed != "" {
+			return one.set.seed
+		}
+	}
+	return ""
+}
+
+// leave a namespace whose cluster is gone, or not known: it is counted no more, and nothing in it
+// changes.
+func (r *Reconciler) leave(of *running, namespace string) {
+	for name, one := range of.clusters {
+		if one.namespace == namespace {
+			of.drop(name)
+			r.wakeSet(of.name)
+		}
+	}
+}
+
+// confirm asks the API server for what was written a while ago and that the cache does not have.
+func (r *Reconciler) confirm(ctx context.Context, f *clusterFacts) loop.Outcome {
+	var list v1.AddonInstallationList
+	if err := r.Client.List(ctx, &list, cluster.InstallationsOf(f.asked), client.UnsafeDisableDeepCopy); err != nil {
+		return failed(fmt.Errorf("listing the installations of namespace %q: %w", f.asked.Namespace, err))
+	}
+	listed := map[string]bool{}
+	for i := range list.Items {
+		listed[list.Items[i].Name] = true
+	}
+	r.mutex.Lock()
+	unseen := r.written.Unseen(f.asked.Namespace, listed, r.Clock.Now())
+	waits := len(r.written[f.asked.Namespace]) > 0
+	r.mutex.Unlock()
+	for _, name := range unseen {
+		if err := r.askFor(ctx, client.ObjectKey{Namespace: f.asked.Namespace, Name: name}); err != nil {
+			return failed(err)
+		}
+	}
+	if waits {
+		f.next = r.Clock.Now().Add(waves.UnseenFor)
+	}
+	return nil
+}
+
+func (r *Reconciler) askFor(ctx context.Context, key client.ObjectKey) error {
+	found := &v1.AddonInstallation{}
+	err := r.Reader.Get(ctx, key, found)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("getting installation %q: %w", key, err)
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if err != nil {
+		r.written.Drop(key.Namespace, key.Name)
+		return nil
+	}
+	r.written.Put(found, false, r.Clock.Now())
+	return nil
+}
+
+// rest says when to come back.
+func (r *Reconciler) rest(next time.Time) loop.Outcome {
+	if next.IsZero() {
+		return loop.Done{}
+	}
+	return loop.Done{Recheck: max(next.Sub(r.Clock.Now()), time.Millisecond)}
+}

@@ -1,0 +1,121 @@
+package addonset
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+)
+
+// decide which clusters may move now, and wake them. A paused set grants nothing.
+func (r *Reconciler) decide(ctx context.Context, f *setFacts) loop.Outcome {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	run := f.running
+	if !run.counted { // another pass changed what counts meanwhile, and woke this set
+		return loop.Done{}
+	}
+	hasStarted, err := r.start(ctx)
+	if err != nil {
+		return failed(err)
+	}
+	r.guard(f)
+	gate, err := rollout.ReadGate(f.copy.Annotations[v1.AnnotationGate], run.revision)
+	f.gateProblem = err
+	if run.deleting {
+		gate = rollout.ByRule
+	}
+	run.decision = rollout.Decide(run.moves(), run.tally, gate)
+	if !hasStarted || !run.writes() {
+		return nil
+	}
+	for _, name := range run.decision.Move {
+		one := run.clusters[name]
+		one.granted = true
+		run.put(name, one, one.standing)
+		r.wakeCluster(one.namespace)
+	}
+	if len(run.decision.Move) > 0 {
+		run.decision = rollout.Decide(run.moves(), run.tally, gate)
+	}
+	return nil
+}
+
+// guard removals: many at a time wait for approval. What a set that is deleted made goes: its
+// deletion was confirmed.
+func (r *Reconciler) guard(f *setFacts) {
+	run := f.running
+	var guarded rollout.GuardedRemovals
+	judged := map[string]bool{}
+	if !run.deleting {
+		var removals []rollout.Removal
+		for name := range run.leaving {
+			one := run.clusters[name]
+			removals = append(removals, one.standing.removals...)
+			isNew := false
+			for _, removal := range one.standing.removals {
+				isNew, judged[removal.ID] = isNew || !run.judged[removal.ID], true
+			}
+			if isNew && (one.granted || one.standing.atOnce) {
+				r.wakeCluster(one.namespace)
+			}
+		}
+		guarded = rollout.GuardRemovals(removals, run.has, run.shownRemoval(), f.copy.Annotations[v1.AnnotationRemovalApproved])
+	}
+	changed := !maps.Equal(guarded.Waiting, run.guard.Waiting)
+	run.guard, run.judged = guarded, judged
+	if !changed {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(run.leaving)) {
+		one := run.clusters[name]
+		found := one.standing
+		found.Held = found.State == v1.ClusterBehind && found.onlyRemovals && !slices.ContainsFunc(found.removals,
+			func(removal rollout.Removal) bool { return !guarded.Waiting[removal.ID] })
+		run.put(name, one, found)
+	}
+}
+
+// shownRemoval is what people were shown last.
+func (r *running) shownRemoval() *v1.PendingRemoval {
+	if r.guard.Pending != nil {
+		return r.guard.Pending
+	}
+	return r.shown.status.Removal
+}
+
+// release takes the finalizer off a copy that is deleted, once nothing that it made is left. It
+// asks past the cache.
+func (r *Reconciler) release(ctx context.Context, f *setFacts) loop.Outcome {
+	r.mutex.Lock()
+	isDone := f.running.deleting && len(f.running.clusters) == 0
+	r.mutex.Unlock()
+	if !isDone {
+		return nil
+	}
+	var left v1.AddonInstallationList
+	err := r.Reader.List(ctx, &left, client.Limit(1), client.MatchingLabels{v1.LabelSet: f.name, v1.LabelManagedBy: v1.ManagedBySets})
+	if err != nil {
+		return failed(fmt.Errorf("listing the installations of AddonSet %q: %w", f.name, err))
+	}
+	if len(left.Items) > 0 { // in a cluster that is not looked at now: paused, another worker's, or gone
+		f.next = leftRecheck
+		return nil
+	}
+	if err := loop.Start(r.Client, f.copy).SetFinalizer(ctx, v1.FinalizerCleanupSet, false); err != nil {
+		return failed(err)
+	}
+	r.forget(f.name)
+	return loop.Done{}
+}
+
+// leftRecheck is how often a deleted set is looked at that has installations in clusters that are
+// not counted.
+const leftRecheck = 30 * time.Second

@@ -1,0 +1,355 @@
+package addonset
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/installation"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+)
+
+// place is one cluster as a plan sees it.
+type place struct {
+	name, namespace string
+	// labels and facts.
+	labels labels.Set
+	// version of Kubernetes; empty: not known.
+	version string
+	created time.Time
+	// away is why the cluster can't be written to; empty as a rule.
+	away string
+	// asked are what annotation initial-installations asks for.
+	asked []asked
+	live  map[string]*v1.AddonInstallation
+}
+
+// asked is an add-on in a namespace of the user cluster, and the name of its installation.
+type asked struct{ name, addon, targetNamespace string }
+
+// presence says whether a set is about a cluster.
+type presence int
+
+const (
+	absent presence = iota
+	present
+	// unknown: nothing is changed.
+	unknown
+)
+
+// rivals are all sets of a seed, by the names of their items, each list in the order in which they
+// have the name.
+type rivals struct {
+	sets   map[string]*set
+	byItem map[string][]*set
+	// unsure says that a copy can't be gone by now: what others let go may be its.
+	unsure bool
+}
+
+func newRivals(sets map[string]*set) *rivals {
+	made := &rivals{sets: sets, byItem: map[string][]*set{}}
+	for _, one := range sets {
+		for name := range one.byName {
+			made.byItem[name] = append(made.byItem[name], one)
+		}
+	}
+	for _, wanting := range made.byItem {
+		slices.SortFunc(wanting, (*set).before)
+	}
+	return made
+}
+
+// step is what is to be done to one installation.
+type step struct {
+	item string
+	kind v1.ChangeKind
+	// live is nil for an installation that is to be made.
+	live *v1.AddonInstallation
+	// intent is what is applied; of a removal, nothing.
+	intent installation.Intent
+	digest string
+	// repair says that only what others changed is put back, which is no move.
+	repair   bool
+	from, to string
+}
+
+// plan is what one set wants of one cluster.
+type plan struct {
+	presence presence
+	steps    []step
+	blocked  []rollout.Trouble
+	// mine are the installations that the set has in the cluster and leaves to nobody.
+	mine []*v1.AddonInstallation
+	// unfit says that what is applied does not fit the cluster's Kubernetes any more.
+	unfit bool
+}
+
+// changes says whether the plan has a move.
+func (p *plan) changes() bool {
+	return slices.ContainsFunc(p.steps, func(s step) bool { return !s.repair })
+}
+
+func (p *plan) block(item, reason, message string) {
+	p.blocked = append(p.blocked, rollout.Trouble{Item: item, Reason: reason, Message: message})
+}
+
+// planner plans for one set.
+type planner struct {
+	*resolver
+	rivals *rivals
+}
+
+// planFor plans what a set wants of a cluster. It looks at nothing but its arguments, and its
+// result depends on no order among sets, clusters and installations.
+func (p planner) planFor(in *place) plan {
+	result := plan{presence: presenceOf(p.set, in, p.offers)}
+	if result.presence == unknown {
+		result.mine = p.owned(in)
+		return result
+	}
+	for i := range p.set.items {
+		if of := &p.set.items[i]; result.presence == present {
+			p.want(&result, of, in)
+		}
+	}
+	result.blockDependents(p.set)
+	for _, live := range p.owned(in) {
+		if result.presence == present && p.set.byName[live.Name] != nil {
+			continue
+		}
+		p.letGo(&result, live, in)
+	}
+	return result
+}
+
+// blockDependents blocks what is to be made and depends on an item that is blocked and not there: it
+// would wait for that without end, and be taken for a failure of the roll-out.
+func (p *plan) blockDependents(of *set) {
+	missing := map[string]bool{}
+	for _, one := range p.blocked {
+		missing[one.Item] = !slices.ContainsFunc(p.mine, func(live *v1.AddonInstallation) bool { return live.Name == one.Item })
+	}
+	for before := -1; before != len(p.blocked); {
+		before = len(p.blocked)
+		p.steps = slices.DeleteFunc(p.steps, func(s step) bool {
+			if s.live != nil || of.byName[s.item] == nil {
+				return false
+			}
+			for _, needed := range of.byName[s.item].DependsOn {
+				if missing[string(needed)] {
+					p.block(s.item, v1.ReasonDependencyMissing, fmt.Sprintf("it depends on item %q, which is blocked in this cluster", needed))
+					missing[s.item] = true
+					return true
+				}
+			}
+			return false
+		})
+	}
+}
+
+// presenceOf a set in a cluster.
+func presenceOf(of *set, in *place, from *offers) presence {
+	if of.deleting || !of.selector.Matches(in.labels) {
+		return absent
+	}
+	for _, one := range []struct {
+		constraint *catalogue.Range
+		version    string
+	}{{of.k8s, in.version}, {of.kkp, from.kkp}} {
+		if one.constraint == nil {
+			continue
+		}
+		version, known := catalogue.PlatformVersion(one.version)
+		if !known {
+			return unknown
+		}
+		if !one.constraint.Contains(version, from.preReleases) {
+			return absent
+		}
+	}
+	return present
+}
+
+// owned are the installations in a cluster that the set made, by name.
+func (p planner) owned(in *place) []*v1.AddonInstallation {
+	var found []*v1.AddonInstallation
+	for _, name := range slices.Sorted(maps.Keys(in.live)) {
+		if isOf(in.live[name], p.set.name) {
+			found = append(found, in.live[name])
+		}
+	}
+	return found
+}
+
+// isOf says whether a set made an installation.
+func isOf(live *v1.AddonInstallation, set string) bool {
+	return setOf(live) == set && set != ""
+}
+
+// setOf is the name of the set that made an installation; empty: none did.
+func setOf(live *v1.AddonInstallation) string {
+	if live.Labels[v1.LabelManagedBy] != v1.ManagedBySets || live.Spec.CoreAddon {
+		return ""
+	}
+	return live.Labels[v1.LabelSet]
+}
+
+// holder is the set that has a name in a cluster; nil: none wants it.
+func (p planner) holder(name string, in *place) *set {
+	for _, one := range p.rivals.byItem[name] {
+		if presenceOf(one, in, p.offers) != absent {
+			return one
+		}
+	}
+	return nil
+}
+
+// want plans one item of the set in a cluster that the set is about.
+func (p planner) want(result *plan, of *item, in *place) {
+	name := string(of.Name)
+	live := in.live[name]
+	if holder := p.holder(name, in); holder != nil && holder.name != p.set.name {
+		if live != nil && isOf(live, p.set.name) {
+			p.letGo(result, live, in)
+		}
+		return
+	}
+	if live == nil {
+		if reason, message := p.standsAlready(of, in); reason != "" {
+			result.block(name, reason, message)
+			return
+		}
+		p.aim(result, of, nil, in)
+		return
+	}
+	isMine := isOf(live, p.set.name)
+	if isMine {
+		result.mine = append(result.mine, live)
+	}
+	if isMine && !live.DeletionTimestamp.IsZero() { // it is made again once it is gone
+		return
+	}
+	if reason, message := p.refusal(of, live); reason != "" {
+		result.block(name, reason, message)
+		return
+	}
+	p.aim(result, of, live, in)
+}
+
+// refusal says why an item can't have the installation that has its name; empty: it can.
+func (p planner) refusal(of *item, live *v1.AddonInstallation) (reason, message string) {
+	owner := setOf(live)
+	switch {
+	case owner == "" || p.rivals.sets[owner] == nil:
+		return v1.ReasonNameTaken, fmt.Sprintf("installation %q was not made by this set and is left alone", live.Name)
+	case !live.DeletionTimestamp.IsZero():
+		return v1.ReasonNameTaken, fmt.Sprintf("installation %q of AddonSet %q is being removed", live.Name, owner)
+	case goesOver(live, of):
+		return "", ""
+	case owner == p.set.name:
+		return v1.ReasonImmutableField, fmt.Sprintf(
+			"add-on, releaseName and targetNamespace of installation %q can't be changed: give the item another name", live.Name)
+	}
+	return v1.ReasonNameTaken, fmt.Sprintf(
+		"AddonSet %q has installation %q with another add-on, releaseName or targetNamespace: it waits for its removal", owner, live.Name)
+}
+
+// goesOver says whether what one set made can go over to an item of another by its label alone.
+func goesOver(live *v1.AddonInstallation, to *item) bool {
+	return live.Spec.AddonRef.Name == to.AddonRef.Name && live.Spec.TargetNamespace == to.TargetNamespace &&
+		live.Spec.ReleaseName == to.ReleaseName
+}
+
+// standsAlready says whether the cluster has the add-on in that namespace by somebody else, or asks
+// for it itself.
+func (p planner) standsAlready(of *item, in *place) (reason, message string) {
+	for _, name := range slices.Sorted(maps.Keys(in.live)) {
+		live := in.live[name]
+		if isOf(live, p.set.name) && p.set.byName[name] != nil { // the set has the add-on twice, as it says
+			continue
+		}
+		if live.Spec.AddonRef.Name == of.AddonRef.Name && live.Spec.TargetNamespace == of.TargetNamespace {
+			return v1.ReasonNameTaken, fmt.Sprintf("installation %q has add-on %q in namespace %q already", name, of.addon(), of.TargetNamespace)
+		}
+	}
+	for _, one := range in.asked {
+		if one.name == string(of.Name) || one.addon == of.addon() && one.targetNamespace == of.TargetNamespace {
+			return v1.ReasonNameTaken, fmt.Sprintf("the Cluster's annotation %s asks for add-on %q, or for the name",
+				v1.AnnotationInitialInstallations, one.addon)
+		}
+	}
+	return "", ""
+}
+
+// aim plans the target of an item: what is there, nil for nothing, against what it is to be.
+func (p planner) aim(result *plan, of *item, live *v1.AddonInstallation, in *place) {
+	name := string(of.Name)
+	if of.PlatformSecretRef != nil {
+		result.block(name, v1.ReasonValuesMissing, "platformSecretRef is not served")
+		return
+	}
+	if live != nil && p.offers.entries[of.addon()] == nil { // gone from the catalogue: no change
+		return
+	}
+	installed := installedVersion(live)
+	chosen := p.choose(of, in.version, installed)
+	version, digest := chosen.version, chosen.digest
+	if chosen.reason != "" {
+		if !chosen.quiet {
+			result.block(name, chosen.reason, chosen.message)
+		}
+		if live == nil || live.Spec.AddonRef.Version == "" {
+			return
+		}
+		version, digest = live.Spec.AddonRef.Version, live.Spec.AddonRef.Digest
+	}
+	target := p.prepare(of, version, digest, in)
+	if target.problem != "" {
+		result.block(name, v1.ReasonValuesInvalid, target.problem)
+		return
+	}
+	made := step{item: name, kind: v1.ChangeInstall, live: live, digest: target.digest, to: version}
+	if live != nil {
+		if isOf(live, p.set.name) && installation.IsRight(live, &target.intent, target.digest) {
+			return
+		}
+		made.kind, made.from = v1.ChangeUpdate, cmp.Or(installed, live.Spec.AddonRef.Version)
+		made.repair = isOf(live, p.set.name) && live.Annotations[v1.AnnotationDigest] == target.digest
+		result.unfit = result.unfit || chosen.unfit
+	}
+	made.intent = target.intent
+	made.intent.Namespace = in.namespace
+	result.steps = append(result.steps, made)
+}
+
+// installedVersion is the version that a cluster has of an installation; empty: none.
+func installedVersion(live *v1.AddonInstallation) string {
+	if live == nil {
+		return ""
+	}
+	if applied := live.Status.LastApplied; applied != nil && applied.Version != "" {
+		return applied.Version
+	}
+	return live.Status.Version
+}
+
+// letGo plans the end of what the set made and does not want, or may not have, any more. What
+// another set wants as it is goes over to that with its own move.
+func (p planner) letGo(result *plan, live *v1.AddonInstallation, in *place) {
+	if next := p.holder(live.Name, in); next != nil && next.name != p.set.name && goesOver(live, next.byName[live.Name]) {
+		return
+	}
+	result.mine = append(result.mine, live)
+	if !live.DeletionTimestamp.IsZero() || p.rivals.unsure {
+		return
+	}
+	result.steps = append(result.steps, step{
+		item: live.Name, kind: v1.ChangeRemove, live: live, from: cmp.Or(installedVersion(live), live.Spec.AddonRef.Version),
+	})
+}

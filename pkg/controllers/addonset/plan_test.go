@@ -1,0 +1,392 @@
+package addonset
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// entryOf makes an entry of an add-on with versions; "1.1.0 <1.37" has a constraint, "1.2.0!" is deprecated.
+func entryOf(t testing.TB, addon string, versions ...string) *catalogue.Entry {
+	t.Helper()
+	merged := &v1.AddonCatalogue{}
+	merged.Name = addon
+	merged.Annotations = map[string]string{v1.AnnotationKKPVersion: "2.31.0"}
+	about := v1.Addon{Name: v1.AddonName(addon)}
+	for _, text := range versions {
+		name, constraint, constrained := strings.Cut(text, " ")
+		name, deprecated := strings.CutSuffix(name, "!")
+		version := v1.AddonVersion{Version: name, Source: &v1.Source{Docker: &v1.ImageSource{Image: "registry.example/" + addon + ":" + name}}}
+		if constrained {
+			version.Constraints = &v1.Constraints{K8sVersion: v1.VersionRange(constraint)}
+		}
+		if deprecated {
+			version.Deprecated = "old"
+		}
+		about.Versions = append(about.Versions, version)
+	}
+	merged.Spec = v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Addons: []v1.Addon{about}}
+	entry, err := catalogue.NewEntry(merged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entry
+}
+
+func offering(entries ...*catalogue.Entry) *offers {
+	made := &offers{entries: map[string]*catalogue.Entry{}, kkp: "2.31.0"}
+	for _, entry := range entries {
+		made.entries[string(entry.Addon.Name)] = entry
+	}
+	return made
+}
+
+func itemOf(name, addon, version string) v1.AddonSetItem {
+	return v1.AddonSetItem{
+		Name: v1.AddonName(name), AddonRef: v1.AddonReference{Name: v1.AddonName(addon), Version: version}, TargetNamespace: "there",
+	}
+}
+
+func setNamed(name string, items ...v1.AddonSetItem) *v1.AddonSet {
+	made := &v1.AddonSet{}
+	made.Name, made.UID, made.CreationTimestamp = name, types.UID("uid-"+name), metav1.NewTime(noon)
+	made.Spec = v1.AddonSetSpec{ClusterSelector: &metav1.LabelSelector{}, Addons: items}
+	return made
+}
+
+func reading(t testing.TB, sets ...*v1.AddonSet) map[string]*set {
+	t.Helper()
+	read := map[string]*set{}
+	for _, one := range sets {
+		found, err := readSet(one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read[one.Name] = found
+	}
+	return read
+}
+
+// madeBy is installation web, which a set made as it wants it, with that version applied.
+func madeBy(t testing.TB, of *v1.AddonSet, from *offers, in *place, applied string) *v1.AddonInstallation {
+	t.Helper()
+	const name = "web"
+	read := reading(t, of)[of.Name]
+	resolved := newResolver(read, from)
+	item := read.byName[name]
+	chosen := resolved.choose(item, in.version, "")
+	made := resolved.prepare(item, applied, chosen.digest, in)
+	if _, origin := from.entries[item.addon()].Version(applied); origin.Content != "" {
+		made = resolved.prepare(item, applied, origin.Content, in)
+	}
+	live := &v1.AddonInstallation{Spec: made.intent.Spec}
+	live.Namespace, live.Name, live.UID, live.Generation = in.namespace, name, types.UID("uid-of-"+name), 1
+	live.Labels = made.intent.Labels
+	live.Annotations = map[string]string{v1.AnnotationDigest: made.digest}
+	live.Status.Version = applied
+	return live
+}
+
+func clusterOn(version string) *place {
+	return &place{
+		name: "birch", namespace: "cluster-birch", version: version, created: noon.Add(-time.Hour),
+		labels: labels.Set{"tier": "small"}, live: map[string]*v1.AddonInstallation{},
+	}
+}
+
+// told is a plan in words.
+func told(p *plan) string {
+	var words []string
+	for _, one := range p.steps {
+		word := fmt.Sprintf("%s %s %s>%s", one.kind, one.item, one.from, one.to)
+		if one.repair {
+			word = "Repair " + one.item
+		}
+		words = append(words, word)
+	}
+	for _, one := range p.blocked {
+		words = append(words, fmt.Sprintf("Blocked %s %s", one.Item, one.Reason))
+	}
+	slices.Sort(words)
+	if p.presence == unknown {
+		words = append(words, "unknown")
+	}
+	return strings.Join(words, ", ")
+}
+
+// TestWhatASetWantsOfACluster turns red where a rule of targets, of names or of what is not known is broken.
+func TestWhatASetWantsOfACluster(t *testing.T) {
+	web := func() *v1.AddonSet { return setNamed("tools", itemOf("web", "web", "1.x")) }
+	standard := offering(entryOf(t, "web", "1.0.0", "1.1.0", "1.2.0 >=1.37", "1.1.5!"))
+	mine := func(applied string) func(*v1.AddonSet, *place) {
+		return func(of *v1.AddonSet, in *place) { in.live["web"] = madeBy(t, of, standard, in, applied) }
+	}
+	foreign := func(name string) func(*v1.AddonSet, *place) {
+		return func(_ *v1.AddonSet, in *place) {
+			live := &v1.AddonInstallation{}
+			live.Name, live.Spec.AddonRef.Name, live.Spec.TargetNamespace = name, "web", "there"
+			in.live[name] = live
+		}
+	}
+	only := func(change func(*v1.AddonSet)) func(*v1.AddonSet, *place) {
+		return func(of *v1.AddonSet, _ *place) { change(of) }
+	}
+	for _, test := range []struct {
+		why     string
+		changes []func(*v1.AddonSet, *place)
+		offers  *offers
+		want    string
+	}{
+		{"it is not there", nil, standard, "Install web >1.1.0"},
+		{"it is as it should be", []func(*v1.AddonSet, *place){mine("1.1.0")}, standard, ""},
+		{"a newer version is in the range", []func(*v1.AddonSet, *place){mine("1.0.0")}, standard, "Update web 1.0.0>1.1.0"},
+		{"the deprecated one that is there stays", []func(*v1.AddonSet, *place){mine("1.1.5")}, standard, ""},
+		{"withdrawn: it stays", []func(*v1.AddonSet, *place){mine("1.0.0")}, offering(entryOf(t, "web", "2.0.0")), ""},
+		{"never down", []func(*v1.AddonSet, *place){mine("1.1.0")}, offering(entryOf(t, "web", "1.0.0", "1.1.0 >=1.37")),
+			"Blocked web K8sVersion"},
+		{"gone from every catalogue: no change", []func(*v1.AddonSet, *place){mine("1.0.0")}, offering(), ""},
+		{"gone, and the set has other values: no change", []func(*v1.AddonSet, *place){mine("1.0.0"), only(func(of *v1.AddonSet) {
+			of.Spec.Addons[0].ValuesTemplate = "other"
+		})}, offering(), ""},
+		{"no catalogue has it", nil, offering(), "Blocked web AddonUnknown"},
+		{"nothing fits", nil, offering(entryOf(t, "web", "1.0.0 >=1.37")), "Blocked web K8sVersion"},
+		{"somebody has the name", []func(*v1.AddonSet, *place){foreign("web")}, standard, "Blocked web NameTaken"},
+		{"somebody has the add-on in that namespace", []func(*v1.AddonSet, *place){foreign("other")}, standard, "Blocked web NameTaken"},
+		{"the Cluster asks for it", []func(*v1.AddonSet, *place){func(_ *v1.AddonSet, in *place) {
+			in.asked = []asked{{name: "mine", addon: "web", targetNamespace: "there"}}
+		}}, standard, "Blocked web NameTaken"},
+		{"others changed it", []func(*v1.AddonSet, *place){mine("1.1.0"), func(_ *v1.AddonSet, in *place) {
+			in.live["web"].Spec.ValuesTemplate = "other"
+		}}, standard, "Repair web"},
+		{"values beside the set's stay", []func(*v1.AddonSet, *place){mine("1.1.0"), func(_ *v1.AddonSet, in *place) {
+			in.live["web"].Spec.Values = &runtime.RawExtension{Raw: []byte(`{"a":1}`)}
+		}}, standard, ""},
+		{"an override of the cluster", []func(*v1.AddonSet, *place){mine("1.1.0"), only(func(of *v1.AddonSet) {
+			of.Spec.Overrides = []v1.AddonSetOverride{{
+				ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "small"}}, Addon: "web",
+				Values: &runtime.RawExtension{Raw: []byte(`{"replicas":1}`)},
+			}}
+		})}, standard, "Update web 1.1.0>1.1.0"},
+		{"unselected", []func(*v1.AddonSet, *place){mine("1.1.0"), only(func(of *v1.AddonSet) {
+			of.Spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "large"}}
+		})}, standard, "Remove web 1.1.0>"},
+		{"another item", []func(*v1.AddonSet, *place){mine("1.1.0"), only(func(of *v1.AddonSet) { of.Spec.Addons[0].Name = "front" })},
+			standard, "Blocked front NameTaken, Remove web 1.1.0>"},
+		{"another namespace", []func(*v1.AddonSet, *place){mine("1.1.0"), only(func(of *v1.AddonSet) {
+			of.Spec.Addons[0].TargetNamespace = "elsewhere"
+		})}, standard, "Blocked web ImmutableField"},
+		{"a version that is unknown while constrained", []func(*v1.AddonSet, *place){mine("1.1.0"), func(of *v1.AddonSet, in *place) {
+			of.Spec.Constraints, in.version = &v1.Constraints{K8sVersion: "1.36"}, ""
+		}}, standard, "unknown"},
+		{"constrained away", []func(*v1.AddonSet, *place){mine("1.1.0"), only(func(of *v1.AddonSet) {
+			of.Spec.Constraints = &v1.Constraints{K8sVersion: "1.37"}
+		})}, standard, "Remove web 1.1.0>"},
+		{"a source without fixed content can't be staged", []func(*v1.AddonSet, *place){only(func(of *v1.AddonSet) {
+			of.Spec.Rollout = &v1.Rollout{}
+		})}, func() *offers {
+			moving := offering(entryOf(t, "web", "1.0.0"))
+			moving.entries["web"].Addon.Versions[0].Source = &v1.Source{Git: &v1.GitSource{Ref: &v1.GitRef{Branch: "main"}}}
+			return moving
+		}(), "Blocked web SourceMoves"},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			of, in := web(), clusterOn("v1.36.3")
+			for _, change := range test.changes {
+				change(of, in)
+			}
+			sets := reading(t, of)
+			got := planner{newResolver(sets["tools"], test.offers), newRivals(sets)}.planFor(in)
+			if text := told(&got); text != test.want {
+				t.Errorf("\n got: %s\nwant: %s", text, test.want)
+			}
+		})
+	}
+}
+
+// Red when what depends on a blocked item is installed: it would wait without end, and count as a failure that halts the fleet; or when
+// something is removed while a copy can't be gone by, whose set may want it.
+func TestWhatCanNotBeIsNotBegun(t *testing.T) {
+	from := offering(entryOf(t, "web", "1.0.0"), entryOf(t, "crds", "1.0.0"))
+	crds, web, page := itemOf("crds", "crds", ""), itemOf("web", "web", ""), itemOf("page", "web", "")
+	web.DependsOn, page.DependsOn = []v1.AddonName{"crds"}, []v1.AddonName{"web"}
+	of, in := setNamed("tools", page, web, crds), clusterOn("v1.36.3")
+	in.live["crds"] = &v1.AddonInstallation{}
+	in.live["crds"].Name = "crds"
+	sets := reading(t, of)
+	got := planner{newResolver(sets["tools"], from), newRivals(sets)}.planFor(in)
+	want := "Blocked crds NameTaken, Blocked page DependencyMissing, Blocked web DependencyMissing"
+	if text := told(&got); text != want {
+		t.Errorf("\n got: %s\nwant: %s", text, want)
+	}
+
+	alone := setNamed("tools", itemOf("web", "web", ""))
+	here := clusterOn("v1.36.3")
+	here.live["web"] = madeBy(t, alone, from, here, "1.0.0")
+	alone.Spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "large"}}
+	for _, unsure := range []bool{false, true} {
+		sets := reading(t, alone)
+		rivals := newRivals(sets)
+		rivals.unsure = unsure
+		got := planner{newResolver(sets["tools"], from), rivals}.planFor(here)
+		if text := told(&got); (text == "") != unsure {
+			t.Errorf("unsure %v: %s", unsure, text)
+		}
+	}
+}
+
+// TestTwoSetsWantOneName turns red when the wrong one has it, or when what goes over is removed.
+func TestTwoSetsWantOneName(t *testing.T) {
+	standard := offering(entryOf(t, "web", "1.0.0"))
+	for _, test := range []struct {
+		why        string
+		change     func(first, second *v1.AddonSet, in *place)
+		one, other string
+	}{
+		{"the older by name", func(_, _ *v1.AddonSet, _ *place) {}, "Install web >1.0.0", ""},
+		{"the higher priority", func(_, second *v1.AddonSet, _ *place) { second.Spec.Priority = 1 }, "", "Install web >1.0.0"},
+		{"the older", func(first, _ *v1.AddonSet, _ *place) {
+			first.CreationTimestamp = metav1.NewTime(noon.Add(time.Second))
+		}, "", "Install web >1.0.0"},
+		{"it goes over with the other's move", func(first, second *v1.AddonSet, in *place) {
+			in.live["web"] = madeBy(t, first, standard, in, "1.0.0")
+			second.Spec.Priority = 1
+		}, "", "Update web 1.0.0>1.0.0"},
+		{"the one is deleted, the other wants it", func(first, _ *v1.AddonSet, in *place) {
+			in.live["web"] = madeBy(t, first, standard, in, "1.0.0")
+			at := metav1.NewTime(noon)
+			first.DeletionTimestamp = &at
+		}, "", "Update web 1.0.0>1.0.0"},
+		{"as another release it can't go over", func(first, second *v1.AddonSet, in *place) {
+			in.live["web"] = madeBy(t, first, standard, in, "1.0.0")
+			second.Spec.Priority, second.Spec.Addons[0].ReleaseName = 1, "other"
+		}, "Remove web 1.0.0>", "Blocked web NameTaken"},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			first, second, in := setNamed("a", itemOf("web", "web", "1.x")), setNamed("b", itemOf("web", "web", "1.x")), clusterOn("v1.36.3")
+			test.change(first, second, in)
+			sets := reading(t, first, second)
+			one := planner{newResolver(sets["a"], standard), newRivals(sets)}.planFor(in)
+			other := planner{newResolver(sets["b"], standard), newRivals(sets)}.planFor(in)
+			if got := told(&one); got != test.one {
+				t.Errorf("the one: got %q, want %q", got, test.one)
+			}
+			if got := told(&other); got != test.other {
+				t.Errorf("the other: got %q, want %q", got, test.other)
+			}
+		})
+	}
+}
+
+// TestNoOrderDecides turns red when plans depend on the order in which sets were read or clusters looked at, or when
+// two sets want to write one installation.
+func TestNoOrderDecides(t *testing.T) {
+	standard := offering(entryOf(t, "web", "1.0.0", "1.1.0"), entryOf(t, "db", "1.0.0 <1.37", "2.0.0"))
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		var all []*v1.AddonSet
+		for i := range 1 + random.IntN(4) {
+			items := []v1.AddonSetItem{itemOf("web", "web", "1.x"), itemOf("db", "db", "")}
+			one := setNamed(fmt.Sprintf("set-%d", i), items[:1+random.IntN(2)]...)
+			one.Spec.Priority = int32(random.IntN(2))
+			if random.IntN(2) == 0 {
+				one.Spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"ring": fmt.Sprint(random.IntN(2))}}
+			}
+			all = append(all, one)
+		}
+		var places []*place
+		for i := range 5 {
+			in := clusterOn([]string{"v1.36.3", "v1.37.0", ""}[random.IntN(3)])
+			in.name, in.labels = fmt.Sprintf("c%d", i), labels.Set{"ring": fmt.Sprint(i % 2)}
+			if random.IntN(2) == 0 {
+				in.live["web"] = madeBy(t, all[random.IntN(len(all))], standard, in, "1.0.0")
+			}
+			places = append(places, in)
+		}
+		plans := func() string {
+			random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+			random.Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
+			sets := reading(t, all...)
+			rivals := newRivals(sets)
+			var words []string
+			written := map[string]string{}
+			for _, one := range all {
+				resolved := newResolver(sets[one.Name], standard)
+				for _, in := range places {
+					found := planner{resolved, rivals}.planFor(in)
+					words = append(words, fmt.Sprintf("%s in %s: %s", one.Name, in.name, told(&found)))
+					for _, step := range found.steps {
+						key := in.name + "/" + step.item
+						if before := written[key]; before != "" {
+							t.Errorf("seed %d: %s and %s both write %s", seed, before, one.Name, key)
+						}
+						written[key] = one.Name
+					}
+				}
+			}
+			slices.Sort(words)
+			return strings.Join(words, "\n")
+		}
+		if first, again := plans(), plans(); first != again {
+			t.Fatalf("seed %d:\n%s\n\n%s", seed, first, again)
+		}
+	}
+}
+
+// TestWhatIsANewRevision turns red when an edit of how and when a set rolls restarts it, or when what clusters get does not.
+func TestWhatIsANewRevision(t *testing.T) {
+	base := []string{"1.0.0", "1.1.0"}
+	of := func(change func(*v1.AddonSet), from *offers) string {
+		one := setNamed("tools", itemOf("web", "web", "1.x"))
+		change(one)
+		contents, err := contentsOf(reading(t, one)["tools"], from, map[string]string{"web": "before"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		revision, err := revisionOf(&one.Spec, contents, from.kkp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return revision
+	}
+	same := func(*v1.AddonSet) {}
+	before := of(same, offering(entryOf(t, "web", base...)))
+	later := offering(entryOf(t, "web", base...))
+	later.kkp = "2.32.0"
+	for _, test := range []struct {
+		why    string
+		change func(*v1.AddonSet)
+		offers *offers
+		isNew  bool
+	}{
+		{"nothing", same, offering(entryOf(t, "web", base...)), false},
+		{"paused", func(one *v1.AddonSet) { one.Spec.Paused = true }, offering(entryOf(t, "web", base...)), false},
+		{"removal", func(one *v1.AddonSet) { one.Spec.Removal = v1.RemovalOrphan }, offering(entryOf(t, "web", base...)), false},
+		{"rollout", func(one *v1.AddonSet) { one.Spec.Rollout = &v1.Rollout{} }, offering(entryOf(t, "web", base...)), false},
+		{"a version out of range", same, offering(entryOf(t, "web", "1.0.0", "1.1.0", "2.0.0")), false},
+		{"a deprecation", same, offering(entryOf(t, "web", "1.0.0", "1.1.0!")), false},
+		{"a version in range", same, offering(entryOf(t, "web", "1.0.0", "1.1.0", "1.2.0")), true},
+		{"constraints of one", same, offering(entryOf(t, "web", "1.0.0", "1.1.0 >=1.37")), true},
+		{"the platform's version", same, later, true},
+		{"values", func(one *v1.AddonSet) { one.Spec.Addons[0].Values = &runtime.RawExtension{Raw: []byte(`{"a":1}`)} },
+			offering(entryOf(t, "web", base...)), true},
+		{"the selector", func(one *v1.AddonSet) { one.Spec.ClusterSelector.MatchLabels = map[string]string{"a": "b"} },
+			offering(entryOf(t, "web", base...)), true},
+	} {
+		if got := of(test.change, test.offers); (got != before) != test.isNew {
+			t.Errorf("%s: a new revision is %t, want %t", test.why, got != before, test.isNew)
+		}
+	}
+}

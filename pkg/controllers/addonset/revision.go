@@ -1,0 +1,76 @@
+package addonset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// revisionLength is how much of the hash a revision shows: people write it into annotations.
+const revisionLength = 16
+
+// revisionOf a set is a hash of all that its clusters get by it: the spec without what says how and
+// when, the content and constraints of every version that its items can choose, and the platform's
+// version. Contents are those of contentsOf, by item.
+func revisionOf(spec *v1.AddonSetSpec, contents map[string]string, kkp string) (string, error) {
+	about := *spec
+	about.Paused, about.Removal, about.Rollout = false, "", nil
+	digest, err := catalogue.Digest([]any{about, contents, catalogue.CanonicalPlatformVersion(kkp)})
+	if err != nil {
+		return "", fmt.Errorf("taking the revision: %w", err)
+	}
+	return strings.TrimPrefix(digest, "sha256:")[:revisionLength], nil
+}
+
+// contentsOf are the digests of what each item can choose. Of an add-on that no catalogue has, what
+// was known before counts on: that a catalogue is away for a while is no new revision, which would
+// forget what failed.
+func contentsOf(of *set, from *offers, before map[string]string) (map[string]string, error) {
+	contents := make(map[string]string, len(of.items))
+	for i := range of.items {
+		one := &of.items[i]
+		name := string(one.Name)
+		entry := from.entries[one.addon()]
+		if entry == nil {
+			contents[name] = before[name]
+			continue
+		}
+		digest, err := catalogue.Digest(choosableOf(entry, one.AddonRef.Version))
+		if err != nil {
+			return nil, fmt.Errorf("taking the digest of what item %q can choose: %w", name, err)
+		}
+		contents[name] = digest
+	}
+	return contents, nil
+}
+
+// choosable is a version that an item can choose. Whether it is deprecated does not count.
+type choosable struct {
+	Version     string
+	Content     string
+	Constraints *v1.Constraints
+}
+
+func choosableOf(entry *catalogue.Entry, wanted string) []choosable {
+	var found []choosable
+	for _, version := range entry.Choosable(wanted) {
+		_, origin := entry.Version(version.Version)
+		found = append(found, choosable{version.Version, origin.Content, version.Constraints})
+	}
+	slices.SortFunc(found, func(a, b choosable) int { return strings.Compare(a.Version, b.Version) })
+	return found
+}
+
+// dependencies is the digest of the merged catalogues that a set depends on.
+func dependencies(of *set, from *offers) string {
+	digests := map[string]string{}
+	for _, addon := range of.dependsOn {
+		if entry := from.entries[addon]; entry != nil {
+			digests[addon] = entry.Digest
+		}
+	}
+	return catalogue.DependencyDigest(digests)
+}

@@ -1,0 +1,315 @@
+package addonset
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+)
+
+// readCopy ends the pass where there is no copy that the distributor wrote: what the set made stays
+// as it is, since a copy that is missing says nothing.
+func (r *Reconciler) readCopy(ctx context.Context, f *setFacts) loop.Outcome {
+	found := &v1.AddonSet{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: f.name}, found)
+	if apierrors.IsNotFound(err) || err == nil && !r.Marks.BelievesSet(found) {
+		r.forget(f.name)
+		r.read(f.name, err == nil && found.Labels[v1.LabelRole] == v1.RoleCopy)
+		return loop.Done{}
+	}
+	if err != nil {
+		return failed(fmt.Errorf("getting AddonSet %q: %w", f.name, err))
+	}
+	if found.Spec.Type == v1.AddonSetCore { // the core add-on controller's
+		r.forget(f.name)
+		r.read(f.name, false)
+		return loop.NotMine{}
+	}
+	f.copy = found
+	if f.set, err = readSet(found); err != nil {
+		return r.refuse(ctx, f, err)
+	}
+	return nil
+}
+
+// read notes that a copy was read to its end. Unsure: it is there, and can't be gone by.
+func (r *Reconciler) read(name string, unsure bool) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.passed[name] = true
+	if r.unsure[name] == unsure {
+		return
+	}
+	if unsure {
+		r.unsure[name] = true
+	} else {
+		delete(r.unsure, name)
+	}
+	r.changeRivals()
+	r.recount(slices.Sorted(maps.Keys(r.sets)))
+}
+
+// start once all copies were read, and wake who waited for that. False: some were not. The mutex is
+// held.
+func (r *Reconciler) start(ctx context.Context) (bool, error) {
+	if r.started {
+		return true, nil
+	}
+	var copies v1.AddonSetList
+	if err := r.Client.List(ctx, &copies, client.InNamespace(r.Options.CatalogueNamespace), client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("listing AddonSets: %w", err)
+	}
+	for i := range copies.Items {
+		one := &copies.Items[i]
+		if !r.passed[one.Name] && r.Marks.BelievesSet(one) {
+			return false, nil
+		}
+	}
+	r.started = true
+	for name, one := range r.sets {
+		r.wakeSet(name)
+		r.wakeWorking(one)
+	}
+	return true, nil
+}
+
+// forget a set that is not there, or is not ours.
+func (r *Reconciler) forget(name string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.sets[name] == nil {
+		return
+	}
+	names := r.sharing(r.sets[name].set)
+	delete(r.sets, name)
+	r.changeRivals()
+	r.recount(names)
+}
+
+// changeRivals follows a change among the sets. The mutex is held.
+func (r *Reconciler) changeRivals() {
+	sets := make(map[string]*set, len(r.sets))
+	for name, one := range r.sets {
+		sets[name] = one.set
+	}
+	r.rivals = newRivals(sets)
+	r.rivals.unsure = len(r.unsure) > 0
+}
+
+// sharing are the other sets that have a name in common with a set. The mutex is held.
+func (r *Reconciler) sharing(with *set) []string {
+	var names []string
+	for name, other := range r.sets {
+		if name == with.name {
+			continue
+		}
+		for item := range with.byName {
+			if other.byName[item] != nil {
+				names = append(names, name)
+				break
+			}
+		}
+	}
+	return names
+}
+
+// recount has sets count all clusters again. The mutex is held.
+func (r *Reconciler) recount(names []string) {
+	for _, name := range names {
+		if other := r.sets[name]; other != nil {
+			other.counted = false
+			r.wakeSet(name)
+		}
+	}
+}
+
+// catalogues reads the entries of the set's add-ons. A list that fails changes nothing.
+func (r *Reconciler) catalogues(ctx context.Context, f *setFacts) loop.Outcome {
+	read := map[string]*catalogue.Entry{}
+	for _, addon := range f.set.dependsOn {
+		entry, err := r.Marks.Entry(ctx, r.Client, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: addon})
+		if err != nil {
+			return failed(fmt.Errorf("reading merged AddonCatalogue %q: %w", addon, err))
+		}
+		read[addon] = entry
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	maps.Copy(r.entries, read)
+	return nil
+}
+
+// offersFor a set what catalogues have now. The mutex is held.
+func (r *Reconciler) offersFor(of *set) *offers {
+	made := &offers{entries: map[string]*catalogue.Entry{}, preReleases: r.Options.AllowPrereleases}
+	var all []*catalogue.Entry
+	for _, addon := range of.dependsOn {
+		entry := r.entries[addon]
+		made.entries[addon] = entry
+		if entry != nil {
+			all = append(all, entry)
+		}
+	}
+	made.kkp = catalogue.StampedKKPVersion(all)
+	return made
+}
+
+// take the set into memory. A change of it, or of what it depends on, has all clusters counted.
+func (r *Reconciler) take(ctx context.Context, f *setFacts) loop.Outcome {
+	if !f.set.deleting {
+		pass := loop.Start(r.Client, f.copy)
+		if err := pass.SetFinalizer(ctx, v1.FinalizerCleanupSet, true); err != nil {
+			return failed(err)
+		}
+	} else if !slices.Contains(f.copy.Finalizers, v1.FinalizerCleanupSet) {
+		r.forget(f.name)
+		r.read(f.name, false)
+		return loop.Done{}
+	} else if f.copy.Annotations[v1.AnnotationConfirmDeletion] != f.name {
+		f.set.deleting = false // it lives on
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	f.running = r.sets[f.name]
+	if f.running == nil || f.running.uid != f.set.uid {
+		f.running = r.begin(f.copy)
+	}
+	if f.running.set == nil || !f.running.isSame(f.set) {
+		r.replace(f)
+	}
+	now := r.offersFor(f.set)
+	if f.running.resolver == nil || f.running.resolver.set != f.running.set || !f.running.offers.isSame(now) {
+		f.running.resolver, f.running.counted = newResolver(f.running.set, now), false
+	}
+	return nil
+}
+
+// begin to carry a set out, with what its status says of an earlier process.
+func (r *Reconciler) begin(found *v1.AddonSet) *running {
+	made := &running{
+		tally: rollout.NewTally(found.Name), clusters: map[string]*known{}, leaving: map[string]bool{}, contents: map[string]string{},
+		revision: found.Status.Revision, shown: shown{status: *found.Status.DeepCopy()},
+	}
+	if found.Status.StartedAt != nil {
+		made.startedAt = found.Status.StartedAt.Time
+	}
+	return made
+}
+
+// replace the set by its new state. The mutex is held.
+func (r *Reconciler) replace(f *setFacts) {
+	names := r.sharing(f.set)
+	if before := f.running.set; before != nil {
+		names = append(names, r.sharing(before)...)
+	}
+	f.running.set, f.running.counted = f.set, false
+	r.sets[f.name] = f.running
+	r.changeRivals()
+	r.recount(names)
+}
+
+// isSame says whether nothing that decides differs.
+func (s *set) isSame(other *set) bool {
+	return s.uid == other.uid && s.generation == other.generation && s.seed == other.seed && s.deleting == other.deleting &&
+		s.claim.Compare(other.claim) == 0
+}
+
+// isSame says whether the catalogues offer the same.
+func (o *offers) isSame(other *offers) bool {
+	if o.kkp != other.kkp || len(o.entries) != len(other.entries) {
+		return false
+	}
+	for addon, entry := range o.entries {
+		if other.entries[addon] != entry {
+			return false
+		}
+	}
+	return true
+}
+
+// revise takes the revision, and writes a new one into the status before anything moves by it.
+func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
+	r.read(f.name, false)
+	r.mutex.Lock()
+	from := f.running.offers
+	before, known, kkp := f.running.revision, f.running.contents, f.running.kkp
+	r.mutex.Unlock()
+	contents, err := contentsOf(f.set, from, known)
+	if err != nil {
+		return failed(err)
+	}
+	f.kkp = cmp.Or(from.kkp, kkp) // as with contents, that it is not known now is no new revision
+	revision, err := revisionOf(&f.copy.Spec, contents, f.kkp)
+	if err != nil {
+		return failed(err)
+	}
+	f.revision, f.contents = revision, contents
+	isKnown := before != "" && f.copy.Status.ObservedGeneration == f.copy.Generation
+	// After a start without a catalogue, what it had is not known: what is there now is no news.
+	if revision == before || isKnown && len(known) == 0 && lacks(from) && f.running.isFirst(contents) {
+		r.keep(f, before, time.Time{})
+		return nil
+	}
+	now := r.Clock.Now().Truncate(time.Second)
+	if err := r.writeRevision(ctx, f, now); err != nil {
+		return failed(err)
+	}
+	r.keep(f, revision, now)
+	r.tell(f, v1.EventRolloutStarted, "revision %s begins to roll", revision)
+	return nil
+}
+
+// isFirst says whether contents are those that were seen first, and keeps them.
+func (r *running) isFirst(contents map[string]string) bool {
+	if r.first == nil {
+		r.first = contents
+	}
+	return maps.Equal(r.first, contents)
+}
+
+// lacks says whether an add-on is in no catalogue.
+func lacks(from *offers) bool {
+	for _, entry := range from.entries {
+		if entry == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// keep the revision in memory; with a time, as a new one. What was granted for another is void.
+func (r *Reconciler) keep(f *setFacts, revision string, startedAt time.Time) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if revision == f.revision {
+		f.running.contents, f.running.kkp = f.contents, f.kkp
+	}
+	if startedAt.IsZero() {
+		return
+	}
+	f.running.revision, f.running.startedAt, f.running.counted = revision, startedAt, false
+	f.running.decision = rollout.Decision{Open: rollout.NoGroup}
+	for _, one := range f.running.clusters {
+		one.granted = false
+	}
+}
+
+// writeRevision into the status, alone.
+func (r *Reconciler) writeRevision(ctx context.Context, f *setFacts, at time.Time) error {
+	wanted := f.running.shown.status.DeepCopy()
+	started := metav1.NewTime(at)
+	wanted.Revision, wanted.StartedAt = f.revision, &started
+	wanted.Catalogues = "" // the counts are those of the revision before: the master is not to go by them
+	return r.writeStatus(ctx, f, wanted)
+}

@@ -1,0 +1,165 @@
+package addonset
+
+import (
+	"context"
+	"errors"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/target"
+)
+
+// SetupWithManager registers both queues. The manager's cache holds Clusters, AddonInstallations,
+// the merged catalogues and the copies of sets.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	sets := loop.Register(mgr, "addonset", controller.Options{Reconciler: reconcile.Func(r.reconcileSet), MaxConcurrentReconciles: 1},
+		source.Func(r.keepSets),
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonSet{}, &handler.EnqueueRequestForObject{}, r.copyChanged()),
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.dependents)),
+	)
+	clusters := loop.Register(mgr, "addonset-clusters",
+		controller.Options{Reconciler: reconcile.Func(r.reconcileCluster), MaxConcurrentReconciles: r.Options.Concurrency},
+		source.Func(r.keepClusters),
+		r.Finder.Watch(mgr.GetCache(), cluster.Passes, clusterChanged),
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, inCluster(), r.installationChanged()),
+	)
+	return errors.Join(sets, clusters)
+}
+
+// keepSets keeps the queue of sets, and wakes all when the key of the marks changes.
+func (r *Reconciler) keepSets(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.mutex.Lock()
+	r.queues.sets = queue
+	r.mutex.Unlock()
+	r.Marks.OnChange(func() {
+		var copies v1.AddonSetList
+		if err := r.Client.List(ctx, &copies, client.InNamespace(r.Options.CatalogueNamespace), client.UnsafeDisableDeepCopy); err != nil {
+			return
+		}
+		for i := range copies.Items {
+			queue.Add(requestOf(copies.Items[i].Name))
+		}
+	})
+	return nil
+}
+
+func (r *Reconciler) keepClusters(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.queues.clusters = queue
+	return nil
+}
+
+func requestOf(set string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: set}}
+}
+
+// wakeSet has a set look at its clusters' standings. The mutex is held.
+func (r *Reconciler) wakeSet(name string) {
+	if r.queues.sets != nil {
+		r.queues.sets.Add(requestOf(name))
+	}
+}
+
+// wakeCluster has a cluster written. The mutex is held.
+func (r *Reconciler) wakeCluster(namespace string) {
+	if r.queues.clusters != nil {
+		r.queues.clusters.Add(cluster.Request(target.Ref{Namespace: namespace}))
+	}
+}
+
+// dependents are the sets that depend on a merged catalogue.
+func (r *Reconciler) dependents(_ context.Context, object client.Object) []reconcile.Request {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	var requests []reconcile.Request
+	for name, one := range r.sets {
+		if _, depends := one.offers.entries[object.GetName()]; depends {
+			requests = append(requests, requestOf(name))
+		}
+	}
+	return requests
+}
+
+// copyChanged ignores the status, which is our own.
+func (r *Reconciler) copyChanged() predicate.Predicate {
+	ours := predicate.NewPredicateFuncs(func(object client.Object) bool {
+		return object.GetNamespace() == r.Options.CatalogueNamespace
+	})
+	return predicate.And(ours, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld, e.ObjectNew
+		return before.GetGeneration() != after.GetGeneration() || !maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+			!maps.Equal(before.GetLabels(), after.GetLabels()) || before.GetUID() != after.GetUID() ||
+			before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero()
+	}})
+}
+
+// clusterChanged says whether a plan depends on a change; KKP writes the status all the time.
+func clusterChanged(before, after target.Description) bool {
+	return before.Namespace != after.Namespace || before.Deleted != after.Deleted || before.Paused != after.Paused ||
+		before.KubernetesVersion != after.KubernetesVersion || before.APIServerUp != after.APIServerUp || before.UID != after.UID ||
+		!maps.Equal(cluster.Labels(before, ""), cluster.Labels(after, "")) ||
+		before.Annotations[v1.AnnotationInitialInstallations] != after.Annotations[v1.AnnotationInitialInstallations]
+}
+
+// inCluster enqueues the cluster of an object's namespace.
+func inCluster() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+		return []reconcile.Request{cluster.Request(target.Ref{Namespace: object.GetNamespace()})}
+	})
+}
+
+// installationChanged passes on what a plan or a standing reads. Of installations that no set made,
+// that is what they install.
+func (r *Reconciler) installationChanged() predicate.Predicate {
+	return predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
+		if gone, isInstallation := e.Object.(*v1.AddonInstallation); isInstallation {
+			r.mutex.Lock()
+			defer r.mutex.Unlock()
+			r.written.Forget(gone)
+		}
+		return true
+	}, UpdateFunc: func(e event.UpdateEvent) bool {
+		before, isInstallation := e.ObjectOld.(*v1.AddonInstallation)
+		after, isInstallationToo := e.ObjectNew.(*v1.AddonInstallation)
+		if !isInstallation || !isInstallationToo {
+			return true
+		}
+		if setOf(before) == "" && setOf(after) == "" {
+			return before.Spec.AddonRef.Name != after.Spec.AddonRef.Name || before.UID != after.UID
+		}
+		return before.Generation != after.Generation || !maps.Equal(before.Labels, after.Labels) ||
+			!maps.Equal(before.Annotations, after.Annotations) || before.UID != after.UID ||
+			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || before.Status.Version != after.Status.Version ||
+			!equality.Semantic.DeepEqual(before.Status.LastApplied, after.Status.LastApplied) || readyChanged(before, after)
+	}}
+}
+
+func readyChanged(before, after *v1.AddonInstallation) bool {
+	was, is := meta.FindStatusCondition(before.Status.Conditions, v1.ConditionReady),
+		meta.FindStatusCondition(after.Status.Conditions, v1.ConditionReady)
+	if was == nil || is == nil {
+		return was != is
+	}
+	return *was != *is
+}
+
+func isUnknown(err error) bool {
+	_, unknown := errors.AsType[*cluster.UnknownError](err)
+	return unknown
+}

@@ -1,0 +1,258 @@
+package addonset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/installation"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// fieldOwner names our writes in managedFields.
+const fieldOwner = "trellis-addon-set"
+
+// writeTimeout bounds one write: it has an answer before a lease can change hands.
+const writeTimeout = 5 * time.Second
+
+// task is what is to be written to one cluster for one set.
+type task struct {
+	of      *running
+	known   *known
+	cluster string
+	removal v1.RemovalPolicy
+	pace    installation.Pace
+	steps   []step
+	// moves says that it is more than repairs: the cluster holds its place meanwhile.
+	moves bool
+}
+
+// taskFor a set that may move a cluster, or has something to repair there. The mutex is held.
+func (r *Reconciler) taskFor(of *running, in *place, one *known, planned *plan) task {
+	group := of.strategy.Groups[of.strategy.GroupOf(in.labels)]
+	made := task{
+		of: of, known: one, cluster: in.name, removal: of.removal,
+		pace: installation.Pace{Soak: group.Soak, Deadline: group.ProgressDeadline},
+	}
+	for _, step := range planned.steps {
+		isMove := !step.repair
+		if isMove && !one.granted && !one.standing.atOnce ||
+			step.kind == v1.ChangeRemove && !of.mayRemove(string(step.live.UID)) {
+			continue
+		}
+		made.moves = made.moves || isMove
+		made.steps = append(made.steps, step)
+	}
+	// What is removed goes first: a name or a place may be another's.
+	slices.SortStableFunc(made.steps, func(a, b step) int { return removalsFirst(a) - removalsFirst(b) })
+	one.writing = made.moves
+	return made
+}
+
+// mayRemove says whether a removal was looked at by the guard, and does not wait for approval.
+func (r *running) mayRemove(uid string) bool {
+	return r.deleting || r.judged[uid] && !r.guard.Waiting[uid]
+}
+
+func removalsFirst(s step) int {
+	if s.kind == v1.ChangeRemove {
+		return 0
+	}
+	return 1
+}
+
+// write carries the tasks out. A failure does not stop the others, and the cluster keeps its place.
+func (r *Reconciler) write(ctx context.Context, f *clusterFacts) loop.Outcome {
+	if len(f.tasks) == 0 {
+		return r.rest(f.next)
+	}
+	var problem error
+	for _, one := range f.tasks {
+		if err := r.carryOut(ctx, one); err != nil {
+			problem = err
+		}
+	}
+	if problem != nil {
+		return failed(problem)
+	}
+	return loop.Checkpoint{AtOnce: true} // the next pass counts what was written
+}
+
+func (r *Reconciler) carryOut(ctx context.Context, one task) error {
+	var problem error
+	at := r.Clock.Now()
+	for _, step := range one.steps {
+		var err error
+		if step.kind == v1.ChangeRemove {
+			err = r.remove(ctx, one.removal, step)
+		} else {
+			err = r.apply(ctx, one, step, at)
+		}
+		if err != nil {
+			problem = err
+			continue
+		}
+		if !step.repair {
+			r.moved.add()
+		}
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if one.moves {
+		one.known.writing = false
+		one.known.granted = one.known.granted && problem != nil
+	}
+	return problem
+}
+
+// apply makes an installation, or puts it right.
+func (r *Reconciler) apply(ctx context.Context, one task, s step, at time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	wanted := s.intent
+	wanted.Stamps = stampsOf(one, s, at)
+	content, _, err := wanted.Content()
+	if err != nil {
+		return err
+	}
+	if s.live == nil {
+		if err := r.isFree(ctx, wanted.Namespace, wanted.Name); err != nil {
+			return err
+		}
+	} else { // another object of the name is not meant
+		content["metadata"].(map[string]any)["uid"] = string(s.live.UID)
+	}
+	object := &v1.AddonInstallation{}
+	object.Namespace, object.Name = wanted.Namespace, wanted.Name
+	if err := r.patch(ctx, object, types.ApplyPatchType, content, client.ForceOwnership); err != nil {
+		return fmt.Errorf("applying installation %q in %q: %w", wanted.Name, wanted.Namespace, err)
+	}
+	r.note(object, false)
+	if !installation.IsRight(object, &wanted, s.digest) {
+		return fmt.Errorf("installation %q in %q is not stored as it is written: something changes it on its way, such as an admission "+
+			"webhook or an older CRD", wanted.Name, wanted.Namespace)
+	}
+	return nil
+}
+
+// stampsOf a write: when it was, and whether the installation was not Ready before. What only puts
+// back keeps those of the move before, and who is in the middle of a move, what it was before that.
+func stampsOf(one task, s step, at time.Time) map[string]string {
+	if s.repair {
+		stamps := map[string]string{}
+		for _, name := range []string{v1.AnnotationMoved, v1.AnnotationSick} {
+			if value, ok := s.live.Annotations[name]; ok {
+				stamps[name] = value
+			}
+		}
+		return stamps
+	}
+	stamps := map[string]string{v1.AnnotationMoved: at.UTC().Format(time.RFC3339Nano)}
+	if s.live == nil {
+		return stamps
+	}
+	state := installation.StateOf(s.live, one.pace, at)
+	isSick := !state.Ready
+	if state.Phase == installation.Underway && !state.Moved.IsZero() {
+		isSick = installation.WasSick(s.live)
+	}
+	if isSick {
+		stamps[v1.AnnotationSick] = "true"
+	}
+	return stamps
+}
+
+// isFree asks past the cache whether a name is still free: what somebody made meanwhile is not
+// ours.
+func (r *Reconciler) isFree(ctx context.Context, namespace, name string) error {
+	found := &v1.AddonInstallation{}
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, found)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("getting installation %q in %q: %w", name, namespace, err)
+	}
+	return fmt.Errorf("installation %q in %q exists by now", name, namespace)
+}
+
+// remove what the set no longer wants, as it says. What changed since it was looked at is left.
+func (r *Reconciler) remove(ctx context.Context, how v1.RemovalPolicy, s step) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	live := s.live.DeepCopy()
+	switch how {
+	case v1.RemovalRelease:
+		return r.letLive(ctx, live)
+	case v1.RemovalOrphan:
+		if err := r.orphan(ctx, live); err != nil {
+			return err
+		}
+	}
+	exactly := client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion}
+	if err := r.Client.Delete(ctx, live, exactly); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting installation %q in %q: %w", live.Name, live.Namespace, err)
+	}
+	r.note(live, true)
+	return nil
+}
+
+// orphan has an installation leave what it applied.
+func (r *Reconciler) orphan(ctx context.Context, live *v1.AddonInstallation) error {
+	if live.Spec.DeletionPolicy == v1.DeletionOrphan {
+		return nil
+	}
+	content := identified(live)
+	content["spec"] = map[string]any{"deletionPolicy": v1.DeletionOrphan}
+	if err := r.patch(ctx, live, types.MergePatchType, content); err != nil {
+		return fmt.Errorf("setting deletionPolicy of installation %q in %q: %w", live.Name, live.Namespace, err)
+	}
+	r.note(live.DeepCopy(), false)
+	return nil
+}
+
+// letLive takes off what ties an installation to its set: the labels, annotations and the pin.
+func (r *Reconciler) letLive(ctx context.Context, live *v1.AddonInstallation) error {
+	content := identified(live)
+	metadata := content["metadata"].(map[string]any)
+	metadata["labels"] = map[string]any{v1.LabelSet: nil, v1.LabelManagedBy: nil}
+	metadata["annotations"] = map[string]any{
+		v1.AnnotationDigest: nil, v1.AnnotationMoved: nil, v1.AnnotationSick: nil,
+		v1.AnnotationAdopt: nil, v1.AnnotationAllowDowngrade: nil, v1.AnnotationAllowPrune: nil,
+	}
+	content["spec"] = map[string]any{"addonRef": map[string]any{"digest": nil}}
+	if err := r.patch(ctx, live, types.MergePatchType, content); err != nil {
+		return fmt.Errorf("releasing installation %q in %q: %w", live.Name, live.Namespace, err)
+	}
+	r.note(live, false)
+	return nil
+}
+
+// identified begins a patch that is refused for an object that changed.
+func identified(live *v1.AddonInstallation) map[string]any {
+	return map[string]any{"metadata": map[string]any{"uid": string(live.UID), "resourceVersion": live.ResourceVersion}}
+}
+
+// note what the API server answered.
+func (r *Reconciler) note(answer *v1.AddonInstallation, removed bool) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.written.Put(answer, removed, r.Clock.Now())
+}
+
+func (r *Reconciler) patch(
+	ctx context.Context, object client.Object, kind types.PatchType, content map[string]any, options ...client.PatchOption,
+) error {
+	encoded, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	return r.Client.Patch(ctx, object, client.RawPatch(kind, encoded), append(options, client.FieldOwner(fieldOwner))...)
+}

@@ -1,0 +1,226 @@
+package coreaddon
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/pkg/waves"
+)
+
+// coreCopy is the Core set of a seed, as its copies say.
+type coreCopy struct {
+	// set that is in force; nil: none.
+	set *v1.AddonSet
+	// held says that there is a set whose copy was edited: nothing is written until it is restored.
+	held bool
+	// others are copies of type Core that are not in force, ending those whose deletion was confirmed.
+	others, ending []*v1.AddonSet
+}
+
+// isNone says that core add-ons are under no set.
+func (c coreCopy) isNone() bool { return c.set == nil && !c.held }
+
+// coreSet finds the Core set among the copies: by priority, then age. One that the distributor did not
+// mark counts for nothing, unless it was in force: then somebody edited it, and what it holds stays.
+func (r *Reconciler) coreSet(ctx context.Context) (coreCopy, error) {
+	var list v1.AddonSetList
+	if err := r.Client.List(ctx, &list, client.InNamespace(r.Options.CatalogueNamespace), client.UnsafeDisableDeepCopy); err != nil {
+		return coreCopy{}, fmt.Errorf("listing AddonSets: %w", err)
+	}
+	var found coreCopy
+	var believed []*v1.AddonSet
+	for i := range list.Items {
+		one := &list.Items[i]
+		isMarked, isOurs := r.Marks.BelievesSet(one), slices.Contains(one.Finalizers, v1.FinalizerCleanupSet)
+		switch {
+		case one.Spec.Type != v1.AddonSetCore:
+		case !isMarked:
+			found.held = found.held || isOurs && one.Labels[v1.LabelRole] == v1.RoleCopy
+		case !one.DeletionTimestamp.IsZero() && one.Annotations[v1.AnnotationConfirmDeletion] == one.Name:
+			found.ending = append(found.ending, one)
+		case one.DeletionTimestamp.IsZero() || isOurs:
+			believed = append(believed, one)
+		}
+	}
+	slices.SortFunc(believed, func(a, b *v1.AddonSet) int {
+		return cmp.Or(cmp.Compare(b.Spec.Priority, a.Spec.Priority), a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+			strings.Compare(a.Name, b.Name))
+	})
+	if len(believed) > 0 {
+		found.set, found.others = believed[0], believed[1:]
+	}
+	return found, nil
+}
+
+// reconcileSet makes one pass over the Core set: what it is, how its clusters stand, which may move.
+func (r *Reconciler) reconcileSet(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	outcome := r.setFailures.BackOff(request.Name, loop.Run(ctx, r.setSteps(), &setFacts{}))
+	if retry, failed := outcome.(loop.RetryAt); failed {
+		log.FromContext(ctx).Info("a pass over the Core set failed", "problem", retry.Message, "after", retry.After.String())
+	}
+	return loop.Result(outcome), nil
+}
+
+// setFacts are what a pass over the Core set knows.
+type setFacts struct {
+	coreCopy
+	strategy rollout.Strategy
+	offers   *offers
+	// catalogues is the digest of all merged catalogues.
+	catalogues string
+	run        *running
+	// next is when time alone may change something; zero: never.
+	next time.Time
+	// gateProblem says why annotation gate can't be read; nil as a rule.
+	gateProblem error
+}
+
+// setSteps of a pass over the Core set, in order.
+func (r *Reconciler) setSteps() []loop.Step[setFacts] {
+	return []loop.Step[setFacts]{
+		{Name: "read", Run: r.readSet},      // the copy in force; without one, clusters go on as ever
+		{Name: "offers", Run: r.readOffers}, // the list, the entries of all core add-ons
+		{Name: "revise", Run: r.revise},     // the revision, into the status before anything moves
+		{Name: "count", Run: r.count},       // clusters, all or those that had a pass
+		{Name: "decide", Run: r.decide},     // which clusters may move now
+		{Name: "status", Run: r.showSet},    // status and events
+	}
+}
+
+// readSet ends the pass without a Core set: then all clusters have an ordinary pass, which takes
+// their pins off.
+func (r *Reconciler) readSet(ctx context.Context, f *setFacts) loop.Outcome {
+	var err error
+	if f.coreCopy, err = r.coreSet(ctx); err != nil {
+		return failed(err)
+	}
+	for _, one := range f.ending {
+		if err := loop.Start(r.Client, one.DeepCopy()).SetFinalizer(ctx, v1.FinalizerCleanupSet, false); err != nil {
+			return failed(err)
+		}
+	}
+	for _, one := range f.others {
+		if err := r.refuseSet(ctx, one, fmt.Sprintf("AddonSet %q of type Core is in force, by priority or age", f.set.Name)); err != nil {
+			return failed(err)
+		}
+	}
+	if f.set == nil {
+		if !f.held {
+			r.endSet(ctx)
+		}
+		return loop.Done{}
+	}
+	if f.strategy, err = rollout.NewStrategy(f.set.Spec.Rollout); err != nil {
+		if err := r.refuseSet(ctx, f.set, err.Error()); err != nil {
+			return failed(err)
+		}
+		return loop.Done{}
+	}
+	f.set = f.set.DeepCopy()
+	if f.set.DeletionTimestamp.IsZero() {
+		if err := loop.Start(r.Client, f.set).SetFinalizer(ctx, v1.FinalizerCleanupSet, true); err != nil {
+			return failed(err)
+		}
+	}
+	r.take(f)
+	return nil
+}
+
+// take the set into memory.
+func (r *Reconciler) take(f *setFacts) {
+	s := &r.staging
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.run == nil || s.run.uid != f.set.UID {
+		s.run = &running{
+			uid: f.set.UID, tally: rollout.NewTally(f.set.Name), clusters: map[string]*staged{},
+			revision: f.set.Status.Revision, shown: *f.set.Status.DeepCopy(),
+		}
+		if at := f.set.Status.StartedAt; at != nil {
+			s.run.startedAt = at.Time
+		}
+	}
+	f.run = s.run
+	if f.run.generation != f.set.Generation || f.run.seed != f.set.Annotations[v1.AnnotationSeed] {
+		f.run.counted = false
+	}
+	f.run.generation, f.run.paused, f.run.seed = f.set.Generation, f.set.Spec.Paused, f.set.Annotations[v1.AnnotationSeed]
+	f.run.strategy = f.strategy
+}
+
+// endSet lets the clusters of a set that is gone have ordinary passes.
+func (r *Reconciler) endSet(ctx context.Context) {
+	r.staging.mutex.Lock()
+	was := r.staging.run != nil
+	r.staging.run = nil
+	clear(r.staging.written)
+	clear(r.staging.touched)
+	queue := r.staging.clusters
+	r.staging.mutex.Unlock()
+	if was && queue != nil {
+		for _, request := range r.allClusters(ctx, nil) {
+			queue.Add(request)
+		}
+	}
+}
+
+// refuseSet says of a copy that it is not carried out.
+func (r *Reconciler) refuseSet(ctx context.Context, of *v1.AddonSet, why string) error {
+	wanted, isNew := waves.Refused(of, why)
+	if !isNew {
+		return nil
+	}
+	return waves.WriteStatus(ctx, r.Client, fieldOwner, of, wanted)
+}
+
+// readOffers reads the list, and all that core add-ons can be installed from.
+func (r *Reconciler) readOffers(ctx context.Context, f *setFacts) loop.Outcome {
+	state, err := r.readCoreList(ctx)
+	if err != nil {
+		return failed(err)
+	}
+	var merged v1.AddonCatalogueList
+	if err := r.Client.List(ctx, &merged, client.InNamespace(r.Options.CatalogueNamespace), client.UnsafeDisableDeepCopy); err != nil {
+		return failed(fmt.Errorf("listing merged AddonCatalogues: %w", err))
+	}
+	digests := map[string]string{}
+	for i := range merged.Items {
+		if r.Marks.Believes(&merged.Items[i]) {
+			digests[merged.Items[i].Name] = merged.Items[i].Annotations[v1.AnnotationDigest]
+		}
+	}
+	f.catalogues = catalogue.DependencyDigest(digests)
+	f.offers = &offers{list: state, entries: map[string]*catalogue.Entry{}, preReleases: r.Options.AllowPrereleases}
+	names := map[string]bool{}
+	for _, one := range rules() {
+		names[one.addon] = true
+	}
+	for _, one := range state.items {
+		names[string(one.spec.AddonRef.Name)] = true
+	}
+	var entries []*catalogue.Entry
+	for name := range names {
+		entry, err := r.Marks.Entry(ctx, r.Client, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: name})
+		if err != nil {
+			return failed(fmt.Errorf("reading merged AddonCatalogue %q: %w", name, err))
+		}
+		f.offers.entries[name] = entry
+		if entry != nil {
+			entries = append(entries, entry)
+		}
+	}
+	f.offers.kkp = catalogue.StampedKKPVersion(entries)
+	return nil
+}

@@ -1,0 +1,244 @@
+package coreaddon_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/conditions"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// offered replaces a merged Core catalogue of one add-on: versions with the tag of their image, and a
+// range of Kubernetes, by name.
+func (w *world) offered(name string, versions ...[3]string) *catalogue.Entry {
+	w.t.Helper()
+	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{
+		Namespace: w.catalogue, Name: name, Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
+	}}
+	about := v1.Addon{Name: v1.AddonName(name)}
+	for _, one := range versions {
+		made := v1.AddonVersion{
+			Version: one[0], Template: &v1.Template{Method: v1.MethodGoTemplate},
+			Source: &v1.Source{Docker: &v1.ImageSource{Image: "registry.example/" + name + ":" + one[1]}},
+		}
+		if one[2] != "" {
+			made.Constraints = &v1.Constraints{K8sVersion: v1.VersionRange(one[2])}
+		}
+		about.Versions = append(about.Versions, made)
+	}
+	object.Spec = v1.AddonCatalogueSpec{Type: v1.CatalogueCore, Addons: []v1.Addon{about}}
+	object.Annotations = map[string]string{v1.AnnotationKKPVersion: "2.31.0", v1.AnnotationDigest: fmt.Sprint(versions)}
+	before := &v1.AddonCatalogue{}
+	if w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), before) == nil {
+		object.ResourceVersion = before.ResourceVersion
+		if err := w.seed.Update(w.t.Context(), object); err != nil {
+			w.t.Fatal(err)
+		}
+	} else {
+		w.create(object)
+	}
+	entry, err := catalogue.NewEntry(object)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return entry
+}
+
+// played is the installation controller: it applies what an installation asks for and its entry has, and
+// counts what changes in user clusters.
+type played struct {
+	w       *world
+	entry   *catalogue.Entry
+	newest  string
+	broken  string
+	applied int
+}
+
+// play until nothing is left to be said.
+func (p *played) play() {
+	p.w.t.Helper()
+	var list v1.AddonInstallationList
+	if err := p.w.seed.List(p.w.t.Context(), &list, client.MatchingLabels{v1.LabelManagedBy: v1.ManagedByCoreAddons}); err != nil {
+		p.w.t.Fatal(err)
+	}
+	for i := range list.Items {
+		live := &list.Items[i]
+		before := live.DeepCopy()
+		version, digest := live.Spec.AddonRef.Version, live.Spec.AddonRef.Digest
+		if version == "" {
+			version = p.newest
+		}
+		_, origin := p.entry.Version(version)
+		isThere := digest == "" || digest == origin.Content
+		if digest == "" {
+			digest = origin.Content
+		}
+		last := live.Status.LastApplied
+		if isThere && (last == nil || last.Version != version || last.EntryDigest != digest) {
+			at := metav1.Now().Rfc3339Copy()
+			live.Status.LastApplied = &v1.AppliedState{Addon: "rbac", Version: version, EntryDigest: digest, Time: &at}
+			live.Status.Version = version
+			p.applied++
+		}
+		ready := metav1.Condition{Type: v1.ConditionReady, Status: "True", Reason: v1.ReasonReady, ObservedGeneration: live.Generation}
+		if live.Status.LastApplied.EntryDigest == p.broken {
+			ready.Status, ready.Reason, ready.Message = "False", v1.ReasonRolledBack, "it went back"
+		}
+		conditions.Set(&live.Status.Conditions, ready)
+		if err := p.w.seed.Status().Patch(p.w.t.Context(), live, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+			p.w.t.Fatal(err)
+		}
+	}
+}
+
+// until plays until something holds.
+func (p *played) until(holds func() error) {
+	p.w.t.Helper()
+	expect.Eventually(p.w.t, 3*expect.Patience, func() error {
+		p.play()
+		return holds()
+	})
+}
+
+// coreSet is a copy of type Core with a canary group, clusters one at a time.
+func (w *world) coreSet() *v1.AddonSet {
+	w.t.Helper()
+	one := intstr.FromInt32(1)
+	made := &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{
+		Namespace: w.catalogue, Name: "core", Labels: map[string]string{v1.LabelRole: v1.RoleCopy},
+		Annotations: map[string]string{v1.AnnotationSeed: "seed"},
+	}}
+	made.Spec = v1.AddonSetSpec{
+		Type: v1.AddonSetCore, ClusterSelector: &metav1.LabelSelector{},
+		Rollout: &v1.Rollout{
+			Pace: v1.Pace{
+				MaxConcurrency: &one, Soak: &metav1.Duration{Duration: time.Second}, ProgressDeadline: &metav1.Duration{Duration: time.Minute},
+			},
+			Groups: []v1.RolloutGroup{{Name: "canary", ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"ring": "0"}}}},
+		},
+	}
+	w.create(made)
+	w.t.Cleanup(func() {
+		free := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+		_ = w.seed.Patch(w.t.Context(), made, free)
+		_ = client.IgnoreNotFound(w.seed.Delete(w.t.Context(), made))
+	})
+	return made
+}
+
+func (w *world) setSays(of *v1.AddonSet, reason string) error {
+	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(of), of); err != nil {
+		return err
+	}
+	status := "False"
+	if reason == v1.ReasonComplete {
+		status = "True"
+	}
+	return expect.Condition(of, v1.ConditionReady, status, reason)
+}
+
+// at are the clusters whose rbac asks for a version, by number.
+func (w *world) at(clusters []*kkpv1.Cluster, holds func(*v1.AddonInstallation) bool) []int {
+	w.t.Helper()
+	var numbers []int
+	for i, of := range clusters {
+		found := installationOf(of, "rbac")
+		if w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(found), found) == nil && holds(found) {
+			numbers = append(numbers, i)
+		}
+	}
+	return numbers
+}
+
+// TestACoreSetPinsThenMovesCanariesFirst is the story of a Core set. Red when creating it writes anything but
+// pins, when changed content reaches another cluster before the canary shows that it works, when a halt
+// doesn't hold, when a Kubernetes upgrade waits for it, or when pins outlive the set.
+func TestACoreSetPinsThenMovesCanariesFirst(t *testing.T) {
+	w := newWorld(t)
+	entry := w.offered("rbac", [3]string{"1.0.0", "a", "< 1.37"}, [3]string{"2.0.0", "a", ">= 1.37"})
+	const size = 50
+	clusters := w.clusters(size)
+	w.edit(clusters[0], func(c *kkpv1.Cluster) { c.Labels["ring"] = "0" })
+	w.start()
+	w.everywhere(clusters, "rbac")
+	player := &played{w: w, entry: entry, newest: "1.0.0"}
+	player.play()
+	before, applied := w.writes.number.Load(), player.applied
+
+	of := w.coreSet()
+	_, origin := entry.Version("1.0.0")
+	isPinned := func(content string) func(*v1.AddonInstallation) bool {
+		return func(found *v1.AddonInstallation) bool {
+			return found.Spec.AddonRef == v1.AddonReference{Name: "rbac", Version: "1.0.0", Digest: content}
+		}
+	}
+	player.until(func() error {
+		if at := w.at(clusters, isPinned(origin.Content)); len(at) != size {
+			return fmt.Errorf("%d are pinned", len(at))
+		}
+		return w.setSays(of, v1.ReasonComplete)
+	})
+	if writes := w.writes.number.Load() - before; writes != size || player.applied != applied {
+		t.Errorf("%d writes and %d changes of user clusters for %d pins", writes, player.applied-applied, size)
+	}
+
+	player.play() // Ready as pinned: what moves next was not sick before
+	// Content changes under the version: the canary alone has it, and halts.
+	player.entry = w.offered("rbac", [3]string{"1.0.0", "b", "< 1.37"}, [3]string{"2.0.0", "b", ">= 1.37"})
+	_, bad := player.entry.Version("1.0.0")
+	player.broken = bad.Content
+	player.until(func() error { return w.setSays(of, v1.ReasonHalted) })
+	if at := w.at(clusters, isPinned(bad.Content)); !slices.Equal(at, []int{0}) {
+		t.Errorf("%v have the broken content", at)
+	}
+	of.Annotations[v1.AnnotationGate] = rollout.GateValue(of.Status.Revision, 2)
+	if err := w.seed.Update(t.Context(), of); err != nil {
+		t.Fatal(err)
+	}
+
+	// A Kubernetes upgrade moves its cluster at once, also now.
+	statusBefore := clusters[7].DeepCopy()
+	clusters[7].Status.Versions.ControlPlane = "v1.37.1"
+	if err := w.seed.Status().Patch(t.Context(), clusters[7], client.MergeFrom(statusBefore)); err != nil {
+		t.Fatal(err)
+	}
+	isNew := func(found *v1.AddonInstallation) bool { return found.Spec.AddonRef.Version == "2.0.0" }
+	player.until(func() error {
+		if at := w.at(clusters, isNew); !slices.Equal(at, []int{7}) {
+			return fmt.Errorf("%v have the version for the new Kubernetes", at)
+		}
+		return w.setSays(of, v1.ReasonHalted)
+	})
+	if at := w.at(clusters, isPinned(origin.Content)); len(at) != size-2 {
+		t.Errorf("%d are at what they had", len(at))
+	}
+
+	// The set goes: pins come off.
+	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(of), of); err != nil {
+		t.Fatal(err)
+	}
+	of.Annotations[v1.AnnotationConfirmDeletion] = of.Name
+	if err := w.seed.Update(t.Context(), of); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.seed.Delete(t.Context(), of); err != nil {
+		t.Fatal(err)
+	}
+	player.until(func() error {
+		at := w.at(clusters, func(found *v1.AddonInstallation) bool { return found.Spec.AddonRef == v1.AddonReference{Name: "rbac"} })
+		if len(at) != size {
+			return fmt.Errorf("%d are free", len(at))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,254 @@
+package coreaddon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/waves"
+)
+
+// countAll has every cluster stand in the tally, and drops those that are not there.
+func (r *Reconciler) countAll(f *setFacts, found []target.Description, installations []v1.AddonInstallation) {
+	byNamespace := map[string][]v1.AddonInstallation{}
+	for i := range installations {
+		byNamespace[installations[i].Namespace] = append(byNamespace[installations[i].Namespace], installations[i])
+	}
+	claimed := map[string]int{}
+	for i := range found {
+		claimed[found[i].Namespace]++
+	}
+	seen := map[string]bool{}
+	for i := range found {
+		if namespace := found[i].Namespace; r.isCounted(found[i]) && claimed[namespace] == 1 {
+			seen[namespace] = true
+			r.standIn(f, found[i], byNamespace[namespace])
+		}
+	}
+	for namespace := range f.run.clusters {
+		if !seen[namespace] {
+			f.run.drop(namespace)
+		}
+	}
+}
+
+// count all clusters, where the set or what it depends on changed, else those that had a pass. The
+// caches are read under the mutex, so that what is written meanwhile counts.
+func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
+	s := &r.staging
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if f.run.counted {
+		return r.countTouched(ctx, f)
+	}
+	found, err := r.Finder.List(ctx)
+	if err != nil {
+		return failed(err)
+	}
+	var list v1.AddonInstallationList
+	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return failed(fmt.Errorf("listing installations: %w", err))
+	}
+	r.countAll(f, found, list.Items)
+	f.run.counted = true
+	clear(s.touched)
+	for namespace, one := range f.run.clusters {
+		if one.holds || one.granted || one.standing.AtOnce && !f.run.paused {
+			s.wake(namespace)
+		}
+	}
+	return nil
+}
+
+// countTouched counts the clusters that had a pass.
+func (r *Reconciler) countTouched(ctx context.Context, f *setFacts) loop.Outcome {
+	now := r.Clock.Now()
+	for namespace, one := range f.run.clusters {
+		if next := one.standing.Next; !next.IsZero() && !next.After(now) {
+			r.staging.touched[namespace] = true
+		}
+	}
+	for namespace := range r.staging.touched {
+		ref := target.Ref{Namespace: namespace}
+		found, err := r.Finder.Find(ctx, ref)
+		if isUnknown(err) || err == nil && !r.isCounted(found) {
+			f.run.drop(namespace)
+			delete(r.staging.touched, namespace)
+			continue
+		}
+		if err != nil {
+			return failed(err)
+		}
+		var list v1.AddonInstallationList
+		if err := r.Client.List(ctx, &list, cluster.InstallationsOf(ref), client.UnsafeDisableDeepCopy); err != nil {
+			return failed(fmt.Errorf("listing the installations of namespace %q: %w", namespace, err))
+		}
+		before := f.run.clusters[namespace]
+		isNew, wasAtOnce := before == nil, before != nil && before.standing.AtOnce
+		r.standIn(f, found, list.Items)
+		delete(r.staging.touched, namespace)
+		if one := f.run.clusters[namespace]; isNew || one.standing.AtOnce && !wasAtOnce && !f.run.paused {
+			r.staging.wake(namespace)
+		}
+	}
+	return nil
+}
+
+// minimalRest is the least time between two passes that time alone asks for.
+const minimalRest = 10 * time.Millisecond
+
+func isUnknown(err error) bool {
+	_, unknown := errors.AsType[*cluster.UnknownError](err)
+	return unknown
+}
+
+// isCounted says whether a cluster is one to count.
+func (r *Reconciler) isCounted(found target.Description) bool {
+	return found.Namespace != "" && !found.Deleted && cluster.BelongsTo(found, r.Options.WorkerName)
+}
+
+// standIn finds out how a cluster stands, and counts it. The mutex is held.
+func (r *Reconciler) standIn(f *setFacts, found target.Description, cached []v1.AddonInstallation) {
+	installations := cached
+	if len(r.staging.written[found.Namespace]) > 0 {
+		live := make(map[string]*v1.AddonInstallation, len(cached))
+		for i := range cached {
+			live[cached[i].Name] = &cached[i]
+		}
+		r.staging.written.Over(found.Namespace, live)
+		installations = make([]v1.AddonInstallation, 0, len(live))
+		for _, one := range live {
+			installations = append(installations, *one)
+		}
+	}
+	made := stageFor(f.run.offers, found.KubernetesVersion, setFor(found, f.run.offers.list), installations)
+	about := waves.Facts{
+		Labels: cluster.Labels(found, f.run.seed), Mine: made.mine, Changes: made.changes, Blocked: made.blocked, AtOnce: made.unfit,
+	}
+	if object, isObject := found.Object.(client.Object); isObject {
+		about.Created = object.GetCreationTimestamp().Time
+	}
+	switch {
+	case found.Paused:
+		about.Away = v1.ReasonPaused
+	case found.KubernetesVersion == "":
+		about.Away = v1.ReasonClusterNotReady
+	}
+	standing := waves.StandingOf(about, waves.Course{Strategy: f.run.strategy, StartedAt: f.run.startedAt, Now: r.Clock.Now()})
+	f.run.put(found.Namespace, found.Name, standing, len(made.hold.apply) > 0)
+}
+
+// put counts a cluster. Who was granted a move holds its place until its writes are through.
+func (r *running) put(namespace, name string, found waves.Standing, holds bool) {
+	one := r.clusters[namespace]
+	if one != nil && one.name != name {
+		r.drop(namespace)
+		one = nil
+	}
+	if one == nil {
+		one = &staged{name: name}
+		r.clusters[namespace] = one
+	}
+	one.granted = one.granted && (found.State == v1.ClusterBehind || found.State == v1.ClusterMoving && found.Again)
+	if one.granted {
+		found.State, found.Again = v1.ClusterMoving, false
+	}
+	one.standing, one.holds = found, holds
+	r.tally.Put(name, found.Standing)
+}
+
+// drop a cluster that is gone, or not known: nothing in it changes.
+func (r *running) drop(namespace string) {
+	if one := r.clusters[namespace]; one != nil {
+		delete(r.clusters, namespace)
+		r.tally.Drop(one.name)
+	}
+}
+
+// decide which clusters may move now, and wake them. A paused set grants nothing.
+func (r *Reconciler) decide(_ context.Context, f *setFacts) loop.Outcome {
+	s := &r.staging
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	gate, err := rollout.ReadGate(f.set.Annotations[v1.AnnotationGate], f.run.revision)
+	f.gateProblem = err
+	f.run.decision = rollout.Decide(f.run.strategy, f.run.tally, gate)
+	namespaces := map[string]string{}
+	for namespace, one := range f.run.clusters {
+		f.next = waves.Sooner(f.next, one.standing.Next)
+		namespaces[one.name] = namespace
+	}
+	if f.run.paused {
+		return nil
+	}
+	for _, name := range f.run.decision.Move {
+		one := f.run.clusters[namespaces[name]]
+		one.granted = true
+		f.run.put(namespaces[name], name, one.standing, one.holds)
+		s.wake(namespaces[name])
+	}
+	if len(f.run.decision.Move) > 0 {
+		f.run.decision = rollout.Decide(f.run.strategy, f.run.tally, gate)
+	}
+	return nil
+}
+
+// showSet writes the status where it differs, at most once in a while, and reports what changed.
+func (r *Reconciler) showSet(ctx context.Context, f *setFacts) loop.Outcome {
+	s := &r.staging
+	s.mutex.Lock()
+	shown := waves.Shown{
+		Generation: f.set.Generation, Catalogues: f.catalogues, Revision: f.run.revision, StartedAt: f.run.startedAt,
+		Before: f.run.shown.Conditions,
+	}
+	shown.Reason, shown.Message = f.readyOf()
+	if !f.set.DeletionTimestamp.IsZero() {
+		shown.DeletionBlocked = fmt.Sprintf("the set is being deleted without annotation %s: %s: it lives on",
+			v1.AnnotationConfirmDeletion, f.set.Name)
+	}
+	wanted := waves.StatusOf(shown, f.run.tally, f.run.strategy, f.run.decision)
+	before, at := f.run.shown, f.run.shownAt
+	s.mutex.Unlock()
+	now := r.Clock.Now()
+	rest := loop.Done{}
+	if !f.next.IsZero() {
+		rest.Recheck = max(f.next.Sub(now), minimalRest)
+	}
+	if equality.Semantic.DeepEqual(before, *wanted) {
+		return rest
+	}
+	if wait := r.Options.StatusInterval - now.Sub(at); wait > 0 {
+		return loop.Done{Recheck: wait}
+	}
+	if err := waves.WriteStatus(ctx, r.Client, fieldOwner, f.set, wanted); err != nil {
+		return failed(err)
+	}
+	s.mutex.Lock()
+	f.run.shown, f.run.shownAt = *wanted, now
+	s.mutex.Unlock()
+	waves.Announce(r.Recorder, f.set, &before, wanted)
+	return rest
+}
+
+// readyOf the set, the worst finding first.
+func (f *setFacts) readyOf() (reason, message string) {
+	decided := f.run.decision
+	switch {
+	case f.run.paused:
+		return v1.ReasonPaused, "nothing moves; pending tells what would"
+	case f.gateProblem != nil && decided.Reason != v1.ReasonComplete:
+		return v1.ReasonHalted, f.gateProblem.Error()
+	}
+	return cmp.Or(decided.Reason, v1.ReasonRollingOut), text.Message(decided.Message)
+}

@@ -1,0 +1,143 @@
+package coreaddon
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/pkg/waves"
+)
+
+// revisionLength is how much of the hash a revision shows: people write it into annotations.
+const revisionLength = 16
+
+// basis is what a revision of a Core set is taken from besides its spec. What is not known for a while
+// is as it was before, and no new revision, which would forget what failed.
+type basis struct {
+	Rules    [][2]string
+	List     string
+	Contents map[string]string
+	KKP      string
+}
+
+// basisOf offers; before is the one of the present revision, nil at the start of a process. A list that is
+// gone is none: what it brought stays.
+func basisOf(from *offers, before *basis) (made *basis, err error) {
+	made = &basis{Contents: map[string]string{}, KKP: catalogue.CanonicalPlatformVersion(from.kkp)}
+	for _, one := range rules() {
+		made.Rules = append(made.Rules, [2]string{one.addon, one.condition})
+	}
+	var items []any
+	for _, one := range from.list.items {
+		items = append(items, []any{one.name, one.spec, one.selector.String()})
+	}
+	if from.list.absent {
+		items = nil
+	}
+	if made.List, err = catalogue.Digest(items); err != nil {
+		return nil, fmt.Errorf("taking the digest of the custom core list: %w", err)
+	}
+	for name, entry := range from.entries {
+		if entry == nil {
+			if before != nil && before.Contents[name] != "" {
+				made.Contents[name] = before.Contents[name]
+			}
+			continue
+		}
+		if made.Contents[name], err = contentOf(entry); err != nil {
+			return nil, err
+		}
+	}
+	if from.kkp == "" && before != nil {
+		made.KKP = before.KKP
+	}
+	return made, nil
+}
+
+// contentOf is the digest of all that can be chosen of an add-on. Whether a version is deprecated does not count.
+func contentOf(entry *catalogue.Entry) (string, error) {
+	var found [][]any
+	for _, version := range entry.Addon.Versions {
+		_, origin := entry.Version(version.Version)
+		found = append(found, []any{version.Version, origin.Content, version.Constraints, entry.Left(version.Version)})
+	}
+	slices.SortFunc(found, func(a, b []any) int { return strings.Compare(a[0].(string), b[0].(string)) })
+	digest, err := catalogue.Digest([]any{entry.Type, found})
+	if err != nil {
+		return "", fmt.Errorf("taking the digest of add-on %q: %w", entry.Addon.Name, err)
+	}
+	return digest, nil
+}
+
+func revisionOf(spec *v1.AddonSetSpec, from *basis) (string, error) {
+	about := *spec
+	about.Paused, about.Removal, about.Rollout = false, "", nil
+	digest, err := catalogue.Digest([]any{about, from})
+	if err != nil {
+		return "", fmt.Errorf("taking the revision: %w", err)
+	}
+	return strings.TrimPrefix(digest, "sha256:")[:revisionLength], nil
+}
+
+// revise takes the revision, and writes a new one into the status before anything moves by it. What
+// was granted for another is void.
+func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
+	before := f.run.basis
+	made, err := basisOf(f.offers, before)
+	if err != nil {
+		return failed(err)
+	}
+	revision, err := revisionOf(&f.set.Spec, made)
+	if err != nil {
+		return failed(err)
+	}
+	isSame := before != nil && sameBasis(before, made)
+	isUnsure := f.offers.list.problem != nil && !f.offers.list.read && f.run.revision != "" // nothing is added or removed
+	startedAt := f.run.startedAt
+	if revision == f.run.revision || isUnsure {
+		revision = f.run.revision
+	} else {
+		startedAt = r.Clock.Now().Truncate(time.Second)
+		wanted, at := f.run.shown.DeepCopy(), metav1.NewTime(startedAt)
+		wanted.Revision, wanted.StartedAt = revision, &at
+		wanted.Catalogues = "" // the counts are those of the revision before: the master is not to go by them
+		if err := waves.WriteStatus(ctx, r.Client, fieldOwner, f.set, wanted); err != nil {
+			return failed(err)
+		}
+		waves.Tell(r.Recorder, f.set, v1.EventRolloutStarted, "revision %s begins to roll", revision)
+	}
+	r.staging.mutex.Lock()
+	defer r.staging.mutex.Unlock()
+	if isSame && revision == f.run.revision && f.run.offers != nil && f.run.offers.sameList(f.offers) {
+		return nil // also the entries, which an edit that changes nothing makes anew
+	}
+	f.run.offers, f.run.basis, f.run.counted = f.offers, made, false
+	if revision != f.run.revision {
+		f.run.revision, f.run.startedAt = revision, startedAt
+		f.run.decision = rollout.Decision{Open: rollout.NoGroup}
+		for _, one := range f.run.clusters {
+			one.granted = false
+		}
+	}
+	return nil
+}
+
+// sameList says whether the list is known as well as before.
+func (o *offers) sameList(other *offers) bool {
+	return o.list.absent == other.list.absent && o.list.read == other.list.read && (o.list.problem == nil) == (other.list.problem == nil)
+}
+
+func sameBasis(a, b *basis) bool {
+	one, err := json.Marshal(a)
+	other, problem := json.Marshal(b)
+	return err == nil && problem == nil && string(one) == string(other)
+}

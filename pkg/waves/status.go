@@ -1,0 +1,129 @@
+package waves
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/conditions"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/pkg/text"
+)
+
+// WriteTimeout bounds one write: it has an answer before a lease can change hands.
+const WriteTimeout = 5 * time.Second
+
+// Shown is what the status of a copy is made from.
+type Shown struct {
+	Generation           int64
+	Catalogues, Revision string
+	StartedAt            time.Time
+	// Reason and Message of condition Ready.
+	Reason, Message string
+	// DeletionBlocked is why the copy lives on that is being deleted; empty as a rule.
+	DeletionBlocked string
+	// Before are the conditions that were shown last.
+	Before []metav1.Condition
+}
+
+// StatusOf a copy, by what was decided last over its clusters.
+func StatusOf(shown Shown, tally *rollout.Tally, strategy rollout.Strategy, decision rollout.Decision) *v1.AddonSetStatus {
+	status := &v1.AddonSetStatus{
+		ObservedGeneration: shown.Generation, Catalogues: shown.Catalogues, Revision: shown.Revision,
+		Groups: tally.GroupStatuses(strategy, decision), Clusters: tally.Troubled(),
+		Conditions: append([]metav1.Condition(nil), shown.Before...),
+	}
+	if !shown.StartedAt.IsZero() {
+		at := metav1.NewTime(shown.StartedAt)
+		status.StartedAt = &at
+	}
+	counts := tally.Counts()
+	status.Counts = &counts
+	status.Pending, status.PendingCount = tally.Pending()
+	say := conditions.False
+	if shown.Reason == v1.ReasonComplete {
+		say = conditions.True
+	}
+	say(&status.Conditions, shown.Generation, v1.ConditionReady, shown.Reason, text.Message(shown.Message))
+	meta.RemoveStatusCondition(&status.Conditions, v1.ConditionDeletionBlocked)
+	if shown.DeletionBlocked != "" {
+		conditions.True(&status.Conditions, shown.Generation, v1.ConditionDeletionBlocked, v1.ReasonNotConfirmed, shown.DeletionBlocked)
+	}
+	return status
+}
+
+// Refused is the status of a copy that is not carried out, as it was but for condition Ready, and
+// whether that is new.
+func Refused(of *v1.AddonSet, why string) (wanted *v1.AddonSetStatus, isNew bool) {
+	wanted = of.Status.DeepCopy()
+	wanted.ObservedGeneration = of.Generation
+	conditions.False(&wanted.Conditions, of.Generation, v1.ConditionReady, v1.ReasonInvalid, text.Message(why))
+	return wanted, !equality.Semantic.DeepEqual(&of.Status, wanted)
+}
+
+// WriteStatus replaces the whole status of a copy: it has no other writer than this field owner.
+func WriteStatus(ctx context.Context, writer client.Client, owner string, of *v1.AddonSet, wanted *v1.AddonSetStatus) error {
+	ctx, cancel := context.WithTimeout(ctx, WriteTimeout)
+	defer cancel()
+	encoded, err := json.Marshal(map[string]any{
+		"apiVersion": v1.GroupVersion.String(), "kind": "AddonSet",
+		"metadata": map[string]any{"namespace": of.Namespace, "name": of.Name, "uid": of.UID},
+		"status":   wanted,
+	})
+	if err != nil {
+		return err
+	}
+	object := &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: of.Name}}
+	err = writer.Status().Patch(ctx, object, client.RawPatch(types.ApplyPatchType, encoded), client.FieldOwner(owner), client.ForceOwnership)
+	if err != nil {
+		return fmt.Errorf("writing the status of AddonSet %q: %w", of.Name, err)
+	}
+	return nil
+}
+
+// Announce what is new in a status.
+func Announce(recorder events.EventRecorder, of *v1.AddonSet, before, after *v1.AddonSetStatus) {
+	were := map[string]v1.GroupState{}
+	if before.Revision == after.Revision {
+		for _, group := range before.Groups {
+			were[group.Name] = group.State
+		}
+	}
+	for _, group := range after.Groups {
+		if group.State == v1.GroupOpen && were[group.Name] != v1.GroupOpen {
+			Tell(recorder, of, v1.EventGroupOpened, "clusters of group %q move to revision %s", group.Name, after.Revision)
+		}
+	}
+	was, is := ReasonIn(before), ReasonIn(after)
+	switch is {
+	case was:
+	case v1.ReasonHalted:
+		recorder.Eventf(of, nil, corev1.EventTypeWarning, v1.EventHalted, "RollOut", "%s",
+			meta.FindStatusCondition(after.Conditions, v1.ConditionReady).Message)
+	case v1.ReasonComplete:
+		Tell(recorder, of, v1.EventCompleted, "revision %s is everywhere", after.Revision)
+	}
+}
+
+// Tell reports an event on a copy.
+func Tell(recorder events.EventRecorder, of *v1.AddonSet, reason, format string, arguments ...any) {
+	recorder.Eventf(of, nil, corev1.EventTypeNormal, reason, "RollOut", format, arguments...)
+}
+
+// ReasonIn is the reason of condition Ready in a status; empty where it has none.
+func ReasonIn(status *v1.AddonSetStatus) string {
+	if ready := meta.FindStatusCondition(status.Conditions, v1.ConditionReady); ready != nil {
+		return ready.Reason
+	}
+	return ""
+}
