@@ -216,6 +216,10 @@ func installationRequests() []request {
 		refused("more-finalizers", func(i anyInstallation) { i.Finalizers = append(i.Finalizers, "example.com/more") }),
 		refused("managed-by", func(i anyInstallation) { i.Labels[kubermaticv1.LabelManagedBy] = "me" }),
 		refused("no-managed-by", func(i anyInstallation) { i.Labels = nil }),
+		refused("moved", func(i anyInstallation) {
+			i.Annotations = map[string]string{kubermaticv1.AnnotationMoved: "2026-01-01T00:00:00Z"}
+		}),
+		refused("sick", func(i anyInstallation) { i.Annotations = map[string]string{kubermaticv1.AnnotationSick: "true"} }),
 		refused("origin", func(i anyInstallation) {
 			i.Annotations = map[string]string{kubermaticv1.AnnotationCoreOrigin: kubermaticv1.OriginList}
 		}),
@@ -226,7 +230,7 @@ func installationRequests() []request {
 // every cluster; an unlabelled catalogue beside the merged ones.)
 func TestWhoMayWrite(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
-		for _, r := range slices.Concat(catalogueRequests(), coreRequests(), installationRequests()) {
+		for _, r := range slices.Concat(catalogueRequests(), coreRequests(), installationRequests(), setRequests(), setInstallationRequests()) {
 			t.Run(r.why, func(t *testing.T) {
 				object := w.keep(t, r.object)
 				for _, user := range r.users {

@@ -76,6 +76,13 @@ func merging(object client.Object, patch string) func(context.Context, client.Cl
 	}
 }
 
+// statusOf sends a merge patch to the status of an object that is there.
+func statusOf(object client.Object, patch string) func(context.Context, client.Client) error {
+	return func(ctx context.Context, thief client.Client) error {
+		return thief.Status().Patch(ctx, object.DeepCopyObject().(client.Object), client.RawPatch("application/merge-patch+json", []byte(patch)))
+	}
+}
+
 func deleting(object client.Object) func(context.Context, client.Client) error {
 	return func(ctx context.Context, thief client.Client) error {
 		return thief.Delete(ctx, object.DeepCopyObject().(client.Object), client.DryRunAll)
@@ -122,6 +129,10 @@ func roleOf(namespace, name, role string) *kubermaticv1.AddonCatalogue {
 	made := catalogue(name, namespace, role)
 	made.Name = name
 	return made
+}
+
+func setIn(namespace, name, role string) *kubermaticv1.AddonSet {
+	return set(name, namespace, role)
 }
 
 // attempts are all that is tried, in the order of the table.
@@ -204,6 +215,16 @@ func attempts() []attempt {
 		{what: "change the spec of an authored catalogue", do: merging(roleOf(den, "existing", ""), `{"spec":{"priority":7}}`)},
 		{what: "make an installation, a core one too", do: creating(installation("thief", host, true)), inherent: seedOnly(
 			"it makes core add-ons; with the kubeconfigs it reads it can do the same")},
+		{what: "write an AddonSet", do: creating(setIn(den, "planted", ""))},
+		{what: "change the spec of an AddonSet", do: merging(setIn(den, "existing", ""), `{"spec":{"priority":7}}`)},
+		{what: "approve a wave of an AddonSet", do: merging(setIn(den, "existing", ""), `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/approve":"0a/canary"}}}`)},
+		{what: "delete an AddonSet", do: deleting(setIn(den, "existing", ""))},
+		{what: "let go of an AddonSet", do: merging(setIn(den, "existing", ""), `{"metadata":{"finalizers":["kubermatic.k8c.io/cleanup-addon-set"]}}`), inherent: masterOnly("its finalizer holds sets until what they made is gone")},
+		{what: "write a copy of an AddonSet", do: creating(setIn(seedCatalogues, "planted", kubermaticv1.RoleCopy))},
+		{what: "change the spec of a copy", do: merging(setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy), `{"spec":{"priority":7}}`)},
+		{what: "open the gate of a copy", do: merging(setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy), `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/gate":"0a/9"}}}`)},
+		{what: "delete a copy", do: deleting(setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy))},
+		{what: "write the status of a copy", do: statusOf(setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy), `{"status":{"revision":"0a"}}`), inherent: seedOnly("it tells how far its clusters are")},
 		{what: "plant a list of core add-ons", do: creating(configMap("custom-core-addons"))},
 		{what: "write another ConfigMap", do: creating(configMap("planted"))},
 		{what: "take a lease of somebody", do: creating(&coordinationv1.Lease{ObjectMeta: at(den, "thief")})},
@@ -268,6 +289,7 @@ func (w *world) furnish(t *testing.T) {
 	objects = append(objects, secretOf(victim, "existing", ""), secretOf(den, "existing", ""), secretOf(host, "internal-admin-kubeconfig", ""),
 		ofCluster(secretOf(host, "addon-2", revision.SecretType)),
 		&corev1.ServiceAccount{ObjectMeta: at(victim, "powerful")}, roleOf(den, "existing", ""),
+		setIn(den, "existing", ""), setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy),
 		&appsv1.ControllerRevision{ObjectMeta: at(den, "existing"), Data: runtime.RawExtension{Raw: []byte("{}")}, Revision: 1},
 		&kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "stolen"}},
 	)

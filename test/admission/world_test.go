@@ -110,7 +110,9 @@ func prepare(name string) (*world, error) {
 
 // objects are namespaces, and roles of the users.
 func (w *world) objects() []client.Object {
-	kinds := []string{"addoncatalogues", "addoninstallations", "addoncatalogues/status", "addoninstallations/status"}
+	kinds := []string{
+		"addoncatalogues", "addoninstallations", "addonsets", "addoncatalogues/status", "addoninstallations/status", "addonsets/status", "clusters",
+	}
 	all := []string{"get", "list", "create", "update", "patch", "delete", "deletecollection"}
 	objects := []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: platform}},
@@ -161,6 +163,11 @@ func (w *world) awaitPolicies(t *testing.T) {
 	if err := client.IgnoreAlreadyExists(w.admin.Create(t.Context(), core)); err != nil {
 		t.Fatal(err)
 	}
+	carriedOut := set("probe", platform, "")
+	carriedOut.Finalizers = []string{kubermaticv1.FinalizerCleanupSet}
+	if err := client.IgnoreAlreadyExists(w.admin.Create(t.Context(), carriedOut)); err != nil {
+		t.Fatal(err)
+	}
 	for _, probe := range []func() error{
 		func() error {
 			return user.Create(t.Context(), catalogue("probe-role", place, kubermaticv1.RoleMerged), client.DryRunAll)
@@ -173,6 +180,15 @@ func (w *world) awaitPolicies(t *testing.T) {
 		},
 		func() error {
 			return user.Create(t.Context(), coreCatalogue("probe-author", platform, ""), client.DryRunAll)
+		},
+		func() error {
+			return user.Create(t.Context(), copyOf("probe-copy", seedCatalogues), client.DryRunAll)
+		},
+		func() error {
+			return user.Create(t.Context(), ofSet("probe-set", nil), client.DryRunAll)
+		},
+		func() error {
+			return w.as(t, controller).Delete(t.Context(), carriedOut, client.DryRunAll) // by the confirmation
 		},
 	} {
 		expect.Eventually(t, expect.Patience, func() error {

@@ -64,13 +64,20 @@ func mistakes() map[string]client.Object {
 			Values: &runtime.RawExtension{Raw: []byte(`{"replicas":"many"}`)},
 		},
 	}
+	circle := &kubermaticv1.AddonSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "circle", Namespace: namespace},
+		Spec: kubermaticv1.AddonSetSpec{ClusterSelector: &metav1.LabelSelector{}, Addons: []kubermaticv1.AddonSetItem{{
+			Name: "web", AddonRef: kubermaticv1.AddonReference{Name: "web"}, TargetNamespace: "web", DependsOn: []kubermaticv1.AddonName{"web"},
+		}}},
+	}
 	return map[string]client.Object{
+		`AddonSet "kubermatic/circle": spec.addons: dependsOn goes in a circle`:                                                            circle,
 		`AddonCatalogue "kubermatic/twice": addon "web" version "v1.0": version: "1.0.0" is the same version`:                              twice,
 		`AddonInstallation "cluster-one/wrong": spec.values, for version "1.0.0" of add-on "hello": field "Replicas" (replicas) must be a`: wrong,
 	}
 }
 
-// expectMistakesRefused holds that both webhooks are asked.
+// expectMistakesRefused holds that the webhooks are asked.
 func expectMistakesRefused(t *testing.T, c client.Client) {
 	t.Helper()
 	for says, object := range mistakes() {
@@ -123,7 +130,7 @@ func expectStrangersUnanswered(t *testing.T, places map[string]string) {
 	const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"CREATE","namespace":"cluster-one",` +
 		`"object":{"metadata":{"name":"x"},"spec":{"addonRef":{"name":"hello"}}}}}`
 	for chart, place := range places {
-		for _, path := range []string{"/validate-addoninstallation", "/validate-addoncatalogue", "/", "/nothing"} {
+		for _, path := range []string{"/validate-addoninstallation", "/validate-addoncatalogue", "/validate-addonset", "/", "/nothing"} {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+place+path, strings.NewReader(review))
 			if err != nil {
 				t.Fatal(err)
