@@ -1,0 +1,107 @@
+package standins
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/trellis-addons/trellis/test/gate"
+)
+
+// Write is one request of a set controller that changes something, when it came by the gate.
+type Write struct {
+	At time.Time
+	gate.Call
+	// Cluster and Installation that are written; "" for anything else.
+	Cluster, Installation string
+	// Set is that whose copy is written, or whose status is.
+	Set      string
+	IsStatus bool
+}
+
+// Log keeps the writes that come by a gate, of all processes that it watches.
+type Log struct {
+	mutex  sync.Mutex
+	writes []Write
+	moves  *Moves
+}
+
+// NewLog makes a Log, which tells Moves too; nil is none.
+func NewLog(moves *Moves) *Log { return &Log{moves: moves} }
+
+// Guard is what a gate is to watch a client with. Further guards are asked first: what they don't let pass was not written.
+func (l *Log) Guard(further gate.Guard) gate.Guard {
+	return gate.Guard{
+		Before: func(call gate.Call) bool {
+			if further.Before != nil && !further.Before(call) {
+				return false
+			}
+			if call.Writes() {
+				l.add(writeOf(call, time.Now()))
+			}
+			return true
+		},
+		After: further.After,
+	}
+}
+
+func (l *Log) add(write Write) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.writes = append(l.writes, write)
+	if write.Installation != "" && l.moves != nil {
+		l.moves.wrote(write)
+	}
+}
+
+// writeOf reads the path of a call: /apis/<group>/<version>/namespaces/<namespace>/<resource>/<name>[/status].
+func writeOf(call gate.Call, at time.Time) Write {
+	write := Write{At: at, Call: call}
+	parts := strings.Split(strings.TrimPrefix(call.Path, "/"), "/")
+	if len(parts) < 7 || parts[0] != "apis" || parts[3] != "namespaces" {
+		return write
+	}
+	write.IsStatus = len(parts) == 8 && parts[7] == "status"
+	switch parts[5] {
+	case "addoninstallations":
+		write.Cluster, write.Installation = ClusterOf(parts[4]), parts[6]
+	case "addonsets":
+		write.Set = parts[6]
+	}
+	return write
+}
+
+// Tally of writes: of installations, by what was done, of the status of sets, and of anything else.
+type Tally struct{ Applied, Deleted, Statuses, Others int }
+
+// Mark is a place in the log, for Since.
+func (l *Log) Mark() int {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return len(l.writes)
+}
+
+// Since gives the writes after a mark.
+func (l *Log) Since(mark int) []Write {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return append([]Write{}, l.writes[mark:]...)
+}
+
+// Count counts the writes after a mark.
+func (l *Log) Count(mark int) (sum Tally) {
+	for _, write := range l.Since(mark) {
+		switch {
+		case write.Installation != "" && write.Method == http.MethodDelete:
+			sum.Deleted++
+		case write.Installation != "":
+			sum.Applied++
+		case write.Set != "" && write.IsStatus:
+			sum.Statuses++
+		default:
+			sum.Others++
+		}
+	}
+	return sum
+}

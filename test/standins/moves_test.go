@@ -1,0 +1,117 @@
+package standins
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/gate"
+)
+
+// course of writes and answers; each is at a second.
+type happening struct {
+	at      int
+	cluster string
+	// write is the installation that is written; else what a player said of it.
+	write, said string
+	state       metav1.ConditionStatus
+	reason      string
+}
+
+// What breaks the waves is told, and what keeps to them is not. Red when a place is counted free before the soak, when the order of
+// groups isn't looked at, or when a Ready of before counts.
+func TestMovesTellWhatBreaksTheWaves(t *testing.T) {
+	ready := func(at int, cluster string) happening {
+		return happening{at: at, cluster: cluster, said: "web", state: metav1.ConditionTrue, reason: v1.ReasonReady}
+	}
+	wrote := func(at int, cluster string) happening { return happening{at: at, cluster: cluster, write: "web"} }
+	not := func(at int, cluster, reason string) happening {
+		return happening{at: at, cluster: cluster, said: "web", state: metav1.ConditionFalse, reason: reason}
+	}
+	cases := map[string]struct {
+		happen []happening
+		want   string
+		peaks  []int
+	}{
+		"in order": {
+			happen: []happening{wrote(0, "a1"), ready(1, "a1"), wrote(6, "a2"), ready(7, "a2"), wrote(12, "b1"), wrote(12, "b2")},
+			peaks:  []int{1, 2},
+		},
+		"within the soak": {
+			happen: []happening{wrote(0, "a1"), ready(1, "a1"), wrote(5, "a2")}, want: "2 clusters of group 0", peaks: []int{2, 0},
+		},
+		"a later group": {
+			happen: []happening{wrote(0, "a1"), ready(1, "a1"), wrote(6, "b1")}, want: "a2 of group 0 is not done", peaks: []int{1, 1},
+		},
+		"a rollback is a failure, and an end": {
+			happen: []happening{wrote(0, "a1"), not(1, "a1", v1.ReasonRolledBack), wrote(2, "a2")},
+			want:   "after the halt", peaks: []int{1, 0},
+		},
+		"not Ready again": {
+			happen: []happening{wrote(0, "a1"), ready(1, "a1"), not(2, "a1", v1.ReasonUnhealthy), wrote(9, "a2")},
+			want:   "2 clusters of group 0", peaks: []int{2, 0},
+		},
+		"asked for again, since an answer was lost": {
+			happen: []happening{wrote(0, "a1"), ready(1, "a1"), wrote(2, "a1"), wrote(7, "a2")}, peaks: []int{1, 0},
+		},
+		"a new cluster takes no place": {happen: []happening{wrote(0, "a1"), wrote(0, "new")}, peaks: []int{1, 0}},
+	}
+	for name, one := range cases {
+		t.Run(name, func(t *testing.T) {
+			moves := NewMoves(Waves{
+				Group: func(name string) int { return strings.Index("ab", name[:1]) }, Limits: []int{1, 2}, Soak: 5 * time.Second, Strict: true,
+			})
+			log, begin := NewLog(moves), time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+			moves.Begin(1, "a1", "a2", "b1", "b2")
+			moved := map[string]string{}
+			for _, what := range one.happen {
+				now := begin.Add(time.Duration(what.at) * time.Second)
+				if what.write != "" {
+					path := "/apis/kubermatic.k8c.io/v1/namespaces/" + NamespaceOf(what.cluster) + "/addoninstallations/" + what.write
+					log.add(writeOf(gate.Call{Method: "PATCH", Path: path}, now))
+					moved[what.cluster] = now.Format(time.RFC3339Nano)
+					continue
+				}
+				moves.Saved(saying(what, moved[what.cluster], now), now)
+			}
+			complaints := moves.Complaints()
+			if one.want == "" && len(complaints) > 0 || one.want != "" && (len(complaints) != 1 || !strings.Contains(complaints[0], one.want)) {
+				t.Errorf("complaints %q, want %q", complaints, one.want)
+			}
+			if peaks := moves.Peaks(); !slices.Equal(peaks, one.peaks) {
+				t.Errorf("%v moved at once, want %v", peaks, one.peaks)
+			}
+		})
+	}
+}
+
+func saying(what happening, moved string, now time.Time) *v1.AddonInstallation {
+	said := &v1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{
+		Namespace: NamespaceOf(what.cluster), Name: what.said, Annotations: map[string]string{v1.AnnotationMoved: moved},
+	}}
+	meta.SetStatusCondition(&said.Status.Conditions, metav1.Condition{
+		Type: v1.ConditionReady, Status: what.state, Reason: what.reason, LastTransitionTime: metav1.NewTime(now),
+	})
+	return said
+}
+
+// A status that was written before the set's last write says nothing of it. Red when annotation moved isn't compared.
+func TestAnOldReadyFreesNoPlace(t *testing.T) {
+	moves := NewMoves(Waves{Group: func(string) int { return 0 }, Limits: []int{1}})
+	moves.Begin(1, "a1", "a2")
+	log, now := NewLog(moves), time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	old := saying(happening{cluster: "a1", said: "web", state: metav1.ConditionTrue, reason: v1.ReasonReady}, "before", now)
+	moves.Saved(old, now)
+	path := "/apis/kubermatic.k8c.io/v1/namespaces/" + NamespaceOf("a1") + "/addoninstallations/web"
+	log.add(writeOf(gate.Call{Method: "PATCH", Path: path}, now))
+	moves.Saved(old, now)
+	log.add(writeOf(gate.Call{Method: "PATCH", Path: strings.ReplaceAll(path, "a1", "a2")}, now.Add(time.Hour)))
+	if len(moves.Complaints()) != 1 {
+		t.Errorf("complaints %q", moves.Complaints())
+	}
+}

@@ -1,0 +1,16 @@
+package standins
+
+import (
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+)
+
+// setUp puts the set controller into a manager, as the program of a seed has it.
+func setUp(made manager.Manager, work Assignment) error {
+	marks := mergedcatalogue.New(logr.Discard())
+	return addonset.New(wiring.AddonSet(made, marks, addonset.Options{CatalogueNamespace: work.Catalogue})).SetupWithManager(made)
+}
