@@ -39,6 +39,13 @@ func (s *story) tell(ctx context.Context) error {
 		{"a changed value rolls out", s.changeValues},
 		{"an edit made by hand is put back", s.editByHand},
 		{"deletion removes what was applied and nothing else", s.remove},
+		{"a set tells what it would do", s.setPreview},
+		{"it is installed, first where the ring says so", s.setInstalled},
+		{"a new version in range rolls by itself", s.setUpgraded},
+		{"a broken version halts where it was first", s.setHalted},
+		{"the fix rolls", s.setFixed},
+		{"a cluster that is not selected any more is as before", s.setUnselected},
+		{"the set is deleted, and user clusters are clean", s.setDeleted},
 		{"how long an edit takes to all clusters", s.measureCatalogue},
 		{"how long an installation takes to its first object", s.measureInstallation},
 	} {

@@ -12,11 +12,11 @@ import (
 var tiers = [][]string{
 	{"apis/kkp", "apis/kubermatic"},
 	{"pkg/addresses", "pkg/fieldsets", "pkg/lru", "pkg/ownership", "pkg/text"},
-	{"pkg/backoff", "pkg/catalogue", "pkg/certificate", "pkg/conditions", "pkg/fence", "pkg/installation", "pkg/listcache", "pkg/remote", "pkg/target", "pkg/templatedata", "pkg/values"},
-	{"pkg/calls"},
+	{"pkg/backoff", "pkg/catalogue", "pkg/certificate", "pkg/conditions", "pkg/fence", "pkg/installation", "pkg/listcache", "pkg/remote", "pkg/rollout", "pkg/target", "pkg/templatedata", "pkg/values"},
+	{"pkg/addonset", "pkg/calls"},
 	{
 		"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/helmrelease", "pkg/hooks", "pkg/loop", "pkg/mergedcatalogue",
-		"pkg/removal", "pkg/render", "pkg/revision", "pkg/survey",
+		"pkg/removal", "pkg/render", "pkg/revision", "pkg/survey", "pkg/waves",
 	},
 	compositions,
 	{"pkg/controllers", "pkg/query", "pkg/webhook"},
@@ -38,7 +38,7 @@ var neighbours = map[string][]string{
 
 // foundations are inner parts of a room, or of a part of it, that the other parts of the same stand on.
 var foundations = []string{
-	"pkg/controllers/distributor/seed", "pkg/controllers/distributor/usage",
+	"pkg/controllers/distributor/copies", "pkg/controllers/distributor/seed", "pkg/controllers/distributor/usage",
 	"pkg/fetch/archive", "pkg/fetch/outbound", "pkg/fetch/registry", "pkg/render/images", "pkg/render/manifest", "pkg/render/redact",
 	"pkg/values/strictyaml",
 }
@@ -140,6 +140,7 @@ func TestImportLawsCatch(t *testing.T) {
 		{"sideways", "pkg/apply/a.go", code("pkg/revision"), "one tier"},
 		{"a removal that applies", "pkg/removal/a.go", code("pkg/apply"), "one tier"},
 		{"an owner that calls", "pkg/ownership/a.go", code("pkg/calls"), "downward only"},
+		{"a rollout that knows catalogues", "pkg/rollout/a.go", code("pkg/catalogue"), "one tier"},
 		{"hooks that know records", "pkg/hooks/a.go", code("pkg/revision"), "one tier"},
 		{"an API that knows another API", "apis/kubermatic/v1/a.go", code("apis/kkp/v1"), "one tier"},
 		{"past the contract", "pkg/controllers/addon/a.go", code("pkg/fetch/git"), "import the contract pkg/fetch"},
@@ -158,8 +159,8 @@ func TestImportLawsCatch(t *testing.T) {
 
 // pure rooms decide and do nothing else.
 var pure = []string{
-	"pkg/addresses", "pkg/catalogue", "pkg/conditions", "pkg/fieldsets", "pkg/installation", "pkg/ownership", "pkg/target", "pkg/templatedata", "pkg/text",
-	"pkg/values",
+	"pkg/addonset", "pkg/addresses", "pkg/catalogue", "pkg/conditions", "pkg/fieldsets", "pkg/installation", "pkg/ownership",
+	"pkg/rollout", "pkg/target", "pkg/templatedata", "pkg/text", "pkg/values",
 }
 
 // impure are the packages, with everything below them, that do something.

@@ -124,7 +124,7 @@ func (s *Sandbox) connect(ctx context.Context, cluster UserCluster) error {
 // ClusterObject is the Cluster of a user cluster.
 func ClusterObject(cluster UserCluster) *kkpv1.Cluster {
 	return &kkpv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Name: cluster.Name},
+		ObjectMeta: metav1.ObjectMeta{Name: cluster.Name, Labels: map[string]string{LabelRing: cluster.Ring}},
 		Spec: kkpv1.ClusterSpec{
 			HumanReadableName: cluster.Name, Version: cluster.Release,
 			Cloud:     kkpv1.CloudSpec{Datacenter: "sandbox", ProviderName: "bringyourown"},

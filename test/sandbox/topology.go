@@ -30,7 +30,12 @@ type UserCluster struct {
 	Seed string
 	// Release of Kubernetes, without "v".
 	Release string
+	// Ring is the value of the Cluster's label ring: 0 for the one that gets changes first.
+	Ring string
 }
+
+// LabelRing is on every Cluster.
+const LabelRing = "ring"
 
 // Namespace is the cluster's namespace on its seed.
 func (c UserCluster) Namespace() string { return "cluster-" + c.Name }
@@ -41,8 +46,8 @@ func Seeds() []string { return []string{"seed-1", "seed-2"} }
 // UserClusters lists the user clusters: on each seed one of either Kubernetes minor.
 func UserClusters() []UserCluster {
 	return []UserCluster{
-		{"amber", "seed-1", binaries.Older}, {"birch", "seed-1", binaries.Newer},
-		{"cedar", "seed-2", binaries.Older}, {"dune", "seed-2", binaries.Newer},
+		{"amber", "seed-1", binaries.Older, "0"}, {"birch", "seed-1", binaries.Newer, "1"},
+		{"cedar", "seed-2", binaries.Older, "1"}, {"dune", "seed-2", binaries.Newer, "1"},
 	}
 }
 
