@@ -205,7 +205,7 @@ func (r *Reconciler) stand(ctx context.Context, f *clusterFacts) loop.Outcome {
 		if !reflect.DeepEqual(before, found.Standing) {
 			r.wakeSet(name)
 		}
-		f.next = sooner(f.next, found.next)
+		f.next = waves.Sooner(f.next, found.next)
 		if one := of.clusters[in.name]; one != nil && one.hasWork() && of.writes() && r.started && !one.writing {
 			if made := r.taskFor(of, in, one, &planned); len(made.steps) > 0 {
 				f.tasks = append(f.tasks, made)

@@ -6,16 +6,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
 var (
 	setClusters = prometheus.NewDesc("trellis_set_clusters",
-		"Clusters of all AddonSets by state: current, moving, behind, failed, sick, away, blocked, new, selected (all).",
+		"Clusters of AddonSets of type Custom by state: current, moving, behind, failed, sick, away, blocked, new, selected (all).",
 		[]string{"state"}, nil)
 	setMoves = prometheus.NewDesc("trellis_set_moves_total",
-		"Installations that AddonSets made, changed or removed.", nil, nil)
+		"Installations that AddonSets of type Custom made, changed or removed.", nil, nil)
 	setRollouts = prometheus.NewDesc("trellis_set_rollouts",
-		"AddonSets by the reason of their condition Ready, on this seed.", []string{"state"}, nil)
+		"AddonSets of type Custom by the reason of their condition Ready, on this seed.", []string{"state"}, nil)
 )
 
 // rolloutStates are the reasons that a set can have on a seed.
@@ -43,7 +44,7 @@ func (r *Reconciler) Collect(metrics chan<- prometheus.Metric) {
 	r.mutex.Lock()
 	for _, one := range r.sets {
 		addCounts(&counts, one.tally.Counts())
-		states[reasonIn(&one.shown.status)]++
+		states[waves.ReasonIn(&one.shown.status)]++
 	}
 	r.mutex.Unlock()
 	for state, number := range map[string]int32{

@@ -2,12 +2,12 @@ package addonset
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
 // standing is how a cluster stands in a set's rollout.
@@ -102,7 +102,7 @@ func (s *standing) isException(p *plan, found *moves) bool {
 		if found.isSick() {
 			s.State = v1.ClusterSick
 		}
-		s.Trouble = troubleOf(found.failed, found.failedState)
+		s.Trouble = waves.TroubleOf(found.failed, found.failedState)
 	case found.behind && found.away != "" || p.presence == unknown:
 		s.State = v1.ClusterAway
 		s.Trouble = rollout.Trouble{
@@ -170,32 +170,11 @@ func (m *moves) add(live *v1.AddonInstallation, state installation.State, of win
 		}
 	case state.Phase == installation.Underway && (isRecent || along.now.Before(of.over)):
 		m.underway = live
-		m.next = sooner(m.next, state.Next)
+		m.next = waves.Sooner(m.next, state.Next)
 		if !isRecent {
-			m.next = sooner(m.next, of.over)
+			m.next = waves.Sooner(m.next, of.over)
 		}
 	}
-}
-
-func sooner(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
-// troubleOf an installation, in its own words.
-func troubleOf(live *v1.AddonInstallation, state installation.State) rollout.Trouble {
-	trouble := rollout.Trouble{Item: live.Name, Reason: state.Reason, Message: state.Message}
-	switch {
-	case state.Ready:
-		trouble.Message = "it is Ready and was not in time"
-	case trouble.Reason == "":
-		trouble.Reason, trouble.Message = v1.ReasonProgressing, "it says nothing of what was written last"
-	case trouble.Message == "":
-		trouble.Message = fmt.Sprintf("its condition Ready has reason %s", state.Reason)
-	}
-	return trouble
 }
 
 // changesOf a plan, for status.pending.

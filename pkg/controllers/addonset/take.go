@@ -16,6 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
 // readCopy ends the pass where there is no copy that the distributor wrote: what the set made stays
@@ -266,7 +267,7 @@ func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
 		return failed(err)
 	}
 	r.keep(f, revision, now)
-	r.tell(f, v1.EventRolloutStarted, "revision %s begins to roll", revision)
+	waves.Tell(r.Recorder, f.copy, v1.EventRolloutStarted, "revision %s begins to roll", revision)
 	return nil
 }
 

@@ -14,13 +14,11 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
 // fieldOwner names our writes in managedFields.
 const fieldOwner = "trellis-addon-set"
-
-// writeTimeout bounds one write: it has an answer before a lease can change hands.
-const writeTimeout = 5 * time.Second
 
 // task is what is to be written to one cluster for one set.
 type task struct {
@@ -114,7 +112,7 @@ func (r *Reconciler) carryOut(ctx context.Context, one task) error {
 
 // apply makes an installation, or puts it right.
 func (r *Reconciler) apply(ctx context.Context, one task, s step, at time.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, waves.WriteTimeout)
 	defer cancel()
 	wanted := s.intent
 	wanted.Stamps = stampsOf(one, s, at)
@@ -185,7 +183,7 @@ func (r *Reconciler) isFree(ctx context.Context, namespace, name string) error {
 
 // remove what the set no longer wants, as it says. What changed since it was looked at is left.
 func (r *Reconciler) remove(ctx context.Context, how v1.RemovalPolicy, s step) error {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, waves.WriteTimeout)
 	defer cancel()
 	live := s.live.DeepCopy()
 	switch how {
