@@ -1,7 +1,7 @@
 package waves
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"time"
 
@@ -12,8 +12,21 @@ import (
 	"github.com/trellis-addons/trellis/pkg/rollout"
 )
 
+// Presence says whether a set is about a cluster.
+type Presence int
+
+const (
+	// Present: it is.
+	Present Presence = iota
+	// Absent: it is not, and what it has there is to go.
+	Absent
+	// Unknown: nothing is changed.
+	Unknown
+)
+
 // Facts are what is known of a cluster and a set.
 type Facts struct {
+	Presence Presence
 	// Labels and facts of the cluster.
 	Labels  labels.Set
 	Created time.Time
@@ -23,9 +36,11 @@ type Facts struct {
 	Mine []*v1.AddonInstallation
 	// Changes are those to be written as a move.
 	Changes []rollout.Change
+	// Removals are, of the changes, those of kind Remove that wait if the course says so.
+	Removals []rollout.Removal
 	// Blocked are items that can't be carried out there.
 	Blocked []rollout.Trouble
-	// AtOnce says that it is to be written without a place.
+	// AtOnce says that it is to be written without a place: what is applied does not fit any more.
 	AtOnce bool
 }
 
@@ -34,6 +49,8 @@ type Course struct {
 	Strategy  rollout.Strategy
 	StartedAt time.Time
 	Now       time.Time
+	// Waiting are removals that nobody has approved, by ID.
+	Waiting map[string]bool
 }
 
 // Standing is how a cluster stands in a set's rollout.
@@ -41,24 +58,38 @@ type Standing struct {
 	rollout.Standing
 	// AtOnce says that it is written without a place.
 	AtOnce bool
+	// Removals are the installations that are to go and are not deleted yet.
+	Removals []rollout.Removal
 	// Next is when time alone may change it; zero: never.
 	Next time.Time
+	// onlyRemovals says that nothing else is to be written.
+	onlyRemovals bool
 }
 
-// StandingOf a cluster.
+// IsHeldBy removals that nobody has approved: nothing else is to be written in the cluster.
+func (s *Standing) IsHeldBy(waiting map[string]bool) bool {
+	return s.onlyRemovals && len(s.Removals) > 0 && !slices.ContainsFunc(s.Removals, func(one rollout.Removal) bool {
+		return !waiting[one.ID]
+	})
+}
+
+// StandingOf a cluster, by the table of "Waves" in docs/spec/addonset.md.
 func StandingOf(found Facts, along Course) Standing {
 	group := along.Strategy.GroupOf(found.Labels)
 	pace := along.Strategy.Groups[group]
 	moved := movesOf(found.Mine, installation.Pace{Soak: pace.Soak, Deadline: pace.ProgressDeadline}, along)
-	away := found.Away
-	if away == "" {
-		away = moved.unreachable
+	result := Standing{
+		Next: moved.next, Removals: found.Removals,
+		onlyRemovals: !slices.ContainsFunc(found.Changes, func(one rollout.Change) bool { return one.Kind != v1.ChangeRemove }),
 	}
-	result := Standing{Next: moved.next}
 	result.Group, result.Sick, result.Blocked, result.Changes = group, moved.sick, len(found.Blocked) > 0, changesOf(found)
-	isBehind := len(found.Changes) > 0
-	if !result.isAtOnce(found, along, moved, away) {
-		result.inWaves(moved, isBehind, away)
+	about := situation{
+		Facts: found, moves: moved, isBehind: len(found.Changes) > 0, isHeld: result.IsHeldBy(along.Waiting),
+		isNew: found.Presence != Absent && found.Created.After(along.StartedAt),
+	}
+	about.Away = cmp.Or(found.Away, moved.unreachable)
+	if !result.isAtOnce(&about) && !result.isInTrouble(&about) {
+		result.inWaves(&about)
 	}
 	if result.Blocked && result.Trouble.Reason == "" {
 		result.Trouble = found.Blocked[0]
@@ -66,37 +97,66 @@ func StandingOf(found Facts, along Course) Standing {
 	return result
 }
 
-// isAtOnce says whether a cluster moves at once, in no group: a new one, and one whose applied
-// version no longer fits.
-func (s *Standing) isAtOnce(found Facts, along Course, moved moves, away string) bool {
-	isBehind, isReachable := len(found.Changes) > 0, away == ""
-	isSettled := !isBehind && moved.underway == nil && moved.failed == nil
+// situation is all that the state of a cluster is taken from.
+type situation struct {
+	Facts
+	moves
+	// isHeld says that all that is to be written waits for approval; isNew that the cluster is younger
+	// than the revision.
+	isBehind, isHeld, isNew bool
+}
+
+// isAtOnce says whether a cluster moves at once, without a place: a new one that is not done, and one
+// whose applied version no longer fits, also where it failed with another, or moves to another: then
+// it keeps the place that it has. None moves while it is away.
+func (s *Standing) isAtOnce(about *situation) bool {
+	isDone := !about.isBehind && about.underway == nil && about.failed == nil
 	switch {
-	case found.Created.After(along.StartedAt) && (isSettled || isReachable):
-		s.State, s.Group, s.AtOnce = v1.ClusterNew, rollout.NoGroup, isBehind
-	case isBehind && found.AtOnce && isReachable:
+	case about.Away != "" || about.Presence == Unknown:
+		return false
+	case about.isNew && !isDone:
+		s.State, s.Group, s.AtOnce = v1.ClusterNew, rollout.NoGroup, about.isBehind && !about.isHeld
+	case !about.isBehind || !about.AtOnce:
+		return false
+	case about.underway != nil && about.failed == nil:
+		s.State, s.Again, s.AtOnce = v1.ClusterMoving, true, true
+	default:
 		s.State, s.Group, s.AtOnce = v1.ClusterBehind, rollout.NoGroup, true
+	}
+	return true
+}
+
+// isInTrouble says whether a cluster failed or is away. What failed where the set is absent is to be
+// removed: that is no failure before the removal is one.
+func (s *Standing) isInTrouble(about *situation) bool {
+	switch {
+	case about.failed != nil && (about.Presence != Absent || !about.failed.DeletionTimestamp.IsZero()):
+		s.State, s.Trouble = v1.ClusterFailed, troubleOf(about.failed, about.failedState)
+		if about.isSick() {
+			s.State = v1.ClusterSick
+		}
+	case about.isBehind && about.Away != "" || about.Presence == Unknown:
+		s.State = v1.ClusterAway
+		s.Trouble = rollout.Trouble{
+			Reason: cmp.Or(about.Away, v1.ReasonClusterNotReady), Message: "nothing is written to the cluster until it can be watched",
+		}
 	default:
 		return false
 	}
 	return true
 }
 
-// inWaves is how a cluster stands in its group.
-func (s *Standing) inWaves(moved moves, isBehind bool, away string) {
+// inWaves is how a cluster stands that moves in its group, or has moved.
+func (s *Standing) inWaves(about *situation) {
 	switch {
-	case moved.failed != nil:
-		s.State, s.Trouble = v1.ClusterFailed, TroubleOf(moved.failed, moved.failedState)
-		if installation.WasSick(moved.failed) || moved.failedState.Paused { // people stopped it
-			s.State = v1.ClusterSick
-		}
-	case isBehind && away != "":
-		s.State = v1.ClusterAway
-		s.Trouble = rollout.Trouble{Reason: away, Message: "nothing is written to the cluster until it can be watched"}
-	case moved.underway != nil:
-		s.State, s.Again = v1.ClusterMoving, isBehind
-	case isBehind:
-		s.State = v1.ClusterBehind
+	case about.underway != nil:
+		s.State, s.Again = v1.ClusterMoving, about.isBehind && !about.isHeld
+	case about.isBehind:
+		s.State, s.Held = v1.ClusterBehind, about.isHeld
+	case len(about.Mine) == 0 && len(about.Blocked) > 0: // no evidence, also where the cluster is new
+		s.State = v1.ClusterBlocked
+	case about.isNew:
+		s.State, s.Group = v1.ClusterNew, rollout.NoGroup
 	default:
 		s.State = v1.ClusterCurrent
 	}
@@ -110,73 +170,10 @@ func changesOf(found Facts) []rollout.Change {
 	return changes
 }
 
-// moves is what installations say of their last moves.
-type moves struct {
-	// failed and underway are the first that are so; nil: none.
-	failed, underway *v1.AddonInstallation
-	failedState      installation.State
-	// unreachable is why the user cluster can't be written to.
-	unreachable string
-	sick        bool
-	next        time.Time
-}
-
-func movesOf(mine []*v1.AddonInstallation, pace installation.Pace, along Course) moves {
-	var found moves
-	for _, live := range mine {
-		state := installation.StateOf(live, pace, along.Now)
-		found.sick = found.sick || !state.Ready
-		switch {
-		case found.unreachable != "":
-		case state.Paused:
-			found.unreachable = v1.ReasonPaused
-		case state.Unreachable:
-			found.unreachable = state.Reason
-		}
-		if !state.Moved.IsZero() {
-			found.add(live, state, state.Moved.Add(pace.Deadline+pace.Soak), along)
-		}
-	}
-	return found
-}
-
-// add what one installation says of its last move, which is over at that time whatever comes. A
-// failure counts in the revision in which it was moved; one of an earlier revision may still be
-// under way.
-func (m *moves) add(live *v1.AddonInstallation, state installation.State, over time.Time, along Course) {
-	isRecent := !state.Moved.Before(along.StartedAt)
-	switch {
-	case state.Phase == installation.Failed && isRecent:
-		if m.failed == nil || installation.WasSick(m.failed) && !installation.WasSick(live) {
-			m.failed, m.failedState = live, state
-		}
-	case state.Phase == installation.Underway && (isRecent || along.Now.Before(over)):
-		m.underway = live
-		m.next = Sooner(m.next, state.Next)
-		if !isRecent {
-			m.next = Sooner(m.next, over)
-		}
-	}
-}
-
 // Sooner of two times; zero is never.
 func Sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}
 	return a
-}
-
-// TroubleOf an installation, in its own words.
-func TroubleOf(live *v1.AddonInstallation, state installation.State) rollout.Trouble {
-	trouble := rollout.Trouble{Item: live.Name, Reason: state.Reason, Message: state.Message}
-	switch {
-	case state.Ready:
-		trouble.Message = "it is Ready and was not in time"
-	case trouble.Reason == "":
-		trouble.Reason, trouble.Message = v1.ReasonProgressing, "it says nothing of what was written last"
-	case trouble.Message == "":
-		trouble.Message = fmt.Sprintf("its condition Ready has reason %s", state.Reason)
-	}
-	return trouble
 }

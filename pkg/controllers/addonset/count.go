@@ -68,7 +68,7 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 // held.
 func (r *Reconciler) wakeWorking(of *running) {
 	for _, name := range slices.Sorted(maps.Keys(of.clusters)) {
-		if one := of.clusters[name]; one.hasWork() && of.writes() || !one.standing.next.IsZero() {
+		if one := of.clusters[name]; one.hasWork() && of.writes() || !one.standing.Next.IsZero() {
 			r.wakeCluster(one.namespace)
 		}
 	}
@@ -130,8 +130,8 @@ func askedBy(annotations map[string]string) []asked {
 // standIn finds out how a cluster stands in a set, and counts it. The mutex is held.
 func (r *Reconciler) standIn(of *running, in *place) (plan, standing) {
 	planned := planner{of.resolver, r.rivals}.planFor(in)
-	found, counts := standingOf(&planned, in, course{
-		strategy: of.moves(), startedAt: of.startedAt, now: r.Clock.Now(), waiting: of.guard.Waiting,
+	found, counts := standingOf(&planned, in, waves.Course{
+		Strategy: of.moves(), StartedAt: of.startedAt, Now: r.Clock.Now(), Waiting: of.guard.Waiting,
 	})
 	if !counts {
 		if one := of.clusters[in.name]; one == nil || !one.writing { // the end of a write is counted
@@ -158,10 +158,10 @@ func (r *running) put(name string, one *known, found standing) {
 	}
 	r.has += found.has - one.standing.has
 	one.standing = found
-	if delete(r.leaving, name); len(found.removals) > 0 {
+	if delete(r.leaving, name); len(found.Removals) > 0 {
 		r.leaving[name] = true
 	}
-	r.tally.Put(name, found.Standing)
+	r.tally.Put(name, found.Standing.Standing)
 }
 
 // writes says whether the set may write: a paused one only what its deletion asks for.
@@ -178,7 +178,7 @@ func (r *running) drop(name string) {
 }
 
 // hasWork says whether a cluster is to be written.
-func (k *known) hasWork() bool { return k.granted || k.standing.atOnce || k.standing.repairs }
+func (k *known) hasWork() bool { return k.granted || k.standing.AtOnce || k.standing.repairs }
 
 // stand finds out how a cluster stands in every set, and what is to be written there.
 func (r *Reconciler) stand(ctx context.Context, f *clusterFacts) loop.Outcome {
@@ -199,13 +199,13 @@ func (r *Reconciler) stand(ctx context.Context, f *clusterFacts) loop.Outcome {
 		}
 		var before rollout.Standing
 		if one := of.clusters[in.name]; one != nil {
-			before = one.standing.Standing
+			before = one.standing.Standing.Standing
 		}
 		planned, found := r.standIn(of, in)
-		if !reflect.DeepEqual(before, found.Standing) {
+		if !reflect.DeepEqual(before, found.Standing.Standing) {
 			r.wakeSet(name)
 		}
-		f.next = waves.Sooner(f.next, found.next)
+		f.next = waves.Sooner(f.next, found.Next)
 		if one := of.clusters[in.name]; one != nil && one.hasWork() && of.writes() && r.started && !one.writing {
 			if made := r.taskFor(of, in, one, &planned); len(made.steps) > 0 {
 				f.tasks = append(f.tasks, made)

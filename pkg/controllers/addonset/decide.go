@@ -58,12 +58,12 @@ func (r *Reconciler) guard(f *setFacts) {
 		var removals []rollout.Removal
 		for name := range run.leaving {
 			one := run.clusters[name]
-			removals = append(removals, one.standing.removals...)
+			removals = append(removals, one.standing.Removals...)
 			isNew := false
-			for _, removal := range one.standing.removals {
+			for _, removal := range one.standing.Removals {
 				isNew, judged[removal.ID] = isNew || !run.judged[removal.ID], true
 			}
-			if isNew && (one.granted || one.standing.atOnce) {
+			if isNew && (one.granted || one.standing.AtOnce) {
 				r.wakeCluster(one.namespace)
 			}
 		}
@@ -77,8 +77,7 @@ func (r *Reconciler) guard(f *setFacts) {
 	for _, name := range slices.Sorted(maps.Keys(run.leaving)) {
 		one := run.clusters[name]
 		found := one.standing
-		found.Held = found.State == v1.ClusterBehind && found.onlyRemovals && !slices.ContainsFunc(found.removals,
-			func(removal rollout.Removal) bool { return !guarded.Waiting[removal.ID] })
+		found.Held = found.State == v1.ClusterBehind && found.IsHeldBy(guarded.Waiting)
 		run.put(name, one, found)
 	}
 }

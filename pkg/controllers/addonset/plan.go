@@ -13,6 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
 // place is one cluster as a plan sees it.
@@ -32,16 +33,6 @@ type place struct {
 
 // asked is an add-on in a namespace of the user cluster, and the name of its installation.
 type asked struct{ name, addon, targetNamespace string }
-
-// presence says whether a set is about a cluster.
-type presence int
-
-const (
-	absent presence = iota
-	present
-	// unknown: nothing is changed.
-	unknown
-)
 
 // rivals are all sets of a seed, by the names of their items, each list in the order in which they
 // have the name.
@@ -81,18 +72,13 @@ type step struct {
 
 // plan is what one set wants of one cluster.
 type plan struct {
-	presence presence
+	presence waves.Presence
 	steps    []step
 	blocked  []rollout.Trouble
 	// mine are the installations that the set has in the cluster and leaves to nobody.
 	mine []*v1.AddonInstallation
 	// unfit says that what is applied does not fit the cluster's Kubernetes any more.
 	unfit bool
-}
-
-// changes says whether the plan has a move.
-func (p *plan) changes() bool {
-	return slices.ContainsFunc(p.steps, func(s step) bool { return !s.repair })
 }
 
 func (p *plan) block(item, reason, message string) {
@@ -109,18 +95,18 @@ type planner struct {
 // result depends on no order among sets, clusters and installations.
 func (p planner) planFor(in *place) plan {
 	result := plan{presence: presenceOf(p.set, in, p.offers)}
-	if result.presence == unknown {
+	if result.presence == waves.Unknown {
 		result.mine = p.owned(in)
 		return result
 	}
 	for i := range p.set.items {
-		if of := &p.set.items[i]; result.presence == present {
+		if of := &p.set.items[i]; result.presence == waves.Present {
 			p.want(&result, of, in)
 		}
 	}
 	result.blockDependents(p.set)
 	for _, live := range p.owned(in) {
-		if result.presence == present && p.set.byName[live.Name] != nil {
+		if result.presence == waves.Present && p.set.byName[live.Name] != nil {
 			continue
 		}
 		p.letGo(&result, live, in)
@@ -154,9 +140,9 @@ func (p *plan) blockDependents(of *set) {
 }
 
 // presenceOf a set in a cluster.
-func presenceOf(of *set, in *place, from *offers) presence {
+func presenceOf(of *set, in *place, from *offers) waves.Presence {
 	if of.deleting || !of.selector.Matches(in.labels) {
-		return absent
+		return waves.Absent
 	}
 	for _, one := range []struct {
 		constraint *catalogue.Range
@@ -167,13 +153,13 @@ func presenceOf(of *set, in *place, from *offers) presence {
 		}
 		version, known := catalogue.PlatformVersion(one.version)
 		if !known {
-			return unknown
+			return waves.Unknown
 		}
 		if !one.constraint.Contains(version, from.preReleases) {
-			return absent
+			return waves.Absent
 		}
 	}
-	return present
+	return waves.Present
 }
 
 // owned are the installations in a cluster that the set made, by name.
@@ -203,7 +189,7 @@ func setOf(live *v1.AddonInstallation) string {
 // holder is the set that has a name in a cluster; nil: none wants it.
 func (p planner) holder(name string, in *place) *set {
 	for _, one := range p.rivals.byItem[name] {
-		if presenceOf(one, in, p.offers) != absent {
+		if presenceOf(one, in, p.offers) != waves.Absent {
 			return one
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -121,7 +122,7 @@ func told(p *plan) string {
 		words = append(words, fmt.Sprintf("Blocked %s %s", one.Item, one.Reason))
 	}
 	slices.Sort(words)
-	if p.presence == unknown {
+	if p.presence == waves.Unknown {
 		words = append(words, "unknown")
 	}
 	return strings.Join(words, ", ")

@@ -41,7 +41,7 @@ func (r *Reconciler) taskFor(of *running, in *place, one *known, planned *plan) 
 	}
 	for _, step := range planned.steps {
 		isMove := !step.repair
-		if isMove && !one.granted && !one.standing.atOnce ||
+		if isMove && !one.granted && !one.standing.AtOnce ||
 			step.kind == v1.ChangeRemove && !of.mayRemove(string(step.live.UID)) {
 			continue
 		}

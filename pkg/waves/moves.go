@@ -1,0 +1,83 @@
+package waves
+
+import (
+	"fmt"
+	"time"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/installation"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+)
+
+// moves is what the installations of a set in a cluster say of their last moves.
+type moves struct {
+	// failed and underway are the first installations that are so; nil: none.
+	failed, underway *v1.AddonInstallation
+	failedState      installation.State
+	// unreachable is why the user cluster can't be written to, by its installations.
+	unreachable string
+	// sick says that something was not Ready.
+	sick bool
+	next time.Time
+}
+
+func movesOf(mine []*v1.AddonInstallation, pace installation.Pace, along Course) moves {
+	var found moves
+	for _, live := range mine {
+		state := installation.StateOf(live, pace, along.Now)
+		found.sick = found.sick || !state.Ready
+		switch {
+		case found.unreachable != "":
+		case state.Paused:
+			found.unreachable = v1.ReasonPaused
+		case state.Unreachable:
+			found.unreachable = state.Reason
+		}
+		moved := state.Moved
+		if !live.DeletionTimestamp.IsZero() && live.DeletionTimestamp.After(moved) { // a removal is a move
+			moved = live.DeletionTimestamp.Time
+		}
+		if !moved.IsZero() {
+			found.add(live, state, window{moved: moved, over: moved.Add(pace.Deadline + pace.Soak)}, along)
+		}
+	}
+	return found
+}
+
+// window is when an installation was moved, and when its move is over whatever comes.
+type window struct{ moved, over time.Time }
+
+// add what one installation says of its last move. A failure counts in the revision in which it was
+// moved; one of an earlier revision may still be under way.
+func (m *moves) add(live *v1.AddonInstallation, state installation.State, of window, along Course) {
+	isRecent := !of.moved.Before(along.StartedAt)
+	switch {
+	case state.Phase == installation.Failed && isRecent:
+		if m.failed == nil || installation.WasSick(m.failed) && !installation.WasSick(live) {
+			m.failed, m.failedState = live, state
+		}
+	case state.Phase == installation.Underway && (isRecent || along.Now.Before(of.over)):
+		m.underway = live
+		m.next = Sooner(m.next, state.Next)
+		if !isRecent {
+			m.next = Sooner(m.next, of.over)
+		}
+	}
+}
+
+// isSick says whether what failed was not Ready before its move, or was stopped by people.
+func (m *moves) isSick() bool { return installation.WasSick(m.failed) || m.failedState.Paused }
+
+// troubleOf an installation, in its own words.
+func troubleOf(live *v1.AddonInstallation, state installation.State) rollout.Trouble {
+	trouble := rollout.Trouble{Item: live.Name, Reason: state.Reason, Message: state.Message}
+	switch {
+	case state.Ready:
+		trouble.Message = "it is Ready and was not in time"
+	case trouble.Reason == "":
+		trouble.Reason, trouble.Message = v1.ReasonProgressing, "it says nothing of what was written last"
+	case trouble.Message == "":
+		trouble.Message = fmt.Sprintf("its condition Ready has reason %s", state.Reason)
+	}
+	return trouble
+}

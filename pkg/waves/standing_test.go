@@ -1,0 +1,90 @@
+package waves
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// movedAt is an installation that was moved then, and says that since.
+func movedAt(moved time.Duration, status metav1.ConditionStatus, reason string, since time.Duration) *v1.AddonInstallation {
+	live := &v1.AddonInstallation{}
+	live.Name, live.Generation = "web", 1
+	live.Annotations = map[string]string{v1.AnnotationMoved: noon.Add(moved).Format(time.RFC3339Nano)}
+	live.Status.Conditions = []metav1.Condition{{
+		Type: v1.ConditionReady, Status: status, Reason: reason, ObservedGeneration: 1, LastTransitionTime: metav1.NewTime(noon.Add(since)),
+	}}
+	return live
+}
+
+func deletedAt(after time.Duration, live *v1.AddonInstallation) *v1.AddonInstallation {
+	at := metav1.NewTime(noon.Add(after))
+	live.DeletionTimestamp = &at
+	return live
+}
+
+// TestHowAClusterStandsByItsFacts turns red where a rule breaks that both kinds of sets go by. A revision began at noon; it is ten
+// past. What a plan makes of it stands in controller addonset's TestHowAClusterStands.
+func TestHowAClusterStandsByItsFacts(t *testing.T) {
+	strategy, err := rollout.NewStrategy(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := func(all ...*v1.AddonInstallation) []*v1.AddonInstallation { return all }
+	earlier := func() *v1.AddonInstallation { return movedAt(-time.Hour, "True", "Ready", -time.Hour) }
+	settled := earlier()
+	fallen := movedAt(time.Minute, "False", v1.ReasonRolledBack, 2*time.Minute)
+	underway := movedAt(time.Minute, "False", v1.ReasonProgressing, 2*time.Minute)
+	update, remove := []rollout.Change{{Item: "web", Kind: v1.ChangeUpdate}}, []rollout.Change{{Item: "web", Kind: v1.ChangeRemove}}
+	one := []rollout.Removal{{ID: "one"}}
+	taken := []rollout.Trouble{{Item: "web", Reason: v1.ReasonNameTaken}}
+	young := noon.Add(time.Second)
+	for _, test := range []struct {
+		why   string
+		facts Facts
+		want  v1.ClusterState
+		extra func(Standing) bool
+	}{
+		{"a removal is a move, also of what was moved long ago", Facts{Mine: mine(deletedAt(time.Minute, earlier()))}, v1.ClusterMoving, nil},
+		{"a removal that began before the revision and is over", Facts{Mine: mine(deletedAt(-25*time.Minute, earlier()))}, v1.ClusterCurrent, nil},
+		{"nothing can be carried out in it", Facts{Blocked: taken}, v1.ClusterBlocked, nil},
+		{"nor in a new one, which is no evidence", Facts{Blocked: taken, Created: young}, v1.ClusterBlocked,
+			func(s Standing) bool { return s.Trouble.Reason == v1.ReasonNameTaken }},
+		{"a new one that is done", Facts{Mine: mine(settled), Created: young}, v1.ClusterNew, func(s Standing) bool { return !s.AtOnce }},
+		{"a new one that can't be reached waits in its group", Facts{Changes: update, Created: young, Away: v1.ReasonPaused}, v1.ClusterAway,
+			func(s Standing) bool { return s.Group == 0 && !s.AtOnce }},
+		{"what is applied no longer fits", Facts{Mine: mine(settled), Changes: update, AtOnce: true}, v1.ClusterBehind,
+			func(s Standing) bool { return s.AtOnce && s.Group == rollout.NoGroup }},
+		{"the same, where it failed with another version", Facts{Mine: mine(fallen), Changes: update, AtOnce: true}, v1.ClusterBehind,
+			func(s Standing) bool { return s.AtOnce && s.Group == rollout.NoGroup }},
+		{"the same, while it moves: it keeps its place", Facts{Mine: mine(underway), Changes: update, AtOnce: true}, v1.ClusterMoving,
+			func(s Standing) bool { return s.AtOnce && s.Again && s.Group == 0 }},
+		{"the same, out of reach", Facts{Mine: mine(settled), Changes: update, AtOnce: true, Away: v1.ReasonPaused}, v1.ClusterAway,
+			func(s Standing) bool { return !s.AtOnce }},
+		{"it is not known whether it is selected", Facts{Mine: mine(settled), Presence: Unknown, Created: young}, v1.ClusterAway,
+			func(s Standing) bool { return s.Trouble.Reason == v1.ReasonClusterNotReady }},
+		{"what failed and is unselected is behind", Facts{Mine: mine(fallen), Presence: Absent, Changes: remove, Removals: one},
+			v1.ClusterBehind, func(s Standing) bool { return s.Held }},
+		{"a removal that nobody approved and something else", Facts{Mine: mine(settled), Changes: append(remove, update...), Removals: one},
+			v1.ClusterBehind, func(s Standing) bool { return !s.Held }},
+		{"a removal that needs no approval", Facts{Mine: mine(settled), Changes: remove}, v1.ClusterBehind,
+			func(s Standing) bool { return !s.Held }},
+		{"a new one that waits for approval alone", Facts{Mine: mine(settled), Changes: remove, Removals: one, Created: young}, v1.ClusterNew,
+			func(s Standing) bool { return !s.AtOnce }},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			got := StandingOf(test.facts, Course{
+				Strategy: strategy, StartedAt: noon, Now: noon.Add(10 * time.Minute), Waiting: map[string]bool{"one": true},
+			})
+			if got.State != test.want || test.extra != nil && !test.extra(got) {
+				t.Errorf("it is %s, want %s: %+v", got.State, test.want, got)
+			}
+		})
+	}
+}
