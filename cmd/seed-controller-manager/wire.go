@@ -55,10 +55,11 @@ func wire(ctx context.Context, made manager.Manager, options *options, logger lo
 	if err := s.addOffers(); err != nil {
 		return fmt.Errorf("setting up controller addon: %w", err)
 	}
-	if err := s.addCore(); err != nil {
+	core, err := s.addCore()
+	if err != nil {
 		return fmt.Errorf("setting up controller coreaddon: %w", err)
 	}
-	if err := s.addSets(); err != nil {
+	if err := s.addSets(core); err != nil {
 		return fmt.Errorf("setting up controller addonset: %w", err)
 	}
 	if err := s.addInstallations(ctx); err != nil {
@@ -86,22 +87,24 @@ func (s *seed) addOffers() error {
 }
 
 // addCore adds the controller of core add-ons, and its metrics.
-func (s *seed) addCore() error {
+func (s *seed) addCore() (*coreaddon.Reconciler, error) {
 	controller := coreaddon.New(wiring.CoreAddon(s, s.marks, coreaddon.Options{
 		Namespace: s.options.Namespace, CatalogueNamespace: s.options.CatalogueNamespace, WorkerName: s.options.WorkerName,
 		AllowPrereleases: s.options.allowPrereleases,
 	}))
 	if err := metrics.Registry.Register(controller); err != nil {
-		return fmt.Errorf("registering its metrics: %w", err)
+		return nil, fmt.Errorf("registering its metrics: %w", err)
 	}
-	return controller.SetupWithManager(s)
+	return controller, controller.SetupWithManager(s)
 }
 
-// addSets adds the controller of AddonSets, and its metrics.
-func (s *seed) addSets() error {
-	controller := addonset.New(wiring.AddonSet(s, s.marks, addonset.Options{
+// addSets adds the controller of AddonSets, and the metrics of all sets.
+func (s *seed) addSets(core *coreaddon.Reconciler) error {
+	dependencies := wiring.AddonSet(s, s.marks, addonset.Options{
 		CatalogueNamespace: s.options.CatalogueNamespace, WorkerName: s.options.WorkerName, AllowPrereleases: s.options.allowPrereleases,
-	}))
+	})
+	dependencies.Core = core.SetFigures
+	controller := addonset.New(dependencies)
 	if err := metrics.Registry.Register(controller); err != nil {
 		return fmt.Errorf("registering its metrics: %w", err)
 	}

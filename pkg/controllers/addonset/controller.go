@@ -51,6 +51,9 @@ type Dependencies struct {
 	Finder   cluster.Finder
 	Clock    clock.PassiveClock
 	Options  Options
+	// Core are the figures of the Core set, which another controller carries out: metrics are over the
+	// sets of both types. Nil: there is none.
+	Core func() (clusters v1.ClusterCounts, reason string, moves int64)
 }
 
 // Reconciler is the AddonSetController. It has two queues: requests of the one name a set, requests

@@ -11,18 +11,18 @@ import (
 
 var (
 	setClusters = prometheus.NewDesc("trellis_set_clusters",
-		"Clusters of AddonSets of type Custom by state: current, moving, behind, failed, sick, away, blocked, new, selected (all).",
+		"Clusters of AddonSets by state: current, moving, behind, failed, sick, away, blocked, new, selected (all).",
 		[]string{"state"}, nil)
 	setMoves = prometheus.NewDesc("trellis_set_moves_total",
-		"Installations that AddonSets of type Custom made, changed or removed.", nil, nil)
+		"Installations that AddonSets made, changed or removed.", nil, nil)
 	setRollouts = prometheus.NewDesc("trellis_set_rollouts",
-		"AddonSets of type Custom by the reason of their condition Ready, on this seed.", []string{"state"}, nil)
+		"AddonSets by the reason of their condition Ready, on this seed.", []string{"state"}, nil)
 )
 
 // rolloutStates are the reasons that a set can have on a seed.
 var rolloutStates = []string{
 	v1.ReasonComplete, v1.ReasonRollingOut, v1.ReasonHalted, v1.ReasonAwaitingApproval, v1.ReasonNoEvidence, v1.ReasonPaused,
-	v1.ReasonRemovalNeedsApproval, v1.ReasonRemoving,
+	v1.ReasonRemovalNeedsApproval, v1.ReasonRemoving, v1.ReasonInvalid,
 }
 
 // moveCounter counts writes that are moves.
@@ -47,6 +47,13 @@ func (r *Reconciler) Collect(metrics chan<- prometheus.Metric) {
 		states[waves.ReasonIn(&one.shown.status)]++
 	}
 	r.mutex.Unlock()
+	moves := r.moved.number.Load()
+	if r.Core != nil {
+		clusters, reason, moved := r.Core()
+		addCounts(&counts, clusters)
+		states[reason]++
+		moves += moved
+	}
 	for state, number := range map[string]int32{
 		"selected": counts.Selected, "current": counts.Current, "moving": counts.Moving, "behind": counts.Behind,
 		"failed": counts.Failed, "sick": counts.Sick, "away": counts.Away, "blocked": counts.Blocked, "new": counts.New,
@@ -56,7 +63,7 @@ func (r *Reconciler) Collect(metrics chan<- prometheus.Metric) {
 	for _, state := range rolloutStates {
 		metrics <- prometheus.MustNewConstMetric(setRollouts, prometheus.GaugeValue, float64(states[state]), state)
 	}
-	metrics <- prometheus.MustNewConstMetric(setMoves, prometheus.CounterValue, float64(r.moved.number.Load()))
+	metrics <- prometheus.MustNewConstMetric(setMoves, prometheus.CounterValue, float64(moves))
 }
 
 func addCounts(to *v1.ClusterCounts, from v1.ClusterCounts) {

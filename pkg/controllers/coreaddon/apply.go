@@ -27,6 +27,9 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 		}
 		f.wrote = true
 		r.noteWritten(f, live, false)
+		if f.under != nil && !change.stays {
+			r.moves.Add(1)
+		}
 		if change.live == nil {
 			f.plan.members = append(f.plan.members, live)
 		}

@@ -58,6 +58,8 @@ type Reconciler struct {
 	reports               reports
 	failures, setFailures loop.Failures
 	staging               staging
+	// moves counts writes of a Core set that change user clusters.
+	moves atomic.Int64
 	// interesting are the add-ons of the list in force, and the names of their installations: a
 	// catalogue of such a name concerns all clusters, a user's installation its own cluster.
 	interesting atomic.Pointer[map[string]bool]

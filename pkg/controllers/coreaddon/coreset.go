@@ -5,14 +5,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/addonset"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/rollout"
@@ -27,13 +26,16 @@ type coreCopy struct {
 	held bool
 	// others are copies of type Core that are not in force, ending those whose deletion was confirmed.
 	others, ending []*v1.AddonSet
+	// seed is the name of this seed, as copies of any type say; empty where there is none.
+	seed string
 }
 
 // isNone says that core add-ons are under no set.
 func (c coreCopy) isNone() bool { return c.set == nil && !c.held }
 
-// coreSet finds the Core set among the copies: by priority, then age. One that the distributor did not
-// mark counts for nothing, unless it was in force: then somebody edited it, and what it holds stays.
+// coreSet finds the Core set among the copies: by priority, then the age of the sets that they were made
+// of. One that the distributor did not mark counts for nothing, unless it was in force, which its status
+// tells: then somebody edited it, and what it holds stays.
 func (r *Reconciler) coreSet(ctx context.Context) (coreCopy, error) {
 	var list v1.AddonSetList
 	if err := r.Client.List(ctx, &list, client.InNamespace(r.Options.CatalogueNamespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -44,20 +46,20 @@ func (r *Reconciler) coreSet(ctx context.Context) (coreCopy, error) {
 	for i := range list.Items {
 		one := &list.Items[i]
 		isMarked, isOurs := r.Marks.BelievesSet(one), slices.Contains(one.Finalizers, v1.FinalizerCleanupSet)
+		if isMarked {
+			found.seed = cmp.Or(found.seed, one.Annotations[v1.AnnotationSeed])
+		}
 		switch {
 		case one.Spec.Type != v1.AddonSetCore:
 		case !isMarked:
-			found.held = found.held || isOurs && one.Labels[v1.LabelRole] == v1.RoleCopy
+			found.held = found.held || isOurs && one.Labels[v1.LabelRole] == v1.RoleCopy && one.Status.Revision != ""
 		case !one.DeletionTimestamp.IsZero() && one.Annotations[v1.AnnotationConfirmDeletion] == one.Name:
 			found.ending = append(found.ending, one)
 		case one.DeletionTimestamp.IsZero() || isOurs:
 			believed = append(believed, one)
 		}
 	}
-	slices.SortFunc(believed, func(a, b *v1.AddonSet) int {
-		return cmp.Or(cmp.Compare(b.Spec.Priority, a.Spec.Priority), a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
-			strings.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(believed, addonset.Compare)
 	if len(believed) > 0 {
 		found.set, found.others = believed[0], believed[1:]
 	}
@@ -76,15 +78,13 @@ func (r *Reconciler) reconcileSet(ctx context.Context, request ctrl.Request) (ct
 // setFacts are what a pass over the Core set knows.
 type setFacts struct {
 	coreCopy
-	strategy rollout.Strategy
-	offers   *offers
+	offers *offers
 	// catalogues is the digest of all merged catalogues.
 	catalogues string
 	run        *running
-	// next is when time alone may change something; zero: never.
-	next time.Time
-	// gateProblem says why annotation gate can't be read; nil as a rule.
-	gateProblem error
+	// gateProblem says why annotation gate can't be read, invalid why the copy can't: then what was read
+	// last goes on. Both are nil as a rule.
+	gateProblem, invalid error
 }
 
 // setSteps of a pass over the Core set, in order.
@@ -118,13 +118,7 @@ func (r *Reconciler) readSet(ctx context.Context, f *setFacts) loop.Outcome {
 	}
 	if f.set == nil {
 		if !f.held {
-			r.endSet(ctx)
-		}
-		return loop.Done{}
-	}
-	if f.strategy, err = rollout.NewStrategy(f.set.Spec.Rollout); err != nil {
-		if err := r.refuseSet(ctx, f.set, err.Error()); err != nil {
-			return failed(err)
+			r.endSet(ctx, f.seed)
 		}
 		return loop.Done{}
 	}
@@ -138,33 +132,52 @@ func (r *Reconciler) readSet(ctx context.Context, f *setFacts) loop.Outcome {
 	return nil
 }
 
-// take the set into memory.
+// take the set into memory. Of a spec that can't be read nothing is taken: the last good one goes on. A
+// process that knows none holds all clusters as they are.
 func (r *Reconciler) take(f *setFacts) {
 	s := &r.staging
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.run == nil || s.run.uid != f.set.UID {
-		s.run = &running{
-			uid: f.set.UID, tally: rollout.NewTally(f.set.Name), clusters: map[string]*staged{},
-			revision: f.set.Status.Revision, shown: *f.set.Status.DeepCopy(),
-		}
-		if at := f.set.Status.StartedAt; at != nil {
-			s.run.startedAt = at.Time
-		}
+		s.run = begin(f.set)
 	}
 	f.run = s.run
-	if f.run.generation != f.set.Generation || f.run.seed != f.set.Annotations[v1.AnnotationSeed] {
-		f.run.counted = false
+	if f.run.generation == f.set.Generation && f.run.seed == f.set.Annotations[v1.AnnotationSeed] {
+		f.invalid = f.run.invalid
+		return
 	}
-	f.run.generation, f.run.paused, f.run.seed = f.set.Generation, f.set.Spec.Paused, f.set.Annotations[v1.AnnotationSeed]
-	f.run.strategy = f.strategy
+	f.run.generation, f.run.seed, f.run.counted = f.set.Generation, f.set.Annotations[v1.AnnotationSeed], false
+	strategy, err := rollout.NewStrategy(f.set.Spec.Rollout)
+	f.invalid, f.run.invalid = err, err
+	if err != nil {
+		f.run.paused = f.run.paused || f.set.Spec.Paused
+		return
+	}
+	f.run.spec, f.run.paused = *f.set.Spec.DeepCopy(), f.set.Spec.Paused
+	f.run.strategy, f.run.isStaged = strategy, f.set.Spec.Rollout != nil
 }
 
-// endSet lets the clusters of a set that is gone have ordinary passes.
-func (r *Reconciler) endSet(ctx context.Context) {
+// begin to carry a copy out, with what its status says of an earlier process: paused, until its spec was
+// read.
+func begin(of *v1.AddonSet) *running {
+	made := &running{
+		uid: of.UID, generation: -1, paused: true, tally: rollout.NewTally(of.Name),
+		clusters: map[string]*staged{}, namespaces: map[string]string{}, guarded: guarded{leaving: map[string]bool{}},
+		revision: of.Status.Revision, shown: *of.Status.DeepCopy(),
+	}
+	made.strategy, _ = rollout.NewStrategy(nil) // what is absent can be read
+	if at := of.Status.StartedAt; at != nil {
+		made.startedAt = at.Time
+	}
+	return made
+}
+
+// endSet lets the clusters of a set that is gone have ordinary passes, also those that wait for the name
+// of the seed.
+func (r *Reconciler) endSet(ctx context.Context, seed string) {
 	r.staging.mutex.Lock()
-	was := r.staging.run != nil
-	r.staging.run = nil
+	was := r.staging.run != nil || r.staging.seed != seed
+	r.staging.run, r.staging.seed = nil, seed
 	clear(r.staging.written)
 	clear(r.staging.touched)
 	queue := r.staging.clusters

@@ -64,7 +64,7 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 	f.run.counted = true
 	clear(s.touched)
 	for namespace, one := range f.run.clusters {
-		if one.holds || one.granted || one.standing.AtOnce && !f.run.paused {
+		if one.holds || one.granted || one.standing.AtOnce {
 			s.wake(namespace)
 		}
 	}
@@ -73,12 +73,6 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 
 // countTouched counts the clusters that had a pass.
 func (r *Reconciler) countTouched(ctx context.Context, f *setFacts) loop.Outcome {
-	now := r.Clock.Now()
-	for namespace, one := range f.run.clusters {
-		if next := one.standing.Next; !next.IsZero() && !next.After(now) {
-			r.staging.touched[namespace] = true
-		}
-	}
 	for namespace := range r.staging.touched {
 		ref := target.Ref{Namespace: namespace}
 		found, err := r.Finder.Find(ctx, ref)
@@ -98,14 +92,14 @@ func (r *Reconciler) countTouched(ctx context.Context, f *setFacts) loop.Outcome
 		isNew, wasAtOnce := before == nil, before != nil && before.standing.AtOnce
 		r.standIn(f, found, list.Items)
 		delete(r.staging.touched, namespace)
-		if one := f.run.clusters[namespace]; isNew || one.standing.AtOnce && !wasAtOnce && !f.run.paused {
+		if one := f.run.clusters[namespace]; isNew || one.standing.AtOnce && !wasAtOnce {
 			r.staging.wake(namespace)
 		}
 	}
 	return nil
 }
 
-// minimalRest is the least time between two passes that time alone asks for.
+// minimalRest is the least time to a pass that time alone asks for.
 const minimalRest = 10 * time.Millisecond
 
 func isUnknown(err error) bool {
@@ -120,37 +114,34 @@ func (r *Reconciler) isCounted(found target.Description) bool {
 
 // standIn finds out how a cluster stands, and counts it. The mutex is held.
 func (r *Reconciler) standIn(f *setFacts, found target.Description, cached []v1.AddonInstallation) {
-	installations := cached
-	if len(r.staging.written[found.Namespace]) > 0 {
-		live := make(map[string]*v1.AddonInstallation, len(cached))
-		for i := range cached {
-			live[cached[i].Name] = &cached[i]
-		}
-		r.staging.written.Over(found.Namespace, live)
-		installations = make([]v1.AddonInstallation, 0, len(live))
-		for _, one := range live {
-			installations = append(installations, *one)
-		}
-	}
-	made := stageFor(f.run.offers, found.KubernetesVersion, setFor(found, f.run.offers.list), installations)
+	run, now := f.run, r.Clock.Now()
+	at := run.siteOf(found, setFor(found, run.offers.list, run.seed), r.staging.overlaid(found.Namespace, cached))
+	made := stageFor(run.offers, at)
 	about := waves.Facts{
-		Labels: cluster.Labels(found, f.run.seed), Mine: made.mine, Changes: made.changes, Blocked: made.blocked, AtOnce: made.unfit,
-	}
-	if object, isObject := found.Object.(client.Object); isObject {
-		about.Created = object.GetCreationTimestamp().Time
+		Labels: cluster.Labels(found, run.seed), Created: made.age(&at), Mine: made.mine, Changes: made.changes,
+		Removals: made.removals, Blocked: made.blocked, AtOnce: made.unfit,
 	}
 	switch {
 	case found.Paused:
 		about.Away = v1.ReasonPaused
-	case found.KubernetesVersion == "":
+	case found.KubernetesVersion == "" || !found.APIServerUp:
 		about.Away = v1.ReasonClusterNotReady
 	}
-	standing := waves.StandingOf(about, waves.Course{Strategy: f.run.strategy, StartedAt: f.run.startedAt, Now: r.Clock.Now()})
-	f.run.put(found.Namespace, found.Name, standing, len(made.hold.apply) > 0)
+	standing := waves.StandingOf(about, waves.Course{
+		Strategy: run.strategy, StartedAt: run.startedAt, Now: now, Waiting: run.guarded.Waiting,
+	})
+	var before time.Time
+	if one := run.clusters[found.Namespace]; one != nil {
+		before = one.standing.Next
+	}
+	if !standing.Next.IsZero() && !standing.Next.Equal(before) {
+		r.staging.wakeAfter(found.Namespace, max(standing.Next.Sub(now), minimalRest))
+	}
+	run.put(found.Namespace, found.Name, stood{standing: standing, holds: len(made.hold.apply) > 0, has: len(made.mine)})
 }
 
-// put counts a cluster. Who was granted a move holds its place until its writes are through.
-func (r *running) put(namespace, name string, found waves.Standing, holds bool) {
+// put counts a cluster. Who was granted a move, or is written, holds its place.
+func (r *running) put(namespace, name string, found stood) {
 	one := r.clusters[namespace]
 	if one != nil && one.name != name {
 		r.drop(namespace)
@@ -158,20 +149,25 @@ func (r *running) put(namespace, name string, found waves.Standing, holds bool) 
 	}
 	if one == nil {
 		one = &staged{name: name}
-		r.clusters[namespace] = one
+		r.clusters[namespace], r.namespaces[name] = one, namespace
 	}
-	one.granted = one.granted && (found.State == v1.ClusterBehind || found.State == v1.ClusterMoving && found.Again)
-	if one.granted {
-		found.State, found.Again = v1.ClusterMoving, false
+	isBehind := found.standing.State == v1.ClusterBehind
+	mayMove := isBehind && !found.standing.Held || found.standing.State == v1.ClusterMoving && found.standing.Again
+	one.granted = one.granted && mayMove
+	if (one.granted || one.writing) && (mayMove || isBehind) {
+		found.standing.State, found.standing.Again = v1.ClusterMoving, false
 	}
-	one.standing, one.holds = found, holds
-	r.tally.Put(name, found.Standing)
+	r.guarded.note(namespace, one.stood, found)
+	one.stood = found
+	r.tally.Put(name, found.standing.Standing)
 }
 
 // drop a cluster that is gone, or not known: nothing in it changes.
 func (r *running) drop(namespace string) {
 	if one := r.clusters[namespace]; one != nil {
+		r.guarded.note(namespace, one.stood, stood{})
 		delete(r.clusters, namespace)
+		delete(r.namespaces, one.name)
 		r.tally.Drop(one.name)
 	}
 }
@@ -181,22 +177,19 @@ func (r *Reconciler) decide(_ context.Context, f *setFacts) loop.Outcome {
 	s := &r.staging
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	r.guard(f)
 	gate, err := rollout.ReadGate(f.set.Annotations[v1.AnnotationGate], f.run.revision)
 	f.gateProblem = err
 	f.run.decision = rollout.Decide(f.run.strategy, f.run.tally, gate)
-	namespaces := map[string]string{}
-	for namespace, one := range f.run.clusters {
-		f.next = waves.Sooner(f.next, one.standing.Next)
-		namespaces[one.name] = namespace
-	}
 	if f.run.paused {
 		return nil
 	}
 	for _, name := range f.run.decision.Move {
-		one := f.run.clusters[namespaces[name]]
+		namespace := f.run.namespaces[name]
+		one := f.run.clusters[namespace]
 		one.granted = true
-		f.run.put(namespaces[name], name, one.standing, one.holds)
-		s.wake(namespaces[name])
+		f.run.put(namespace, name, one.stood)
+		s.wake(namespace)
 	}
 	if len(f.run.decision.Move) > 0 {
 		f.run.decision = rollout.Decide(f.run.strategy, f.run.tally, gate)
@@ -218,15 +211,12 @@ func (r *Reconciler) showSet(ctx context.Context, f *setFacts) loop.Outcome {
 			v1.AnnotationConfirmDeletion, f.set.Name)
 	}
 	wanted := waves.StatusOf(shown, f.run.tally, f.run.strategy, f.run.decision)
+	wanted.Removal = f.run.guarded.Pending.DeepCopy()
 	before, at := f.run.shown, f.run.shownAt
 	s.mutex.Unlock()
 	now := r.Clock.Now()
-	rest := loop.Done{}
-	if !f.next.IsZero() {
-		rest.Recheck = max(f.next.Sub(now), minimalRest)
-	}
 	if equality.Semantic.DeepEqual(before, *wanted) {
-		return rest
+		return loop.Done{}
 	}
 	if wait := r.Options.StatusInterval - now.Sub(at); wait > 0 {
 		return loop.Done{Recheck: wait}
@@ -238,17 +228,22 @@ func (r *Reconciler) showSet(ctx context.Context, f *setFacts) loop.Outcome {
 	f.run.shown, f.run.shownAt = *wanted, now
 	s.mutex.Unlock()
 	waves.Announce(r.Recorder, f.set, &before, wanted)
-	return rest
+	return loop.Done{}
 }
 
 // readyOf the set, the worst finding first.
 func (f *setFacts) readyOf() (reason, message string) {
 	decided := f.run.decision
 	switch {
+	case f.invalid != nil:
+		return v1.ReasonInvalid, f.invalid.Error() + "; what was read last goes on"
 	case f.run.paused:
-		return v1.ReasonPaused, "nothing moves; pending tells what would"
+		return v1.ReasonPaused, "nothing moves but what new clusters lack; pending tells what would"
 	case f.gateProblem != nil && decided.Reason != v1.ReasonComplete:
 		return v1.ReasonHalted, f.gateProblem.Error()
+	case decided.Reason == v1.ReasonComplete && len(f.run.guarded.Waiting) > 0:
+		return v1.ReasonRemovalNeedsApproval, fmt.Sprintf("%s wait for annotation %s",
+			text.Count(len(f.run.guarded.Waiting), "removal"), v1.AnnotationRemovalApproved)
 	}
 	return cmp.Or(decided.Reason, v1.ReasonRollingOut), text.Message(decided.Message)
 }

@@ -18,11 +18,28 @@ func (r *Reconciler) listInstallations(ctx context.Context, f *facts) loop.Outco
 	if err := r.Client.List(ctx, &list, cluster.InstallationsOf(f.asked), client.UnsafeDisableDeepCopy); err != nil {
 		return failed(fmt.Errorf("listing the installations of namespace %q: %w", f.asked.Namespace, err))
 	}
+	if err := r.confirm(ctx, f, list.Items); err != nil {
+		return failed(err)
+	}
 	f.installations = r.staging.over(f.asked.Namespace, list.Items)
 	for i := range f.installations {
 		if !isForeign(&f.installations[i]) {
 			f.installations[i] = *f.installations[i].DeepCopy()
 		}
+	}
+	return nil
+}
+
+// confirm asks the API server for what was written a while ago and that the cache does not have: it may
+// have come and gone between two of the cache's events.
+func (r *Reconciler) confirm(ctx context.Context, f *facts, cached []v1.AddonInstallation) error {
+	for _, name := range r.staging.unseen(f.asked.Namespace, cached, r.Clock.Now()) {
+		found := &v1.AddonInstallation{}
+		err := r.Reader.Get(ctx, client.ObjectKey{Namespace: f.asked.Namespace, Name: name}, found)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("getting installation %q: %w", name, err)
+		}
+		r.staging.confirm(client.ObjectKey{Namespace: f.asked.Namespace, Name: name}, found, r.Clock.Now())
 	}
 	return nil
 }

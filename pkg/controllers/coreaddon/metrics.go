@@ -2,6 +2,9 @@ package coreaddon
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
 // coreAddons counts over all clusters; each core add-on is in one state.
@@ -21,6 +24,17 @@ const (
 	listRefused = "refused"
 	listGone    = "gone"
 )
+
+// SetFigures are what the metrics of sets say of the Core set: how its clusters stand, the reason of its
+// condition Ready, empty without such a set, and how many installations it made, changed or removed.
+func (r *Reconciler) SetFigures() (clusters v1.ClusterCounts, reason string, moves int64) {
+	r.staging.mutex.Lock()
+	defer r.staging.mutex.Unlock()
+	if run := r.staging.run; run != nil {
+		clusters, reason = run.tally.Counts(), waves.ReasonIn(&run.shown)
+	}
+	return clusters, reason, r.moves.Load()
+}
 
 // Describe implements prometheus.Collector.
 func (r *Reconciler) Describe(descriptions chan<- *prometheus.Desc) {

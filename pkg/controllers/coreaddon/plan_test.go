@@ -121,7 +121,7 @@ func TestPlan(t *testing.T) {
 			if test.change != nil {
 				test.change(cluster)
 			}
-			got := planFor(setFor(described(cluster), test.list), test.live, test.catalogues)
+			got := planFor(setFor(described(cluster), test.list, ""), test.live, test.catalogues)
 			if told := tellPlan(&got); told != test.want {
 				t.Errorf("\n got: %s\nwant: %s", told, test.want)
 			}
@@ -132,12 +132,12 @@ func TestPlan(t *testing.T) {
 func TestTheListWinsOverTheRules(t *testing.T) {
 	listed := item{name: "kube-proxy", selector: labels.Everything(), spec: specOf("kube-proxy")}
 	listed.spec.AddonRef.Version = "v1.36.3"
-	set := setFor(described(fullCluster()), listState{read: true, items: []item{listed}})
+	set := setFor(described(fullCluster()), listState{read: true, items: []item{listed}}, "")
 	if found := set.find("kube-proxy"); found == nil || found.origin != v1.OriginList || found.spec.AddonRef.Version != "v1.36.3" {
 		t.Errorf("kube-proxy is %+v", found)
 	}
 	listed.selector = labels.SelectorFromSet(labels.Set{"tier": "production"})
-	set = setFor(described(fullCluster()), listState{read: true, items: []item{listed}})
+	set = setFor(described(fullCluster()), listState{read: true, items: []item{listed}}, "")
 	if found := set.find("kube-proxy"); found == nil || found.origin != v1.OriginRule {
 		t.Errorf("for a cluster that is not selected, kube-proxy is %+v", found)
 	}

@@ -9,12 +9,18 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
 // release removes the finalizer of what may be deleted, and deletes what is out of the set. After a
 // crash in between, the next pass continues: an installation without its finalizer is still out of
 // the set.
 func (r *Reconciler) release(ctx context.Context, f *facts) loop.Outcome {
+	if f.under != nil {
+		ended, cancel := context.WithTimeout(ctx, waves.WriteTimeout)
+		defer cancel()
+		ctx = ended
+	}
 	for _, installation := range slices.Concat(f.plan.release, f.plan.remove) {
 		pass := loop.Start(r.Client, installation.DeepCopy())
 		if err := pass.SetFinalizer(ctx, v1.FinalizerCoreProtection, false); err != nil {
@@ -27,6 +33,9 @@ func (r *Reconciler) release(ctx context.Context, f *facts) loop.Outcome {
 			return failed(fmt.Errorf("deleting installation %q, which is out of the set: %w", installation.Name, err))
 		}
 		r.noteWritten(f, installation, true)
+		if f.under != nil {
+			r.moves.Add(1)
+		}
 	}
 	return nil
 }

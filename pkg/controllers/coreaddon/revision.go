@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -91,19 +92,23 @@ func revisionOf(spec *v1.AddonSetSpec, from *basis) (string, error) {
 // revise takes the revision, and writes a new one into the status before anything moves by it. What
 // was granted for another is void.
 func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
+	if f.run.counted && f.run.offers.isSame(f.offers) {
+		return nil
+	}
 	before := f.run.basis
 	made, err := basisOf(f.offers, before)
 	if err != nil {
 		return failed(err)
 	}
-	revision, err := revisionOf(&f.set.Spec, made)
+	revision, err := revisionOf(&f.run.spec, made)
 	if err != nil {
 		return failed(err)
 	}
 	isSame := before != nil && sameBasis(before, made)
 	isUnsure := f.offers.list.problem != nil && !f.offers.list.read && f.run.revision != "" // nothing is added or removed
+	isUnread := f.run.spec.Type == ""                                                       // by this process: all is held
 	startedAt := f.run.startedAt
-	if revision == f.run.revision || isUnsure {
+	if revision == f.run.revision || isUnsure || isUnread {
 		revision = f.run.revision
 	} else {
 		startedAt = r.Clock.Now().Truncate(time.Second)
@@ -129,6 +134,13 @@ func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
 		}
 	}
 	return nil
+}
+
+// isSame says whether a seed offers the very same: entries are parsed once, and so is the list.
+func (o *offers) isSame(other *offers) bool {
+	items, others := o.list.items, other.list.items
+	return o.sameList(other) && o.kkp == other.kkp && maps.Equal(o.entries, other.entries) &&
+		len(items) == len(others) && (len(items) == 0 || &items[0] == &others[0])
 }
 
 // sameList says whether the list is known as well as before.

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -28,13 +29,13 @@ func (r *Reconciler) decideSet(ctx context.Context, f *facts) loop.Outcome {
 		return failed(err)
 	}
 	if of.isNone() {
-		f.set = setFor(f.cluster, state)
+		f.set = setFor(f.cluster, state, of.seed)
 		return nil
 	}
 	if f.under = r.staging.underFor(of, f.asked.Namespace, r.Clock.Now()); f.under == nil {
 		return loop.Done{}
 	}
-	f.set = setFor(f.cluster, f.under.offers.list)
+	f.set = setFor(f.cluster, f.under.offers.list, f.under.seed)
 	return nil
 }
 
@@ -93,8 +94,9 @@ type set struct {
 	refused string
 }
 
-// setFor is the set of a cluster: the rules, and above them the list.
-func setFor(found target.Description, list listState) set {
+// setFor is the set of a cluster: the rules, and above them the list. The name of the seed is empty
+// where no copy of a set tells it: whether an item that selects by it is for the cluster is not known.
+func setFor(found target.Description, list listState, seed string) set {
 	result := set{held: map[string]string{}, keepListed: list.absent}
 	switch {
 	case list.problem != nil && !list.read:
@@ -102,12 +104,18 @@ func setFor(found target.Description, list listState) set {
 	case list.problem != nil:
 		result.refused = list.problem.Error()
 	}
-	facts := cluster.Labels(found, "")
+	facts := cluster.Labels(found, seed)
 	listed := map[string]bool{}
 	for _, one := range list.items {
-		if one.selector.Matches(facts) {
-			listed[string(one.spec.AddonRef.Name)] = true
+		addon := string(one.spec.AddonRef.Name)
+		switch one.presenceIn(facts) {
+		case present:
+			listed[addon] = true
 			result.wanted = append(result.wanted, wanted{name: one.name, origin: v1.OriginList, spec: one.spec})
+		case unknown:
+			listed[addon] = true
+			result.held[addon] = "its item selects by the name of the seed, which no copy of an AddonSet tells"
+		case absent:
 		}
 	}
 	kkp, isKKP := kkpCluster(found)
@@ -125,6 +133,27 @@ func setFor(found target.Description, list listState) set {
 	}
 	slices.SortFunc(result.wanted, func(a, b wanted) int { return cmp.Compare(a.name, b.name) })
 	return result
+}
+
+// presenceIn says whether an item is for a cluster with these labels and facts. A selector that needs
+// the name of the seed says nothing where that is not known.
+func (i item) presenceIn(facts labels.Set) presence {
+	needs, _ := i.selector.Requirements()
+	isUnknown := false
+	for _, one := range needs {
+		if one.Key() == v1.FactSeed && !facts.Has(v1.FactSeed) {
+			isUnknown = true
+		} else if !one.Matches(facts) {
+			return absent
+		}
+	}
+	switch {
+	case isUnknown:
+		return unknown
+	case i.selector.Matches(facts): // also one that selects nothing, which has no requirements
+		return present
+	}
+	return absent
 }
 
 func specOf(addon string) v1.AddonInstallationSpec {

@@ -39,13 +39,10 @@ func (r *Reconciler) inCatalogue() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetNamespace() == r.Options.CatalogueNamespace })
 }
 
-// copyChanged passes copies of type Core on, but not their status, which is our own.
+// copyChanged passes copies on, but not their status, which is our own. Those of type Custom tell the
+// name of the seed.
 func (r *Reconciler) copyChanged() predicate.Predicate {
-	isCore := predicate.NewPredicateFuncs(func(object client.Object) bool {
-		of, isSet := object.(*v1.AddonSet)
-		return !isSet || of.Spec.Type == v1.AddonSetCore
-	})
-	return predicate.And(r.inCatalogue(), isCore, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	return predicate.And(r.inCatalogue(), predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld, e.ObjectNew
 		return before.GetGeneration() != after.GetGeneration() || !maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
 			!maps.Equal(before.GetLabels(), after.GetLabels()) || before.GetUID() != after.GetUID() ||

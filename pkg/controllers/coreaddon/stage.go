@@ -2,6 +2,7 @@ package coreaddon
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -39,25 +40,69 @@ type stage struct {
 	// changes are those of the move, blocked what can't be carried out.
 	changes []rollout.Change
 	blocked []rollout.Trouble
+	// removals are, of the changes, those that the guard looks at: what is out of the set.
+	removals []rollout.Removal
 	// unfit says that what is applied does not fit the cluster's Kubernetes any more, or is a version
 	// that core add-ons leave: the move is for now.
 	unfit bool
-	// mine are the core installations of the cluster.
+	// mine are the core installations of the cluster, as their rollout is judged.
 	mine []*v1.AddonInstallation
+	// isNew says that nothing there can break: the cluster is younger than the revision, or it was being
+	// made when the revision began.
+	isNew bool
+}
+
+// age is when a cluster counts as created: after the revision began where it is new.
+func (s *stage) age(at *site) time.Time {
+	if s.isNew && !at.created.After(at.startedAt) {
+		return at.startedAt.Add(time.Nanosecond)
+	}
+	return at.created
+}
+
+// site is a cluster as a stage sees it.
+type site struct {
+	// k8s is its version of Kubernetes.
+	k8s           string
+	set           set
+	installations []v1.AddonInstallation
+	created       time.Time
+	// startedAt is when the revision began, grace for how long a cluster is made at most.
+	startedAt time.Time
+	grace     time.Duration
+	// isStaged says that the set has a rollout.
+	isStaged bool
+}
+
+// isNew says whether a cluster is new in the revision. One that was being made when it began counts
+// too, as long as it has no core add-on from before: without a network it is never Ready, and a halt
+// may last.
+func (s *site) isNew() bool {
+	if s.created.After(s.startedAt) {
+		return true
+	}
+	if !s.created.Add(s.grace).After(s.startedAt) {
+		return false
+	}
+	return !slices.ContainsFunc(s.installations, func(live v1.AddonInstallation) bool {
+		return isOurs(&live) && (live.CreationTimestamp.Time.Before(s.startedAt) || installation.MovedAt(&live).Before(s.startedAt))
+	})
 }
 
 // stager makes the stage of a cluster.
 type stager struct {
 	*offers
-	k8s           string
-	installations []v1.AddonInstallation
+	site
 	stage
+	// withheld are items that are not made, since what they would bring can't be staged.
+	withheld map[string]bool
 }
 
 // stageFor compares the set of a cluster with what is there, as planFor does, and takes what is to
 // change in the user cluster apart from what keeps it as it is.
-func stageFor(from *offers, k8s string, wantedSet set, installations []v1.AddonInstallation) stage {
-	s := stager{offers: from, k8s: k8s, installations: installations}
+func stageFor(from *offers, at site) stage {
+	s := stager{offers: from, site: at, withheld: map[string]bool{}, stage: stage{isNew: at.isNew()}}
+	wantedSet, installations := at.set, at.installations
 	items := map[string]wanted{}
 	aimed := wantedSet
 	aimed.wanted = make([]wanted, len(wantedSet.wanted))
@@ -65,7 +110,11 @@ func stageFor(from *offers, k8s string, wantedSet set, installations []v1.AddonI
 		items[one.name], aimed.wanted[i] = one, s.aim(one)
 	}
 	s.move = planFor(aimed, installations, from.types)
-	s.hold = plan{taken: s.move.taken, missing: s.move.missing, total: s.move.total, members: s.move.members, blocked: s.move.blocked}
+	s.move.apply = slices.DeleteFunc(s.move.apply, func(c change) bool { return c.live == nil && s.withheld[c.wanted.name] })
+	s.hold = plan{
+		taken: s.move.taken, missing: s.move.missing, total: s.move.total,
+		members: slices.Clone(s.move.members), blocked: slices.Clone(s.move.blocked),
+	}
 	changing := map[string]wanted{}
 	for _, change := range s.move.apply {
 		changing[change.wanted.name] = change.wanted
@@ -86,20 +135,89 @@ func stageFor(from *offers, k8s string, wantedSet set, installations []v1.AddonI
 			s.pin(live, item)
 		}
 	}
-	for _, live := range slices.Concat(s.move.remove, s.move.release) { // protected until the move
-		s.changes = append(s.changes, rollout.Change{Item: live.Name, Kind: v1.ChangeRemove, From: appliedVersion(live)})
-		s.hold.keep(live)
-		if !isReleased(live) {
-			s.pin(live, wanted{})
-		}
+	for _, live := range slices.Concat(s.move.remove, s.move.release) {
+		s.letGo(live)
 	}
 	for _, name := range s.move.taken {
 		s.blocked = append(s.blocked, rollout.Trouble{
 			Item: name, Reason: v1.ReasonNameTaken, Message: "an installation that others made has the name of a core add-on",
 		})
 	}
-	s.mine = s.hold.members
+	s.mine = judged(s.hold.members)
 	return s.stage
+}
+
+// moving is the plan of a cluster that may move: all of it, but for removals that wait for approval,
+// which are held. What stays as it is gets no new time.
+func (s *stage) moving(mayRemove func(*v1.AddonInstallation) bool) plan {
+	made := s.move
+	waits := map[string]bool{}
+	part := func(leaving []*v1.AddonInstallation) (now []*v1.AddonInstallation) {
+		for _, live := range leaving {
+			if isReleased(live) || mayRemove(live) {
+				now = append(now, live)
+				continue
+			}
+			waits[live.Name] = true
+			made.keep(live)
+		}
+		return now
+	}
+	made.apply, made.members, made.blocked = slices.Clone(made.apply), slices.Clone(made.members), slices.Clone(made.blocked)
+	made.remove, made.release = part(made.remove), part(made.release)
+	for _, one := range s.hold.apply {
+		i := slices.IndexFunc(made.apply, func(c change) bool { return c.wanted.name == one.wanted.name })
+		switch {
+		case i >= 0 && made.apply[i].wanted.spec.AddonRef == one.wanted.spec.AddonRef:
+			made.apply[i].stays = true
+		case i < 0 && (waits[one.wanted.name] || !s.isLeaving(one.live)):
+			made.apply = append(made.apply, one)
+		}
+	}
+	return made
+}
+
+// making is the plan of a new cluster while its set is paused: what is not there is made, and all else
+// is held.
+func (s *stage) making() plan {
+	made := s.hold
+	made.apply = slices.Clone(made.apply)
+	for _, one := range s.move.apply {
+		if one.live == nil {
+			made.apply = append(made.apply, one)
+		}
+	}
+	return made
+}
+
+// isLeaving says whether an installation is out of the set.
+func (s *stage) isLeaving(live *v1.AddonInstallation) bool {
+	return slices.Contains(s.move.remove, live) || slices.Contains(s.move.release, live)
+}
+
+// letGo of what is out of the set: it is protected until the move, also where its users deleted it.
+func (s *stager) letGo(live *v1.AddonInstallation) {
+	s.hold.keep(live)
+	if isReleased(live) { // on its way: the move is made
+		return
+	}
+	s.changes = append(s.changes, rollout.Change{Item: live.Name, Kind: v1.ChangeRemove, From: appliedVersion(live)})
+	applied := live.Status.LastApplied
+	s.removals = append(s.removals, rollout.Removal{ID: string(live.UID), HasVolumes: applied != nil && applied.VolumeClaims > 0})
+	s.pin(live, wanted{})
+}
+
+// judged are installations as a rollout counts them. One that its users deleted and that is protected
+// goes nowhere: else whoever may delete one would have its cluster fail, and halt all others.
+func judged(members []*v1.AddonInstallation) []*v1.AddonInstallation {
+	found := slices.Clone(members)
+	for i, live := range found {
+		if !live.DeletionTimestamp.IsZero() && !isReleased(live) {
+			found[i] = live.DeepCopy()
+			found[i].DeletionTimestamp = nil
+		}
+	}
+	return found
 }
 
 // aim at the exact version and content that a core add-on gets in the cluster. Where nothing is to be
@@ -124,10 +242,32 @@ func (s *stager) aim(one wanted) wanted {
 		}
 		return pinnedAt(one, live)
 	}
+	if s.isStaged && catalogue.SourceMoves(selected.Version) {
+		return s.cannotStage(one, live, selected)
+	}
 	one.spec.AddonRef.Version, one.spec.AddonRef.Digest = selected.Version.Version, selected.Origin.Content
 	if installed != "" && catalogue.Key(installed) != catalogue.Key(one.spec.AddonRef.Version) {
 		before, _ := entry.Version(installed)
 		s.unfit = s.unfit || entry.Left(installed) || before != nil && !entry.FitsKubernetes(installed, platform)
+	}
+	return one
+}
+
+// cannotStage is a version whose source moves by itself: what is there stays. A new cluster gets it
+// all the same, since it is not Ready without.
+func (s *stager) cannotStage(one wanted, live *v1.AddonInstallation, selected catalogue.Selection) wanted {
+	s.blocked = append(s.blocked, rollout.Trouble{Item: one.name, Reason: v1.ReasonSourceMoves, Message: fmt.Sprintf(
+		"the source of version %q of add-on %q has no fixed content, which can't be staged: name a commit, a tag or a digest",
+		selected.Version.Version, one.addon())})
+	switch {
+	case live == nil && s.stage.isNew:
+		one.spec.AddonRef.Version, one.spec.AddonRef.Digest = selected.Version.Version, selected.Origin.Content
+	case live == nil:
+		s.withheld[one.name] = true
+	case live.Status.LastApplied == nil && live.Spec.AddonRef.Digest != "": // on its way into a new cluster
+		one.spec.AddonRef = live.Spec.AddonRef
+	default:
+		return pinnedAt(one, live)
 	}
 	return one
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -25,29 +26,34 @@ type staging struct {
 	run     *running
 	written waves.Written
 	// touched are namespaces that had a pass since their cluster was counted.
-	touched        map[string]bool
+	touched map[string]bool
+	// seed is the name of the seed, as clusters without a set were last looked at.
+	seed           string
 	sets, clusters workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
 // running is a Core set that is carried out.
 type running struct {
-	uid        types.UID
+	uid types.UID
+	// generation of the copy that was looked at last; spec is the last one that could be read.
 	generation int64
-	paused     bool
-	seed       string
-	strategy   rollout.Strategy
-	offers     *offers
+	spec       v1.AddonSetSpec
+	// invalid is why the spec of that generation can't be read; nil as a rule.
+	invalid error
+	paused  bool
+	terms
 	// basis is what the revision was taken from; nil before.
 	basis *basis
-	// revision and startedAt are in the status of the copy.
-	revision  string
-	startedAt time.Time
+	// revision is in the status of the copy, and when it began.
+	revision string
 	// counted says that every cluster was counted, with these offers and this revision.
 	counted bool
 	tally   *rollout.Tally
-	// clusters by namespace are those in the tally.
-	clusters map[string]*staged
-	decision rollout.Decision
+	// clusters by namespace are those in the tally, namespaces theirs by name.
+	clusters   map[string]*staged
+	namespaces map[string]string
+	guarded    guarded
+	decision   rollout.Decision
 	// shown is the status that was written last.
 	shown   v1.AddonSetStatus
 	shownAt time.Time
@@ -55,22 +61,58 @@ type running struct {
 
 // staged is what is kept of one cluster.
 type staged struct {
-	name     string
+	name string
+	stood
+	// granted says that it may be moved, writing that it is: both hold a place.
+	granted, writing bool
+}
+
+// stood is what counting a cluster finds.
+type stood struct {
 	standing waves.Standing
-	// granted says that it may be moved, and holds a place.
-	granted bool
 	// holds says that something is to be written that changes nothing in the user cluster.
 	holds bool
+	// has is how many core installations there are.
+	has int
+}
+
+// terms are what a set does with each cluster.
+type terms struct {
+	offers   *offers
+	strategy rollout.Strategy
+	// isStaged says that the set has a rollout.
+	isStaged bool
+	// seed is this seed's name.
+	seed string
+	// startedAt is when the revision began.
+	startedAt time.Time
+}
+
+// groupOf a cluster.
+func (t *terms) groupOf(found target.Description) rollout.Group {
+	return t.strategy.Groups[t.strategy.GroupOf(cluster.Labels(found, t.seed))]
+}
+
+func (t *terms) siteOf(found target.Description, wants set, installations []v1.AddonInstallation) site {
+	made := site{
+		k8s: found.KubernetesVersion, set: wants, installations: installations, startedAt: t.startedAt,
+		grace: t.groupOf(found).ProgressDeadline, isStaged: t.isStaged,
+	}
+	if object, isObject := found.Object.(client.Object); isObject {
+		made.created = object.GetCreationTimestamp().Time
+	}
+	return made
 }
 
 // under is what a pass over a cluster knows of the Core set.
 type under struct {
-	offers   *offers
-	strategy rollout.Strategy
-	// mayMove says that the cluster is written as the set has it now.
-	mayMove bool
-	pace    installation.Pace
-	at      time.Time
+	terms
+	// mayMove says that the cluster is written as the set has it now, mayMake that it gets what is not
+	// there.
+	mayMove, mayMake bool
+	mayRemove        func(*v1.AddonInstallation) bool
+	pace             installation.Pace
+	at               time.Time
 }
 
 // requestOfSet is the one request of the queue of sets.
@@ -90,6 +132,13 @@ func (s *staging) wake(namespace string) {
 	}
 }
 
+// wakeAfter has a cluster looked at again when time alone may have changed it. The mutex is held.
+func (s *staging) wakeAfter(namespace string, rest time.Duration) {
+	if s.clusters != nil {
+		s.clusters.AddAfter(cluster.Request(target.Ref{Namespace: namespace}), rest)
+	}
+}
+
 // isActive says whether there is a Core set.
 func (s *staging) isActive() bool {
 	s.mutex.Lock()
@@ -97,12 +146,16 @@ func (s *staging) isActive() bool {
 	return s.run != nil
 }
 
-// touch has a cluster counted again after a pass over it.
+// touch has a cluster counted again after a pass over it. What was written is through by now, or may
+// still be on its way where its answer is not known: then the grant stays.
 func (s *staging) touch(namespace string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.run == nil {
 		return
+	}
+	if one := s.run.clusters[namespace]; one != nil {
+		one.writing = false
 	}
 	s.touched[namespace] = true
 	s.wakeSet()
@@ -112,6 +165,12 @@ func (s *staging) touch(namespace string) {
 func (s *staging) over(namespace string, cached []v1.AddonInstallation) []v1.AddonInstallation {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	return s.overlaid(namespace, cached)
+}
+
+// overlaid is over with the mutex held. Of what was deleted the cache may still have the protection,
+// which went first.
+func (s *staging) overlaid(namespace string, cached []v1.AddonInstallation) []v1.AddonInstallation {
 	if len(s.written[namespace]) == 0 {
 		return cached
 	}
@@ -124,10 +183,47 @@ func (s *staging) over(namespace string, cached []v1.AddonInstallation) []v1.Add
 	for _, one := range live {
 		merged = append(merged, *one)
 	}
+	for i := range cached {
+		now := live[cached[i].Name]
+		if cached[i].DeletionTimestamp.IsZero() && !now.DeletionTimestamp.IsZero() {
+			at := slices.IndexFunc(merged, func(one v1.AddonInstallation) bool { return one.Name == now.Name })
+			merged[at].Finalizers = slices.DeleteFunc(slices.Clone(now.Finalizers), func(one string) bool {
+				return one == v1.FinalizerCoreProtection
+			})
+		}
+	}
 	return merged
 }
 
-// underFor a cluster pass; nil where the set is not counted yet, so that nothing is to be written.
+// unseen are the names in a namespace that were written a while ago and that the cache does not have.
+// While something is missing the cluster is looked at again.
+func (s *staging) unseen(namespace string, cached []v1.AddonInstallation, now time.Time) []string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if len(s.written[namespace]) == 0 {
+		return nil
+	}
+	listed := make(map[string]bool, len(cached))
+	for i := range cached {
+		listed[cached[i].Name] = true
+	}
+	s.wakeAfter(namespace, waves.UnseenFor)
+	return s.written.Unseen(namespace, listed, now)
+}
+
+// confirm what the API server has of an installation that was written; empty: nothing.
+func (s *staging) confirm(key client.ObjectKey, found *v1.AddonInstallation, now time.Time) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if found.UID == "" {
+		s.written.Drop(key.Namespace, key.Name)
+		return
+	}
+	s.written.Put(found, false, now)
+}
+
+// underFor a cluster pass; nil where the set is not counted yet, so that nothing is to be written. A
+// cluster that may move counts as being written from here.
 func (s *staging) underFor(of coreCopy, namespace string, now time.Time) *under {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -135,14 +231,16 @@ func (s *staging) underFor(of coreCopy, namespace string, now time.Time) *under 
 	if run == nil || !run.counted || of.set == nil || run.uid != of.set.UID || run.generation != of.set.Generation {
 		return nil
 	}
-	found := &under{offers: run.offers, strategy: run.strategy, at: now}
 	one := run.clusters[namespace]
 	if one == nil { // it is counted first
 		return nil
 	}
-	found.mayMove = !run.paused && (one.granted || one.standing.AtOnce)
-	group := run.strategy.Groups[max(one.standing.Group, 0)]
-	found.pace = installation.Pace{Soak: group.Soak, Deadline: group.ProgressDeadline}
+	found := &under{
+		terms: run.terms, at: now, mayRemove: run.guarded.mayRemove,
+		mayMove: !run.paused && (one.granted || one.standing.AtOnce),
+		mayMake: run.paused && one.standing.AtOnce && one.standing.State == v1.ClusterNew,
+	}
+	one.writing = found.mayMove
 	return found
 }
 
@@ -158,22 +256,17 @@ func (s *staging) moved(namespace string) {
 // planStage puts what is for now in the place of the ordinary plan: until its move, what the cluster
 // has is the set.
 func (r *Reconciler) planStage(f *facts) {
-	made := stageFor(f.under.offers, f.cluster.KubernetesVersion, f.set, f.installations)
-	if !f.under.mayMove {
+	group := f.under.groupOf(f.cluster)
+	f.under.pace = installation.Pace{Soak: group.Soak, Deadline: group.ProgressDeadline}
+	made := stageFor(f.under.offers, f.under.siteOf(f.cluster, f.set, f.installations))
+	switch {
+	case f.under.mayMove:
+		f.plan = made.moving(f.under.mayRemove)
+	case f.under.mayMake:
+		f.plan = made.making()
+	default:
 		f.plan = made.hold
-		return
 	}
-	writes := made.move
-	for _, one := range made.hold.apply { // what stays gets no new time
-		i := slices.IndexFunc(writes.apply, func(c change) bool { return c.wanted.name == one.wanted.name })
-		switch {
-		case i < 0:
-			writes.apply = append(writes.apply, one)
-		case writes.apply[i].wanted.spec.AddonRef == one.wanted.spec.AddonRef:
-			writes.apply[i].stays = true
-		}
-	}
-	f.plan = writes
 }
 
 // noteWritten keeps what the API server answered, until the cache has it.

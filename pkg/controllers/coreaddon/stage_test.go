@@ -1,0 +1,272 @@
+package coreaddon
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/pkg/waves"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// entryOf an add-on of a Core catalogue: versions, each with its image.
+func entryOf(t *testing.T, addon string, versions ...[2]string) *catalogue.Entry {
+	t.Helper()
+	about := v1.Addon{Name: v1.AddonName(addon)}
+	for _, one := range versions {
+		about.Versions = append(about.Versions, v1.AddonVersion{
+			Version: one[0], Template: &v1.Template{Method: v1.MethodGoTemplate},
+			Source: &v1.Source{Docker: &v1.ImageSource{Image: one[1]}},
+		})
+	}
+	entry, err := catalogue.NewEntry(&v1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{Name: addon, Annotations: map[string]string{v1.AnnotationKKPVersion: "2.31.0"}},
+		Spec:       v1.AddonCatalogueSpec{Type: v1.CatalogueCore, Addons: []v1.Addon{about}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entry
+}
+
+// listing is a list of these add-ons, each as an item of its name.
+func listing(addons ...string) listState {
+	state := listState{read: true}
+	for _, addon := range addons {
+		state.items = append(state.items, item{name: addon, selector: labels.Everything(), spec: specOf(addon)})
+	}
+	return state
+}
+
+// siteWith is a cluster that is older than the revision, with a rollout and a list.
+func siteWith(list listState, live ...v1.AddonInstallation) site {
+	kkp := fullCluster()
+	bare(kkp)
+	wants := setFor(described(kkp), list, "")
+	wants.wanted = slices.DeleteFunc(wants.wanted, func(one wanted) bool { return one.origin == v1.OriginRule })
+	return site{
+		k8s: "v1.37.0", set: wants, installations: live, created: noon.Add(-24 * time.Hour), startedAt: noon,
+		grace: 30 * time.Minute, isStaged: true,
+	}
+}
+
+// pinnedTo is an installation of the list, pinned at what it has applied.
+func pinnedTo(name, version, content string, changes ...func(*v1.AddonInstallation)) v1.AddonInstallation {
+	one := wanted{name: name, origin: v1.OriginList, spec: specOf(name)}
+	one.spec.AddonRef.Version, one.spec.AddonRef.Digest = version, content
+	live := madeOf(one)
+	live.UID, live.CreationTimestamp = types.UID(name), metav1.NewTime(noon.Add(-time.Hour))
+	live.Status.LastApplied = &v1.AppliedState{Version: version, EntryDigest: content}
+	for _, change := range changes {
+		change(&live)
+	}
+	return live
+}
+
+// tellMove says what is written to a cluster: a name for each installation, with its version.
+func tellMove(p *plan) string {
+	var told []string
+	for _, one := range p.apply {
+		verb := "make"
+		if one.live != nil {
+			verb = "move"
+		}
+		if one.stays {
+			verb = "hold"
+		}
+		told = append(told, fmt.Sprintf("%s %s %s", verb, one.wanted.name, one.wanted.spec.AddonRef.Version))
+	}
+	for _, one := range p.remove {
+		told = append(told, "remove "+one.Name)
+	}
+	for _, one := range p.release {
+		told = append(told, "release "+one.Name)
+	}
+	slices.Sort(told)
+	return fmt.Sprint(told)
+}
+
+func allowed(v bool) func(*v1.AddonInstallation) bool {
+	return func(*v1.AddonInstallation) bool { return v }
+}
+
+// TestWhatCantBeStagedIsBlocked: a version whose source moves by itself. Red when it is made or moved to in a cluster that exists, or when
+// a new cluster does without.
+func TestWhatCantBeStagedIsBlocked(t *testing.T) {
+	offered := &offers{kkp: "2.31.0", entries: map[string]*catalogue.Entry{
+		"net": entryOf(t, "net", [2]string{"1.0.0", "registry.example/net:1"}, [2]string{"2.0.0", "registry.example/net"}),
+	}}
+	for _, test := range []struct {
+		why    string
+		live   []v1.AddonInstallation
+		change func(*site)
+		want   string
+		blocks bool
+	}{
+		{"what is there stays", []v1.AddonInstallation{pinnedTo("net", "1.0.0", "old")}, nil, "[]", true},
+		{"what is not there is not made", nil, nil, "[]", true},
+		{"but in a new cluster", nil, func(s *site) { s.created = noon.Add(time.Minute) }, "[make net 2.0.0]", true},
+		{"without a rollout nothing is staged", []v1.AddonInstallation{pinnedTo("net", "1.0.0", "old")},
+			func(s *site) { s.isStaged = false }, "[move net 2.0.0]", false},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			at := siteWith(listing("net"), test.live...)
+			if test.change != nil {
+				test.change(&at)
+			}
+			made := stageFor(offered, at)
+			moves := made.moving(allowed(true))
+			if told := tellMove(&moves); told != test.want {
+				t.Errorf("it writes %s, want %s", told, test.want)
+			}
+			blocks := len(made.blocked) == 1 && made.blocked[0].Reason == v1.ReasonSourceMoves
+			if blocks != test.blocks {
+				t.Errorf("blocked: %+v", made.blocked)
+			}
+		})
+	}
+}
+
+// TestWhoMayDeleteACoreAddonFailsNoCluster turns red when a deletion that the protection holds counts as a move: after the deadline the
+// cluster would have failed, and halted the others.
+func TestWhoMayDeleteACoreAddonFailsNoCluster(t *testing.T) {
+	entry := entryOf(t, "net", [2]string{"1.0.0", "registry.example/net:1"})
+	_, origin := entry.Version("1.0.0")
+	live := pinnedTo("net", "1.0.0", origin.Content, func(live *v1.AddonInstallation) {
+		live.DeletionTimestamp = &metav1.Time{Time: noon.Add(time.Minute)}
+		live.Annotations[v1.AnnotationMoved] = noon.Add(time.Second).Format(time.RFC3339Nano)
+		live.Status.Conditions = []metav1.Condition{{
+			Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonReady, LastTransitionTime: metav1.NewTime(noon),
+		}}
+	})
+	made := stageFor(&offers{entries: map[string]*catalogue.Entry{"net": entry}}, siteWith(listing("net"), live))
+	strategy, err := rollout.NewStrategy(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, after := range []time.Duration{10 * time.Minute, 24 * time.Hour} {
+		found := waves.StandingOf(waves.Facts{Mine: made.mine, Changes: made.changes}, waves.Course{
+			Strategy: strategy, StartedAt: noon, Now: noon.Add(after),
+		})
+		if found.State != v1.ClusterCurrent {
+			t.Errorf("%s later the cluster is %s", after, found.State)
+		}
+	}
+}
+
+// TestRemovalsThatWaitAreHeld turns red when a removal that nobody approved goes with its cluster's move, or when what is removed is
+// pinned in the same pass, which would make it anew.
+func TestRemovalsThatWaitAreHeld(t *testing.T) {
+	offered := &offers{kkp: "2.31.0", entries: map[string]*catalogue.Entry{"net": entryOf(t, "net", [2]string{"2.0.0", "registry.example/net:2"})}}
+	old := pinnedTo("old", "1.0.0", "x", func(live *v1.AddonInstallation) {
+		live.Spec.AddonRef = v1.AddonReference{Name: "old"} // not pinned yet
+		live.Status.LastApplied.VolumeClaims = 1
+	})
+	made := stageFor(offered, siteWith(listing("net"), pinnedTo("net", "1.0.0", "y"), old))
+	if len(made.removals) != 1 || !made.removals[0].HasVolumes || made.removals[0].ID != "old" {
+		t.Errorf("the guard sees %+v", made.removals)
+	}
+	for _, test := range []struct {
+		approved bool
+		want     string
+	}{{false, "[hold old 1.0.0 move net 2.0.0]"}, {true, "[move net 2.0.0 remove old]"}} {
+		moves := made.moving(allowed(test.approved))
+		if told := tellMove(&moves); told != test.want {
+			t.Errorf("approved %t: it writes %s, want %s", test.approved, told, test.want)
+		}
+	}
+	if told := tellMove(&made.hold); told != "[hold old 1.0.0]" {
+		t.Errorf("before its move it writes %s", told)
+	}
+}
+
+// TestAClusterThatIsBeingMadeIsNew: Red when a cluster without a network waits for its wave, or when one that is old goes first.
+func TestAClusterThatIsBeingMadeIsNew(t *testing.T) {
+	since := func(live *v1.AddonInstallation) {
+		live.CreationTimestamp = metav1.NewTime(noon.Add(time.Second))
+		live.Annotations[v1.AnnotationMoved] = noon.Add(time.Second).Format(time.RFC3339Nano)
+	}
+	before, after := pinnedTo("net", "1.0.0", "x"), pinnedTo("net", "1.0.0", "x", since)
+	for _, test := range []struct {
+		why     string
+		created time.Duration
+		live    []v1.AddonInstallation
+		want    bool
+	}{
+		{"younger than the revision", time.Minute, []v1.AddonInstallation{before}, true},
+		{"it was being made when the revision began", -10 * time.Minute, nil, true},
+		{"and has some of it since", -10 * time.Minute, []v1.AddonInstallation{after}, true},
+		{"it had some before", -10 * time.Minute, []v1.AddonInstallation{after, before}, false},
+		{"it has none and is old", -time.Hour, nil, false},
+	} {
+		at := siteWith(listing("net"), test.live...)
+		at.created = noon.Add(test.created)
+		made := stageFor(&offers{entries: map[string]*catalogue.Entry{}}, at)
+		if made.isNew != test.want || made.age(&at).After(noon) != test.want {
+			t.Errorf("%s: %t", test.why, made.isNew)
+		}
+	}
+}
+
+// TestWhatIsNotKnownOfTheSeedHoldsAnItem turns red when an item that selects by the name of the seed removes or makes something where that is
+// not known.
+func TestWhatIsNotKnownOfTheSeedHoldsAnItem(t *testing.T) {
+	kkp := fullCluster()
+	bare(kkp)
+	for _, test := range []struct{ selector, seed, want string }{
+		{v1.FactSeed + "=a", "a", "made"},
+		{v1.FactSeed + "=a", "b", ""},
+		{v1.FactSeed + "=a", "", "held"},
+		{v1.FactSeed + "!=a", "", "held"},
+		{v1.FactSeed + "=a,tier=none", "", ""},
+	} {
+		selector, err := labels.Parse(test.selector)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := setFor(described(kkp), listState{read: true, items: []item{{name: "rbac", selector: selector, spec: specOf("rbac")}}}, test.seed)
+		got := ""
+		if one := found.find("rbac"); one != nil && one.origin == v1.OriginList {
+			got = "made"
+		} else if found.held["rbac"] != "" && one == nil {
+			got = "held"
+		}
+		if got != test.want {
+			t.Errorf("%s on seed %q: %q, want %q", test.selector, test.seed, got, test.want)
+		}
+	}
+}
+
+// TestAPassOverTheSetCostsTheSameInLargeFleets turns red when an event of one cluster walks over all.
+func TestAPassOverTheSetCostsTheSameInLargeFleets(t *testing.T) {
+	cost := func(clusters int) float64 {
+		r := New(Dependencies{})
+		f := &setFacts{coreCopy: coreCopy{set: &v1.AddonSet{}}}
+		f.run = begin(f.set)
+		f.run.counted, f.run.paused = true, false
+		r.staging.run = f.run
+		for i := range clusters {
+			name := fmt.Sprint("c", i)
+			f.run.put("cluster-"+name, name, stood{standing: waves.Standing{Standing: rollout.Standing{State: v1.ClusterCurrent}}})
+		}
+		return testing.AllocsPerRun(20, func() {
+			f.run.put("cluster-c0", "c0", stood{standing: waves.Standing{Standing: rollout.Standing{State: v1.ClusterCurrent}}})
+			if outcome := r.count(t.Context(), f); outcome != nil {
+				t.Fatalf("counting ends the pass: %+v", outcome)
+			}
+			r.decide(t.Context(), f)
+		})
+	}
+	if small, large := cost(100), cost(10_000); large > 1.5*small {
+		t.Errorf("a pass allocates %v times with 100 clusters, %v times with 10,000", small, large)
+	}
+}
