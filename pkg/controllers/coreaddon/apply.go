@@ -22,7 +22,7 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 	for _, change := range f.plan.apply {
 		live, err := r.applyOne(ctx, f, change)
 		if err != nil {
-			f.failures[change.wanted.name] = err
+			f.failures[change.wanted.name], f.unsure = err, true
 			continue
 		}
 		f.wrote = true

@@ -82,7 +82,7 @@ func New(dependencies Dependencies) *Reconciler {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	asked := cluster.Requested(request)
 	f := &facts{asked: asked, report: r.reports.forCluster(asked)}
-	defer r.staging.touch(asked.Namespace)
+	defer func() { r.staging.touch(asked.Namespace, f.unsure) }()
 	outcome := r.failures.BackOff(request.String(), loop.Run(ctx, r.steps(), f))
 	if retry, failed := outcome.(loop.RetryAt); failed {
 		log.FromContext(ctx).Info("a pass over the core add-ons failed", "problem", retry.Message, "after", retry.After.String())
@@ -101,8 +101,8 @@ type facts struct {
 	installations []v1.AddonInstallation
 	set           set
 	plan          plan
-	// wrote is set when an installation was created or updated.
-	wrote bool
+	// wrote is set when an installation was created or updated, unsure when it is not known whether one was.
+	wrote, unsure bool
 	// failures of writes, by installation.
 	failures map[string]error
 	report   *report

@@ -154,7 +154,7 @@ func (r *running) put(namespace, name string, found stood) {
 	isBehind := found.standing.State == v1.ClusterBehind
 	mayMove := isBehind && !found.standing.Held || found.standing.State == v1.ClusterMoving && found.standing.Again
 	one.granted = one.granted && mayMove
-	if (one.granted || one.writing) && (mayMove || isBehind) {
+	if (one.granted || one.writing || one.unsure) && (mayMove || isBehind) {
 		found.standing.State, found.standing.Again = v1.ClusterMoving, false
 	}
 	r.guarded.note(namespace, one.stood, found)

@@ -24,12 +24,14 @@ func (r *Reconciler) release(ctx context.Context, f *facts) loop.Outcome {
 	for _, installation := range slices.Concat(f.plan.release, f.plan.remove) {
 		pass := loop.Start(r.Client, installation.DeepCopy())
 		if err := pass.SetFinalizer(ctx, v1.FinalizerCoreProtection, false); err != nil {
+			f.unsure = true
 			return failed(err)
 		}
 	}
 	for _, installation := range f.plan.remove {
 		err := r.Client.Delete(ctx, installation.DeepCopy(), client.Preconditions{UID: &installation.UID})
 		if client.IgnoreNotFound(err) != nil {
+			f.unsure = true
 			return failed(fmt.Errorf("deleting installation %q, which is out of the set: %w", installation.Name, err))
 		}
 		r.noteWritten(f, installation, true)

@@ -63,8 +63,9 @@ type running struct {
 type staged struct {
 	name string
 	stood
-	// granted says that it may be moved, writing that it is: both hold a place.
-	granted, writing bool
+	// granted says that it may be moved, writing that it is, unsure that it may have been, since the answer
+	// to a write is not known: each holds a place.
+	granted, writing, unsure bool
 }
 
 // stood is what counting a cluster finds.
@@ -146,15 +147,16 @@ func (s *staging) isActive() bool {
 	return s.run != nil
 }
 
-// touch has a cluster counted again after a pass over it. What was written is through by now, or may
-// still be on its way where its answer is not known: then the grant stays.
-func (s *staging) touch(namespace string) {
+// touch has a cluster counted again after a pass over it. What was written is through by now; unsure:
+// that is not known of all of it, until the next pass has asked.
+func (s *staging) touch(namespace string, unsure bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.run == nil {
 		return
 	}
 	if one := s.run.clusters[namespace]; one != nil {
+		one.unsure = one.unsure || one.writing && unsure
 		one.writing = false
 	}
 	s.touched[namespace] = true
@@ -193,6 +195,25 @@ func (s *staging) overlaid(namespace string, cached []v1.AddonInstallation) []v1
 		}
 	}
 	return merged
+}
+
+// isUnsure says whether it is not known what was written to a cluster.
+func (s *staging) isUnsure(namespace string) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.run != nil && s.run.clusters[namespace] != nil && s.run.clusters[namespace].unsure
+}
+
+// learn what the API server has in a namespace: it stands over the cache until that has it.
+func (s *staging) learn(namespace string, found []v1.AddonInstallation, now time.Time) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for i := range found {
+		s.written.Put(&found[i], false, now)
+	}
+	if s.run != nil && s.run.clusters[namespace] != nil {
+		s.run.clusters[namespace].unsure = false
+	}
 }
 
 // unseen are the names in a namespace that were written a while ago and that the cache does not have.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -20,9 +21,11 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
@@ -46,6 +49,30 @@ type world struct {
 	controller *coreaddon.Reconciler
 	// marks tell merged catalogues from others.
 	marks *mergedcatalogue.Marks
+	// key marks what the distributor writes; nil: there is none.
+	key []byte
+	// looks counts how often the controller asks for one cluster, and for all.
+	looks looks
+}
+
+// looks counts what a Finder is asked for.
+type looks struct{ one, all atomic.Int64 }
+
+type lookedAt struct {
+	cluster.Finder
+	looks *looks
+}
+
+// Find implements cluster.Finder.
+func (l lookedAt) Find(ctx context.Context, ref target.Ref) (target.Description, error) {
+	l.looks.one.Add(1)
+	return l.Finder.Find(ctx, ref)
+}
+
+// List implements cluster.Finder.
+func (l lookedAt) List(ctx context.Context) ([]target.Description, error) {
+	l.looks.all.Add(1)
+	return l.Finder.List(ctx)
 }
 
 var worlds int
@@ -98,8 +125,10 @@ func (w *world) start() (stop func()) {
 	config.QPS = -1
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return w.writes.count(next) })
 	made := kit.Seed(w.t, config, w.catalogue)
-	dependencies := wiring.CoreAddon(made, w.marks, coreaddon.Options{Namespace: w.platform, CatalogueNamespace: w.catalogue})
-	dependencies.Recorder = w.recorder
+	dependencies := wiring.CoreAddon(made, w.marks, coreaddon.Options{
+		Namespace: w.platform, CatalogueNamespace: w.catalogue, StatusInterval: 100 * time.Millisecond,
+	})
+	dependencies.Recorder, dependencies.Finder = w.recorder, lookedAt{dependencies.Finder, &w.looks}
 	w.controller = coreaddon.New(dependencies)
 	made.SetUp(w.controller)
 	made.Run()
@@ -107,7 +136,11 @@ func (w *world) start() (stop func()) {
 }
 
 // writes counts requests that write AddonInstallations themselves, not their status.
-type writes struct{ number atomic.Int64 }
+type writes struct {
+	number atomic.Int64
+	// answer is asked for the answer to such a request where it is set.
+	answer atomic.Pointer[func(*http.Request, http.RoundTripper) (*http.Response, error)]
+}
 
 type counted struct {
 	next   http.RoundTripper
@@ -121,6 +154,9 @@ func (c counted) RoundTrip(request *http.Request) (*http.Response, error) {
 	path := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
 	if request.Method != http.MethodGet && len(path) > 5 && path[5] == "addoninstallations" {
 		c.writes.number.Add(1)
+		if answer := c.writes.answer.Load(); answer != nil {
+			return (*answer)(request, c.next)
+		}
 	}
 	return c.next.RoundTrip(request)
 }
@@ -138,6 +174,7 @@ func (w *world) cluster(name string) *kkpv1.Cluster {
 	w.create(kit.Namespace("cluster-"+name), object)
 	before := object.DeepCopy()
 	object.Status.NamespaceName, object.Status.Versions.ControlPlane = "cluster-"+name, "v1.36.3"
+	object.Status.ExtendedHealth.APIServer = kkpv1.HealthUp
 	if err := w.seed.Status().Patch(w.t.Context(), object, client.MergeFrom(before)); err != nil {
 		w.t.Fatal(err)
 	}

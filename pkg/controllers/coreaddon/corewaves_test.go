@@ -1,0 +1,517 @@
+package coreaddon_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// one version of rbac, with content that has this name.
+func (w *world) content(name string) (*played, string) {
+	w.t.Helper()
+	entry := w.offered("rbac", [3]string{"1.0.0", name, ""})
+	_, origin := entry.Version("1.0.0")
+	return &played{w: w, entry: entry, newest: "1.0.0"}, origin.Content
+}
+
+func pinnedAt(content string) func(*v1.AddonInstallation) bool {
+	return func(found *v1.AddonInstallation) bool { return found.Spec.AddonRef.Digest == content }
+}
+
+// settled has a set over so many clusters that is Complete with content a.
+func (w *world) settled(size int, changes ...func(*v1.AddonSet)) (clusters []*kkpv1.Cluster, of *v1.AddonSet, first string) {
+	w.t.Helper()
+	player, first := w.content("a")
+	clusters = w.clusters(size)
+	w.start()
+	w.everywhere(clusters, "rbac")
+	player.play()
+	of = w.coreSet(changes...)
+	player.until(func() error {
+		if at := w.at(clusters, pinnedAt(first)); len(at) != size {
+			return fmt.Errorf("%d are pinned", len(at))
+		}
+		return w.setSays(of, v1.ReasonComplete)
+	})
+	player.play()
+	return clusters, of, first
+}
+
+// only says whether just these clusters have a content now, and go on having it alone.
+func (w *world) only(clusters []*kkpv1.Cluster, content string, want ...int) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		if at := w.at(clusters, pinnedAt(content)); !slices.Equal(at, want) {
+			return fmt.Errorf("%v have it, want %v", at, want)
+		}
+		return nil
+	})
+	expect.Always(w.t, time.Second, func() error {
+		if at := w.at(clusters, pinnedAt(content)); !slices.Equal(at, want) {
+			return fmt.Errorf("%v have it, want %v", at, want)
+		}
+		return nil
+	})
+}
+
+const monitored = `
+- name: monitoring
+  addonRef: {name: net}
+  targetNamespace: monitoring
+  clusterSelector: {matchExpressions: [{key: out, operator: NotIn, values: ["yes"]}]}
+`
+
+// TestManyRemovalsOfCoreAddonsWaitForApproval: 2 of 10 go when the list changes, the 8 that are left wait until somebody approves them,
+// with their protection. Red when they go at once, or when the word doesn't let them go.
+func TestManyRemovalsOfCoreAddonsWaitForApproval(t *testing.T) {
+	w := newWorld(t)
+	entry := w.offered("net", [3]string{"1.0.0", "a", ""})
+	w.listed(monitored)
+	clusters := w.clusters(10)
+	w.start()
+	w.everywhere(clusters, "monitoring")
+	player := &played{w: w, entry: entry, newest: "1.0.0"}
+	player.play()
+	of := w.coreSet(atOnce)
+	player.until(func() error { return w.setSays(of, v1.ReasonComplete) })
+	for _, one := range clusters[:2] {
+		w.edit(one, func(c *kkpv1.Cluster) { c.Labels["out"] = "yes" })
+	}
+	left := func() []v1.AddonInstallation {
+		var list v1.AddonInstallationList
+		if err := w.seed.List(t.Context(), &list, client.MatchingLabels{v1.LabelManagedBy: v1.ManagedByCoreAddons}); err != nil {
+			t.Fatal(err)
+		}
+		return list.Items
+	}
+	player.until(func() error {
+		if found := left(); len(found) != 8 {
+			return fmt.Errorf("%d are left", len(found))
+		}
+		return w.setSays(of, v1.ReasonComplete)
+	})
+	w.listed("[]")
+	player.until(func() error { return w.setSays(of, v1.ReasonRemovalNeedsApproval) })
+	if removal := of.Status.Removal; removal == nil || removal.Count != 8 || removal.Word == "" {
+		t.Fatalf("status.removal is %+v", removal)
+	}
+	if err := w.seed.Delete(t.Context(), installationOf(clusters[5], "monitoring")); err != nil { // its users don't get past it
+		t.Fatal(err)
+	}
+	expect.Always(t, time.Second, func() error {
+		found := left()
+		for i := range found {
+			if !hasProtection(&found[i]) {
+				return fmt.Errorf("%s lost its protection", found[i].Namespace)
+			}
+		}
+		if len(found) != 8 {
+			return fmt.Errorf("%d are left", len(found))
+		}
+		return nil
+	})
+	w.change(of, func(of *v1.AddonSet) { of.Annotations[v1.AnnotationRemovalApproved] = of.Status.Removal.Word })
+	player.until(func() error {
+		if found := left(); len(found) != 0 {
+			return fmt.Errorf("%d are left", len(found))
+		}
+		return w.setSays(of, v1.ReasonComplete)
+	})
+}
+
+// TestWhatALaterWaveRemovesIsProtectedUntilThen: the list names an item no more. Red when a cluster's users get rid of it before its
+// wave, when that fails the cluster, or when it does not go with its wave.
+func TestWhatALaterWaveRemovesIsProtectedUntilThen(t *testing.T) {
+	w := newWorld(t)
+	clusters := w.clusters(3)
+	w.edit(clusters[0], func(c *kkpv1.Cluster) { c.Labels["ring"] = "0" })
+	entry := w.offered("net", [3]string{"1.0.0", "a", ""})
+	w.listed(monitored)
+	w.start()
+	w.everywhere(clusters, "monitoring")
+	player := &played{w: w, entry: entry, newest: "1.0.0"}
+	player.play()
+	of := w.coreSet()
+	player.until(func() error { return w.setSays(of, v1.ReasonComplete) })
+	w.listed("[]")
+	expect.Gone(t, w.seed, installationOf(clusters[0], "monitoring"))
+	if err := w.seed.Delete(t.Context(), installationOf(clusters[1], "monitoring")); err != nil {
+		t.Fatal(err)
+	}
+	expect.Always(t, 2*time.Second, func() error {
+		for _, one := range clusters[1:] {
+			found := installationOf(one, "monitoring")
+			if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil || !hasProtection(found) {
+				return fmt.Errorf("it has the finalizers %v: %w", found.Finalizers, err)
+			}
+		}
+		return nil
+	})
+	w.change(of, func(of *v1.AddonSet) { of.Annotations[v1.AnnotationGate] = rollout.GateValue(of.Status.Revision, 2) })
+	for _, one := range clusters[1:] {
+		expect.Gone(t, w.seed, installationOf(one, "monitoring"))
+	}
+	player.until(func() error { return w.setSays(of, v1.ReasonComplete) })
+}
+
+// TestAClusterThatIsDownIsAway turns red when a move is written to a cluster whose API server isn't up, or waits when it is again.
+func TestAClusterThatIsDownIsAway(t *testing.T) {
+	w := newWorld(t)
+	clusters, of, _ := w.settled(2, atOnce)
+	health := func(state string) {
+		before := clusters[1].DeepCopy()
+		clusters[1].Status.ExtendedHealth.APIServer = state
+		if err := w.seed.Status().Patch(t.Context(), clusters[1], client.MergeFrom(before)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	health(kkpv1.HealthDown)
+	player, second := w.content("b")
+	player.until(func() error {
+		if err := w.setSays(of, v1.ReasonComplete); err != nil {
+			return err
+		}
+		if of.Status.Counts.Away != 1 || len(of.Status.Clusters) != 1 || of.Status.Clusters[0].Reason != v1.ReasonClusterNotReady {
+			return fmt.Errorf("the status is %+v with %+v", of.Status.Counts, of.Status.Clusters)
+		}
+		return nil
+	})
+	w.only(clusters, second, 0)
+	health(kkpv1.HealthUp)
+	w.only(clusters, second, 0, 1)
+}
+
+// TestOfTwoCoreSetsTheOlderCounts turns red when the age of copies counts, which is the seed's, and not that of the sets.
+func TestOfTwoCoreSetsTheOlderCounts(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	younger := w.coreSet(named("younger"))
+	expect.Eventually(t, expect.Patience, func() error { return w.setSays(younger, v1.ReasonComplete) })
+	older := w.coreSet(named("zz-older"), func(of *v1.AddonSet) { of.Annotations[v1.AnnotationCreated] = "2025-01-01T00:00:00Z" })
+	expect.Eventually(t, expect.Patience, func() error {
+		if err := w.setSays(younger, v1.ReasonInvalid); err != nil {
+			return err
+		}
+		return w.setSays(older, v1.ReasonComplete)
+	})
+}
+
+// TestARolloutThatCantBeReadIsNotTaken: the last good one goes on, and a process that knows none holds all as it is. Red when the copy
+// counts, or when nothing is written any more.
+func TestARolloutThatCantBeReadIsNotTaken(t *testing.T) {
+	w := newWorld(t)
+	player, first := w.content("a")
+	clusters := w.clusters(3)
+	w.edit(clusters[1], func(c *kkpv1.Cluster) { c.Labels["ring"] = "0" })
+	stop := w.start()
+	w.everywhere(clusters, "rbac")
+	player.play()
+	of := w.coreSet()
+	player.until(func() error { return w.setSays(of, v1.ReasonComplete) })
+	w.change(of, func(of *v1.AddonSet) {
+		of.Spec.Rollout.Groups[0].ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a b": "c"}}
+	})
+	player.until(func() error { return w.setSays(of, v1.ReasonInvalid) })
+	player, second := w.content("b")
+	player.play()
+	w.only(clusters, second, 1)
+	stop()
+
+	w.start()
+	_, third := w.content("c")
+	edited := installationOf(clusters[2], "rbac")
+	w.edit(edited, func(found *v1.AddonInstallation) { found.Labels[v1.LabelManagedBy] = "me" })
+	w.exists(clusters[2], "rbac") // what is edited is put back
+	if at := w.at(clusters, pinnedAt(first)); !slices.Equal(at, []int{0, 2}) {
+		t.Errorf("%v are at what they had", at)
+	}
+	w.only(clusters, third)
+	if err := w.setSays(of, v1.ReasonInvalid); err != nil {
+		t.Error(err)
+	}
+}
+
+// moves notes which clusters are written, and may hold the writes.
+type moves struct {
+	mutex sync.Mutex
+	seen  []string
+}
+
+func (m *moves) note(request *http.Request) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.seen = append(m.seen, strings.Split(request.URL.Path, "/")[5])
+}
+
+func (m *moves) namespaces() []string {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	found := slices.Clone(m.seen)
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// TestAPlaceIsHeldWhileItsClusterIsWritten: a write is under way while a new revision begins, and its answer is lost. Red when another
+// cluster gets the place meanwhile.
+func TestAPlaceIsHeldWhileItsClusterIsWritten(t *testing.T) {
+	w := newWorld(t)
+	clusters, of, _ := w.settled(3, ungrouped)
+	found, through := &moves{}, make(chan struct{})
+	var others atomic.Bool
+	answer := func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
+		found.note(request)
+		if others.Swap(true) {
+			return next.RoundTrip(request)
+		}
+		<-through
+		if response, err := next.RoundTrip(request); err == nil {
+			_ = response.Body.Close()
+		}
+		return nil, fmt.Errorf("the answer is lost")
+	}
+	w.writes.answer.Store(&answer)
+	w.content("b")
+	expect.Eventually(t, expect.Patience, func() error {
+		if len(found.namespaces()) != 1 {
+			return fmt.Errorf("%v are written", found.namespaces())
+		}
+		return nil
+	})
+	before := of.Status.Revision
+	expect.Eventually(t, expect.Patience, func() error { return w.revised(of, &before) })
+	player, last := w.content("c")
+	expect.Eventually(t, expect.Patience, func() error { return w.revised(of, &before) })
+	expect.Always(t, time.Second, func() error {
+		if len(found.namespaces()) != 1 {
+			return fmt.Errorf("%v are written", found.namespaces())
+		}
+		return nil
+	})
+	close(through)
+	expect.Always(t, 2*time.Second, func() error {
+		if len(found.namespaces()) != 1 {
+			return fmt.Errorf("%v are written", found.namespaces())
+		}
+		return nil
+	})
+	player.until(func() error {
+		if at := w.at(clusters, pinnedAt(last)); len(at) != len(clusters) {
+			return fmt.Errorf("%v have it", at)
+		}
+		return w.setSays(of, v1.ReasonComplete)
+	})
+}
+
+// revised waits for another revision in the status.
+func (w *world) revised(of *v1.AddonSet, before *string) error {
+	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(of), of); err != nil {
+		return err
+	}
+	if of.Status.Revision == *before {
+		return fmt.Errorf("the revision is %s", of.Status.Revision)
+	}
+	*before = of.Status.Revision
+	return nil
+}
+
+// TestAnotherProcessGoesOnWithAWave: two clusters move at a time, and a process ends while they do. Red when another cluster moves besides,
+// when one is written twice, or when the wave does not go on.
+func TestAnotherProcessGoesOnWithAWave(t *testing.T) {
+	w := newWorld(t)
+	player, first := w.content("a")
+	const size = 6
+	clusters := w.clusters(size)
+	stop := w.start()
+	w.everywhere(clusters, "rbac")
+	player.play()
+	two := intstr.FromInt32(2)
+	of := w.coreSet(ungrouped, func(of *v1.AddonSet) { of.Spec.Rollout.MaxConcurrency = &two })
+	player.until(func() error { return w.setSays(of, v1.ReasonComplete) })
+	player.play()
+	before := w.writes.number.Load()
+	player, second := w.content("b")
+	expect.Eventually(t, expect.Patience, func() error {
+		if at := w.at(clusters, pinnedAt(second)); len(at) != 2 {
+			_ = w.setSays(of, "x")
+			return fmt.Errorf("%v have it: %+v %+v %+v", at, of.Status.Counts, of.Status.Groups, of.Status.Conditions)
+		}
+		return nil
+	})
+	stop()
+	w.start()
+	expect.Always(t, 3*time.Second, func() error {
+		if at := w.at(clusters, pinnedAt(second)); len(at) != 2 {
+			return fmt.Errorf("%v have it", at)
+		}
+		return nil
+	})
+	player.until(func() error {
+		moving := w.at(clusters, func(found *v1.AddonInstallation) bool {
+			applied := found.Status.LastApplied
+			return found.Spec.AddonRef.Digest == second && (applied == nil || applied.EntryDigest != second)
+		})
+		if len(moving) > 2 {
+			t.Errorf("%v move at once", moving)
+		}
+		if at := w.at(clusters, pinnedAt(first)); len(at) != 0 {
+			return fmt.Errorf("%v are at what they had", at)
+		}
+		return w.setSays(of, v1.ReasonComplete)
+	})
+	if writes := w.writes.number.Load() - before; writes != size {
+		t.Errorf("%d writes for %d clusters", writes, size)
+	}
+}
+
+// TestAPausedCoreSetLetsNewClustersHaveThem: they can't be broken, and are not Ready without. Red when a new cluster does without, or when
+// a pause moves anything that is there.
+func TestAPausedCoreSetLetsNewClustersHaveThem(t *testing.T) {
+	w := newWorld(t)
+	clusters, of, first := w.settled(2, ungrouped)
+	w.change(of, func(of *v1.AddonSet) { of.Spec.Paused = true })
+	player, second := w.content("b")
+	player.until(func() error { return w.setSays(of, v1.ReasonPaused) })
+	expect.Eventually(t, expect.Patience, func() error { // the revision began in an earlier second
+		if since := time.Since(of.Status.StartedAt.Time); since < 2*time.Second {
+			return fmt.Errorf("it began %s ago", since)
+		}
+		return nil
+	})
+	clusters = append(clusters, w.clusters(1)...)
+	player.until(func() error {
+		if at := w.at(clusters, pinnedAt(second)); !slices.Equal(at, []int{2}) {
+			return fmt.Errorf("%v have it", at)
+		}
+		return nil
+	})
+	player, _ = w.content("c") // what is there by now stays
+	player.until(func() error { return w.pends(of, 3) })
+	w.only(clusters, second, 2)
+	if at := w.at(clusters, pinnedAt(first)); !slices.Equal(at, []int{0, 1}) {
+		t.Errorf("%v are at what they had", at)
+	}
+}
+
+// pends says whether the status of a paused set tells of a change in so many clusters.
+func (w *world) pends(of *v1.AddonSet, clusters int32) error {
+	if err := w.setSays(of, v1.ReasonPaused); err != nil {
+		return err
+	}
+	if len(of.Status.Pending) != 1 || of.Status.Pending[0].Clusters != clusters {
+		return fmt.Errorf("%d are pending: %+v", of.Status.PendingCount, of.Status.Pending)
+	}
+	return nil
+}
+
+// TestACoreCopyOfSomebodyElseIsNotGoneBy: one that is forged holds nothing back, and one that was in force and is edited holds all as it is.
+// Red when a forged one counts or freezes the clusters, or when an edit moves anything, or takes pins off.
+func TestACoreCopyOfSomebodyElseIsNotGoneBy(t *testing.T) {
+	w := newWorld(t)
+	w.key = []byte("01234567890123456789012345678901")
+	w.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.SecretCatalogueKey}, Data: map[string][]byte{v1.MarkKeyField: w.key},
+	})
+	if err := w.marks.Read(t.Context(), w.seed, w.platform); err != nil {
+		t.Fatal(err)
+	}
+	w.content("a")
+	forged := w.coreSet(named("forged"), func(of *v1.AddonSet) {
+		of.Finalizers = []string{v1.FinalizerCleanupSet}
+		of.Spec.Priority = 1000
+	})
+	forged.Annotations[v1.AnnotationMark] = "forged"
+	if err := w.seed.Update(t.Context(), forged); err != nil {
+		t.Fatal(err)
+	}
+	clusters, of, first := w.settled(2, ungrouped)
+	good := of.Spec.DeepCopy()
+	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(of), of); err != nil {
+		t.Fatal(err)
+	}
+	of.Spec.Rollout = nil // by hand: no mark
+	if err := w.seed.Update(t.Context(), of); err != nil {
+		t.Fatal(err)
+	}
+	player, second := w.content("b")
+	player.play()
+	w.only(clusters, second)
+	w.only(clusters, first, 0, 1)
+	w.change(of, func(of *v1.AddonSet) { of.Spec = *good })
+	player.until(func() error {
+		if at := w.at(clusters, pinnedAt(second)); len(at) != 2 {
+			return fmt.Errorf("%v have it", at)
+		}
+		return w.setSays(of, v1.ReasonComplete)
+	})
+}
+
+// TestACoreSetThatIsDeletedUnconfirmedLivesOn turns red when a deletion on the seed takes the pins off.
+func TestACoreSetThatIsDeletedUnconfirmedLivesOn(t *testing.T) {
+	w := newWorld(t)
+	clusters, of, first := w.settled(2, ungrouped)
+	if err := w.seed.Delete(t.Context(), of); err != nil {
+		t.Fatal(err)
+	}
+	expect.Object(t, w.seed, of, func(found *v1.AddonSet) error {
+		return expect.Condition(found, v1.ConditionDeletionBlocked, "True", v1.ReasonNotConfirmed)
+	})
+	w.only(clusters, first, 0, 1)
+	w.change(of, func(of *v1.AddonSet) { of.Annotations[v1.AnnotationConfirmDeletion] = of.Name })
+	expect.Gone(t, w.seed, of)
+	expect.Eventually(t, expect.Patience, func() error {
+		free := w.at(clusters, func(found *v1.AddonInstallation) bool { return found.Spec.AddonRef == v1.AddonReference{Name: "rbac"} })
+		if len(free) != 2 {
+			return fmt.Errorf("%v are free", free)
+		}
+		return nil
+	})
+}
+
+// TestAnEventOfOneClusterLooksAtThatOne turns red when it makes the controller look at all clusters.
+func TestAnEventOfOneClusterLooksAtThatOne(t *testing.T) {
+	w := newWorld(t)
+	clusters, of, _ := w.settled(20, ungrouped)
+	expect.Always(t, 2*time.Second, func() error { return w.setSays(of, v1.ReasonComplete) }) // what is on its way
+	one, all := w.looks.one.Load(), w.looks.all.Load()
+	w.said(installationOf(clusters[3], "rbac"), v1.ConditionReady, metav1.ConditionFalse, v1.ReasonUnhealthy)
+	w.tells(clusters[3], "4 total, 0 ready, 1 failing, 3 missing", "False CoreAddonsNotReady")
+	expect.Always(t, time.Second, func() error {
+		if one, all := w.looks.one.Load()-one, w.looks.all.Load()-all; one > 6 || all > 0 {
+			return fmt.Errorf("it looked at one cluster %d times, at all %d times", one, all)
+		}
+		return nil
+	})
+}
+
+// TestASeedIsToldByItsCopies: the custom list may select by the name of the seed. Red when an item does not come when a copy tells it.
+func TestASeedIsToldByItsCopies(t *testing.T) {
+	w := newWorld(t)
+	w.offered("net", [3]string{"1.0.0", "a", ""})
+	w.listed(`[{name: net, addonRef: {name: net}, targetNamespace: net, clusterSelector: {matchLabels: {` + v1.FactSeed + `: seed}}}]`)
+	of := w.clusters(1)[0]
+	w.start()
+	w.tells(of, "4 total, 0 ready, 0 failing, 4 missing", "Unknown CoreSetUnknown")
+	tools := w.coreSet(named("tools"), func(of *v1.AddonSet) {
+		of.Spec.Type = v1.AddonSetCustom
+		of.Spec.Addons = []v1.AddonSetItem{{Name: "tool", AddonRef: v1.AddonReference{Name: "tool"}, TargetNamespace: "tools"}}
+	})
+	w.exists(of, "net")
+	if tools.Spec.Type != v1.AddonSetCustom {
+		t.Errorf("the copy is of type %s", tools.Spec.Type)
+	}
+}
