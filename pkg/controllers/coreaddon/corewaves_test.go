@@ -347,8 +347,7 @@ func TestAnotherProcessGoesOnWithAWave(t *testing.T) {
 	player, second := w.content("b")
 	expect.Eventually(t, expect.Patience, func() error {
 		if at := w.at(clusters, pinnedAt(second)); len(at) != 2 {
-			_ = w.setSays(of, "x")
-			return fmt.Errorf("%v have it: %+v %+v %+v", at, of.Status.Counts, of.Status.Groups, of.Status.Conditions)
+			return fmt.Errorf("%v have it", at)
 		}
 		return nil
 	})

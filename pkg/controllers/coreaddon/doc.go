@@ -24,8 +24,8 @@
 //
 // Under an AddonSet of type Core (ADR 64) a second queue (setSteps) reads the copy, takes a revision,
 // counts clusters and grants moves; stage.go (pure) says of a cluster what is its move and what keeps
-// it as it is, staging.go what is remembered. A paused set holds all moves, those of new clusters too;
-// pins and repairs are written. Without such a set none of that is in a pass's way.
+// it as it is, guard.go which removals wait, staging.go what is remembered. A paused set holds all moves;
+// pins, repairs and what new clusters lack are written. Without such a set none of that is in a pass's way.
 //
 // One pass reconciles one cluster namespace, in the order of steps.go; each step is in the file of
 // its name. An installation that is deleted while it is in the set keeps its finalizer, and the

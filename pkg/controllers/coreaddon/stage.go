@@ -76,7 +76,8 @@ type site struct {
 
 // isNew says whether a cluster is new in the revision. One that was being made when it began counts
 // too, as long as it has no core add-on from before: without a network it is never Ready, and a halt
-// may last.
+// may last. Creation is told in seconds: what was made in the very second counts as from before, or a
+// move of it would give its place away.
 func (s *site) isNew() bool {
 	if s.created.After(s.startedAt) {
 		return true
@@ -85,7 +86,7 @@ func (s *site) isNew() bool {
 		return false
 	}
 	return !slices.ContainsFunc(s.installations, func(live v1.AddonInstallation) bool {
-		return isOurs(&live) && (live.CreationTimestamp.Time.Before(s.startedAt) || installation.MovedAt(&live).Before(s.startedAt))
+		return isOurs(&live) && !(live.CreationTimestamp.After(s.startedAt) && installation.MovedAt(&live).After(s.startedAt))
 	})
 }
 
