@@ -20,6 +20,9 @@ const (
 	Underway Phase = "Underway"
 	// Failed: it was rolled back, or is not Ready past the deadline, unreachable ones too.
 	Failed Phase = "Failed"
+	// Overdue: it is none of these, and the time of its move is over: it waits, or changes again and
+	// again. It may settle, or fail, later.
+	Overdue Phase = "Overdue"
 )
 
 // Pace is how long a move may take, and for how long it is to be Ready.
@@ -30,7 +33,7 @@ type Pace struct {
 // State is how an installation stands.
 type State struct {
 	Phase Phase
-	// Moved is when its controller wrote it last; zero: not known.
+	// Moved is when its controller wrote it last, or deleted it; zero: not known.
 	Moved time.Time
 	// Unreachable says that its user cluster can't be written to, Paused that people stopped it.
 	Unreachable, Paused bool
@@ -44,9 +47,39 @@ type State struct {
 
 // StateOf an installation. An old Ready proves nothing: soak counts from the latest of the last
 // move, the last change of the user cluster and Ready's own transition. A deadline counts from the
-// later of move and change; while it waits for others, or for people, it does not fail.
+// later of move and change; while it waits for others, or for people, it does not fail. All of that
+// is in hands of the cluster's users too, so a move is under way for a bounded time (ADR 65).
 func StateOf(live *v1.AddonInstallation, pace Pace, now time.Time) State {
+	state := phaseOf(live, pace, now)
+	if state.Phase != Underway || state.Moved.IsZero() {
+		return state
+	}
+	over := overOf(live, state, pace)
+	switch {
+	case !over.After(now):
+		state.Phase = Overdue
+	case state.Next.IsZero() || over.Before(state.Next):
+		state.Next = over
+	}
+	return state
+}
+
+// overOf a move is when it is over whatever comes: deadline and soak after it. Until when the user
+// cluster was changed, or it waits, counts on top, which is one deadline at most.
+func overOf(live *v1.AddonInstallation, state State, pace Pace) time.Time {
+	begins, most := latest(state.Moved, appliedAt(live)), state.Moved.Add(pace.Deadline)
+	if waitsFor(state.Reason) || begins.After(most) {
+		begins = most
+	}
+	return begins.Add(pace.Deadline + pace.Soak)
+}
+
+// phaseOf an installation, which may be under way without end.
+func phaseOf(live *v1.AddonInstallation, pace Pace, now time.Time) State {
 	state := State{Phase: Underway, Moved: MovedAt(live), Paused: live.Spec.Paused}
+	if !live.DeletionTimestamp.IsZero() {
+		state.Moved = latest(state.Moved, live.DeletionTimestamp.Time)
+	}
 	ready := meta.FindStatusCondition(live.Status.Conditions, v1.ConditionReady)
 	if ready != nil {
 		state.Reason, state.Message = ready.Reason, ready.Message
@@ -63,11 +96,8 @@ func StateOf(live *v1.AddonInstallation, pace Pace, now time.Time) State {
 		state.Phase = Failed
 		return state
 	}
-	if waits(ready) {
+	if waitsFor(state.Reason) {
 		return state
-	}
-	if !live.DeletionTimestamp.IsZero() {
-		changed = latest(changed, live.DeletionTimestamp.Time)
 	}
 	if over := changed.Add(pace.Deadline); over.After(now) {
 		state.Next = over
@@ -110,9 +140,10 @@ func hasGivenWay(live *v1.AddonInstallation, ready *metav1.Condition) bool {
 	return ready != nil && ready.Reason == v1.ReasonRolledBack && ready.ObservedGeneration == live.Generation
 }
 
-// waits says whether an installation waits for others of its cluster, or for people.
-func waits(ready *metav1.Condition) bool {
-	return ready != nil && (ready.Reason == v1.ReasonWaitingForOrder || ready.Reason == v1.ReasonPruneNeedsApproval)
+// waitsFor says whether a reason is that an installation waits for others of its cluster, or for
+// people.
+func waitsFor(reason string) bool {
+	return reason == v1.ReasonWaitingForOrder || reason == v1.ReasonPruneNeedsApproval
 }
 
 func appliedAt(live *v1.AddonInstallation) time.Time {

@@ -26,6 +26,8 @@ type member struct {
 	selected, paused, dead   bool
 	applied, moved, ready    int // revision, when it was written, since when it is Ready (-1: it is not)
 	sick, rolledBack, leaves bool
+	// stalls: its users keep it from coming to an end, whatever is written.
+	stalls bool
 }
 
 // seed is a seed with its controller.
@@ -126,6 +128,9 @@ func (p *platform) standing(s *seed, m *member) (rollout.Standing, bool) {
 	standing := rollout.Standing{Group: group}
 	overdue := p.now-m.moved >= minutes(pace.ProgressDeadline)
 	soaked := m.ready >= 0 && p.now-max(m.ready, m.moved) >= minutes(pace.Soak)
+	// Who stalls is past no deadline, and under way for a bounded time all the same.
+	isOver := p.now-m.moved >= 2*minutes(pace.ProgressDeadline)+minutes(pace.Soak)
+	inTime := !overdue || m.stalls && m.ready < 0 && !isOver
 	switch {
 	case !m.selected && m.applied == 0:
 		return standing, false
@@ -133,14 +138,16 @@ func (p *platform) standing(s *seed, m *member) (rollout.Standing, bool) {
 		standing.Group, standing.State = rollout.NoGroup, v1.ClusterNew
 	case m.selected && m.applied == s.revision && (soaked || m.moved < s.started):
 		standing.State = v1.ClusterCurrent
-	case (m.selected && m.applied == s.revision || m.leaves) && (m.rolledBack || overdue && m.ready < 0) && m.moved >= s.started:
+	case (m.selected && m.applied == s.revision || m.leaves) && m.stalls && m.ready < 0 && !m.rolledBack && isOver && m.moved >= s.started:
+		standing.State = v1.ClusterSick
+	case (m.selected && m.applied == s.revision || m.leaves) && (m.rolledBack || !inTime && m.ready < 0) && m.moved >= s.started:
 		standing.State = v1.ClusterFailed
 		if m.sick {
 			standing.State = v1.ClusterSick
 		}
-	case m.selected && m.applied == s.revision, m.leaves && !overdue:
+	case m.selected && m.applied == s.revision, m.leaves && inTime:
 		standing.State = v1.ClusterMoving
-	case m.applied != 0 && m.moved > 0 && !soaked && !m.rolledBack && !overdue && !m.leaves:
+	case m.applied != 0 && m.moved > 0 && !soaked && !m.rolledBack && inTime && !m.leaves:
 		standing.State, standing.Again = v1.ClusterMoving, !m.dead && !m.paused
 	case m.dead || m.paused:
 		standing.State = v1.ClusterAway
@@ -448,7 +455,7 @@ func (p *platform) live(by int) {
 	for _, name := range p.names() {
 		m := p.members[name]
 		switch {
-		case m.dead || m.moved == 0 || p.now-m.moved < 1:
+		case m.dead || m.moved == 0 || p.now-m.moved < 1, m.stalls:
 		case m.leaves:
 			if p.outcome(m, 0) == "ok" {
 				m.applied, m.leaves, m.moved, m.ready = 0, false, 0, -1
@@ -477,7 +484,7 @@ func (p *platform) settle() {
 		if quiet++; after != before {
 			quiet, before = 0, after
 		}
-		if quiet > 8 {
+		if quiet > 15 { // longer than any move may take
 			return
 		}
 	}
@@ -694,7 +701,10 @@ func (p *platform) happen(m *member) {
 	if m == nil {
 		return
 	}
-	switch p.chance.Intn(7) {
+	switch p.chance.Intn(8) {
+	case 7:
+		m.stalls = !m.stalls
+		m.ready = -1
 	case 0:
 		m.ring = p.chance.Intn(5)
 	case 1:

@@ -11,9 +11,9 @@ import (
 
 // moves is what the installations of a set in a cluster say of their last moves.
 type moves struct {
-	// failed and underway are the first installations that are so; nil: none.
-	failed, underway *v1.AddonInstallation
-	failedState      installation.State
+	// failed, underway and overdue are installations that are so; nil: none.
+	failed, underway, overdue *v1.AddonInstallation
+	failedState, overdueState installation.State
 	// unreachable is why the user cluster can't be written to, by its installations.
 	unreachable string
 	// sick says that something was not Ready.
@@ -33,35 +33,31 @@ func movesOf(mine []*v1.AddonInstallation, pace installation.Pace, along Course)
 		case state.Unreachable:
 			found.unreachable = state.Reason
 		}
-		moved := state.Moved
-		if !live.DeletionTimestamp.IsZero() && live.DeletionTimestamp.After(moved) { // a removal is a move
-			moved = live.DeletionTimestamp.Time
-		}
-		if !moved.IsZero() {
-			found.add(live, state, window{moved: moved, over: moved.Add(pace.Deadline + pace.Soak)}, along)
+		if !state.Moved.IsZero() {
+			found.add(live, state, along.StartedAt)
 		}
 	}
 	return found
 }
 
-// window is when an installation was moved, and when its move is over whatever comes.
-type window struct{ moved, over time.Time }
-
-// add what one installation says of its last move. A failure counts in the revision in which it was
-// moved; one of an earlier revision may still be under way.
-func (m *moves) add(live *v1.AddonInstallation, state installation.State, of window, along Course) {
-	isRecent := !of.moved.Before(along.StartedAt)
-	switch {
-	case state.Phase == installation.Failed && isRecent:
-		if m.failed == nil || installation.WasSick(m.failed) && !installation.WasSick(live) {
+// add what one installation says of its last move. What came of it counts in the revision in which
+// it was moved; one of an earlier revision may still be under way.
+func (m *moves) add(live *v1.AddonInstallation, state installation.State, startedAt time.Time) {
+	isRecent := !state.Moved.Before(startedAt)
+	switch state.Phase {
+	case installation.Failed:
+		if isRecent && (m.failed == nil || installation.WasSick(m.failed) && !installation.WasSick(live)) {
 			m.failed, m.failedState = live, state
 		}
-	case state.Phase == installation.Underway && (isRecent || along.Now.Before(of.over)):
+	case installation.Overdue:
+		if isRecent {
+			m.overdue, m.overdueState = live, state
+			m.next = Sooner(m.next, state.Next)
+		}
+	case installation.Underway:
 		m.underway = live
 		m.next = Sooner(m.next, state.Next)
-		if !isRecent {
-			m.next = Sooner(m.next, of.over)
-		}
+	case installation.Settled:
 	}
 }
 
@@ -79,5 +75,15 @@ func troubleOf(live *v1.AddonInstallation, state installation.State) rollout.Tro
 	case trouble.Message == "":
 		trouble.Message = fmt.Sprintf("its condition Ready has reason %s", state.Reason)
 	}
+	return trouble
+}
+
+// overdueOf an installation whose time is over says why it is neither current nor failed.
+func overdueOf(live *v1.AddonInstallation, state installation.State) rollout.Trouble {
+	trouble := troubleOf(live, state)
+	if state.Ready {
+		trouble.Message = "it is Ready, and was changed again before it was so for the soak time"
+	}
+	trouble.Message = "its time is over, and nobody waits for it: " + trouble.Message
 	return trouble
 }

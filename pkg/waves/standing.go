@@ -106,11 +106,17 @@ type situation struct {
 	isBehind, isHeld, isNew bool
 }
 
+// counts says whether trouble of an installation counts; nil: there is none. What is in trouble where
+// the set is absent is to be removed, and counts once its removal is in trouble.
+func (s *situation) counts(live *v1.AddonInstallation) bool {
+	return live != nil && (s.Presence != Absent || !live.DeletionTimestamp.IsZero())
+}
+
 // isAtOnce says whether a cluster moves at once, without a place: a new one that is not done, and one
 // whose applied version no longer fits, also where it failed with another, or moves to another: then
 // it keeps the place that it has. None moves while it is away.
 func (s *Standing) isAtOnce(about *situation) bool {
-	isDone := !about.isBehind && about.underway == nil && about.failed == nil
+	isDone := !about.isBehind && about.underway == nil && about.failed == nil && about.overdue == nil
 	switch {
 	case about.Away != "" || about.Presence == Unknown:
 		return false
@@ -118,7 +124,7 @@ func (s *Standing) isAtOnce(about *situation) bool {
 		s.State, s.Group, s.AtOnce = v1.ClusterNew, rollout.NoGroup, about.isBehind && !about.isHeld
 	case !about.isBehind || !about.AtOnce:
 		return false
-	case about.underway != nil && about.failed == nil:
+	case about.underway != nil && about.failed == nil && about.overdue == nil:
 		s.State, s.Again, s.AtOnce = v1.ClusterMoving, true, true
 	default:
 		s.State, s.Group, s.AtOnce = v1.ClusterBehind, rollout.NoGroup, true
@@ -126,15 +132,17 @@ func (s *Standing) isAtOnce(about *situation) bool {
 	return true
 }
 
-// isInTrouble says whether a cluster failed or is away. What failed where the set is absent is to be
-// removed: that is no failure before the removal is one.
+// isInTrouble says whether a cluster failed, takes too long or is away. What takes too long is sick:
+// no failure, since people may have stopped it, and no success; it holds no place.
 func (s *Standing) isInTrouble(about *situation) bool {
 	switch {
-	case about.failed != nil && (about.Presence != Absent || !about.failed.DeletionTimestamp.IsZero()):
+	case about.counts(about.failed):
 		s.State, s.Trouble = v1.ClusterFailed, troubleOf(about.failed, about.failedState)
 		if about.isSick() {
 			s.State = v1.ClusterSick
 		}
+	case about.counts(about.overdue):
+		s.State, s.Trouble = v1.ClusterSick, overdueOf(about.overdue, about.overdueState)
 	case about.isBehind && about.Away != "" || about.Presence == Unknown:
 		s.State = v1.ClusterAway
 		s.Trouble = rollout.Trouble{

@@ -32,15 +32,18 @@ func deletedAt(after time.Duration, live *v1.AddonInstallation) *v1.AddonInstall
 // TestHowAClusterStandsByItsFacts turns red where a rule breaks that both kinds of sets go by. A revision began at noon; it is ten
 // past. What a plan makes of it stands in controller addonset's TestHowAClusterStands.
 func TestHowAClusterStandsByItsFacts(t *testing.T) {
-	strategy, err := rollout.NewStrategy(nil)
+	strategy, err := rollout.NewStrategy(&v1.Rollout{Pace: v1.Pace{
+		Soak: &metav1.Duration{Duration: time.Minute}, ProgressDeadline: &metav1.Duration{Duration: 4 * time.Minute},
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	mine := func(all ...*v1.AddonInstallation) []*v1.AddonInstallation { return all }
 	earlier := func() *v1.AddonInstallation { return movedAt(-time.Hour, "True", "Ready", -time.Hour) }
 	settled := earlier()
+	stalled := movedAt(30*time.Second, "False", v1.ReasonWaitingForOrder, time.Minute)
 	fallen := movedAt(time.Minute, "False", v1.ReasonRolledBack, 2*time.Minute)
-	underway := movedAt(time.Minute, "False", v1.ReasonProgressing, 2*time.Minute)
+	underway := movedAt(9*time.Minute, "False", v1.ReasonProgressing, 9*time.Minute)
 	update, remove := []rollout.Change{{Item: "web", Kind: v1.ChangeUpdate}}, []rollout.Change{{Item: "web", Kind: v1.ChangeRemove}}
 	one := []rollout.Removal{{ID: "one"}}
 	taken := []rollout.Trouble{{Item: "web", Reason: v1.ReasonNameTaken}}
@@ -51,7 +54,7 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 		want  v1.ClusterState
 		extra func(Standing) bool
 	}{
-		{"a removal is a move, also of what was moved long ago", Facts{Mine: mine(deletedAt(time.Minute, earlier()))}, v1.ClusterMoving, nil},
+		{"a removal is a move, also of what was moved long ago", Facts{Mine: mine(deletedAt(9*time.Minute, earlier()))}, v1.ClusterMoving, nil},
 		{"a removal that began before the revision and is over", Facts{Mine: mine(deletedAt(-25*time.Minute, earlier()))}, v1.ClusterCurrent, nil},
 		{"nothing can be carried out in it", Facts{Blocked: taken}, v1.ClusterBlocked, nil},
 		{"nor in a new one, which is no evidence", Facts{Blocked: taken, Created: young}, v1.ClusterBlocked,
@@ -69,6 +72,20 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 			func(s Standing) bool { return !s.AtOnce }},
 		{"it is not known whether it is selected", Facts{Mine: mine(settled), Presence: Unknown, Created: young}, v1.ClusterAway,
 			func(s Standing) bool { return s.Trouble.Reason == v1.ReasonClusterNotReady }},
+		{"one waits without end", Facts{Mine: mine(settled, stalled)}, v1.ClusterSick,
+			func(s Standing) bool {
+				return s.Trouble.Item == "web" && s.Trouble.Reason == v1.ReasonWaitingForOrder && s.Group == 0
+			}},
+		{"the same, and another is in time", Facts{Mine: mine(stalled, underway)}, v1.ClusterSick, nil},
+		{"the same, and another failed", Facts{Mine: mine(stalled, fallen)}, v1.ClusterFailed, nil},
+		{"the same, and it is behind again", Facts{Mine: mine(stalled), Changes: update}, v1.ClusterSick,
+			func(s Standing) bool { return !s.AtOnce && !s.Again }},
+		{"the same, and what is applied no longer fits", Facts{Mine: mine(stalled), Changes: update, AtOnce: true}, v1.ClusterBehind,
+			func(s Standing) bool { return s.AtOnce && s.Group == rollout.NoGroup }},
+		{"a new one waits without end", Facts{Mine: mine(stalled), Created: young}, v1.ClusterNew, nil},
+		{"it waits without end since an earlier revision", Facts{Mine: mine(movedAt(-2*time.Hour, "False", v1.ReasonWaitingForOrder, -2*time.Hour))},
+			v1.ClusterCurrent, nil},
+		{"and is unselected", Facts{Mine: mine(stalled), Presence: Absent, Changes: remove}, v1.ClusterBehind, nil},
 		{"what failed and is unselected is behind", Facts{Mine: mine(fallen), Presence: Absent, Changes: remove, Removals: one},
 			v1.ClusterBehind, func(s Standing) bool { return s.Held }},
 		{"a removal that nobody approved and something else", Facts{Mine: mine(settled), Changes: append(remove, update...), Removals: one},
