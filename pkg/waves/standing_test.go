@@ -55,7 +55,8 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 		extra func(Standing) bool
 	}{
 		{"a removal is a move, also of what was moved long ago", Facts{Mine: mine(deletedAt(9*time.Minute, earlier()))}, v1.ClusterMoving, nil},
-		{"a removal that began before the revision and is over", Facts{Mine: mine(deletedAt(-25*time.Minute, earlier()))}, v1.ClusterCurrent, nil},
+		{"a removal that began before the revision and is over",
+			Facts{Mine: mine(deletedAt(-25*time.Minute, earlier()))}, v1.ClusterCurrent, nil},
 		{"nothing can be carried out in it", Facts{Blocked: taken}, v1.ClusterBlocked, nil},
 		{"nor in a new one, which is no evidence", Facts{Blocked: taken, Created: young}, v1.ClusterBlocked,
 			func(s Standing) bool { return s.Trouble.Reason == v1.ReasonNameTaken }},
@@ -83,7 +84,8 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 		{"the same, and what is applied no longer fits", Facts{Mine: mine(stalled), Changes: update, AtOnce: true}, v1.ClusterBehind,
 			func(s Standing) bool { return s.AtOnce && s.Group == rollout.NoGroup }},
 		{"a new one waits without end", Facts{Mine: mine(stalled), Created: young}, v1.ClusterNew, nil},
-		{"it waits without end since an earlier revision", Facts{Mine: mine(movedAt(-2*time.Hour, "False", v1.ReasonWaitingForOrder, -2*time.Hour))},
+		{"it waits without end since an earlier revision",
+			Facts{Mine: mine(movedAt(-2*time.Hour, "False", v1.ReasonWaitingForOrder, -2*time.Hour))},
 			v1.ClusterCurrent, nil},
 		{"and is unselected", Facts{Mine: mine(stalled), Presence: Absent, Changes: remove}, v1.ClusterBehind, nil},
 		{"what failed and is unselected is behind", Facts{Mine: mine(fallen), Presence: Absent, Changes: remove, Removals: one},
