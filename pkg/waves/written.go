@@ -17,6 +17,8 @@ type writtenObject struct {
 	object *v1.AddonInstallation
 	// removed says that the answer was to a deletion.
 	removed bool
+	// doubted says that a later write had no good answer: it may have arrived or not.
+	doubted bool
 	at      time.Time
 }
 
@@ -28,7 +30,18 @@ func (w Written) Put(object *v1.AddonInstallation, removed bool, at time.Time) {
 	if w[object.Namespace] == nil {
 		w[object.Namespace] = map[string]writtenObject{}
 	}
-	w[object.Namespace][object.Name] = writtenObject{object, removed, at}
+	w[object.Namespace][object.Name] = writtenObject{object: object, removed: removed, at: at}
+}
+
+// Doubt what is there under a name: a write of it had no good answer, and a cache that lags can't
+// tell. It is among the Unseen until it was asked for.
+func (w Written) Doubt(namespace, name string, at time.Time) {
+	if w[namespace] == nil {
+		w[namespace] = map[string]writtenObject{}
+	}
+	own := w[namespace][name]
+	own.doubted, own.at = true, at
+	w[namespace][name] = own
 }
 
 // Drop what was written under a name.
@@ -40,11 +53,12 @@ func (w Written) Drop(namespace, name string) {
 }
 
 // Over puts what was written in a namespace over what the cache has of it, and forgets what the
-// cache has too.
+// cache has too, but not a doubt.
 func (w Written) Over(namespace string, live map[string]*v1.AddonInstallation) {
 	for name, own := range w[namespace] {
 		cached := live[name]
 		switch {
+		case own.object == nil || own.doubted && own.isSeen(cached):
 		case own.isSeen(cached):
 			w.Drop(namespace, name)
 		case own.removed:
@@ -73,17 +87,17 @@ func (w writtenObject) isSeen(cached *v1.AddonInstallation) bool {
 
 // Forget what was written of an object that is gone.
 func (w Written) Forget(gone *v1.AddonInstallation) {
-	if own, ok := w[gone.Namespace][gone.Name]; ok && own.object.UID == gone.UID {
+	if own, ok := w[gone.Namespace][gone.Name]; ok && own.object != nil && own.object.UID == gone.UID {
 		w.Drop(gone.Namespace, gone.Name)
 	}
 }
 
 // Unseen are the names in a namespace that were written a while ago and that the cache does not
-// have.
+// have, and those in doubt.
 func (w Written) Unseen(namespace string, listed map[string]bool, now time.Time) []string {
 	var found []string
 	for name, own := range w[namespace] {
-		if !own.removed && !listed[name] && now.Sub(own.at) >= UnseenFor {
+		if own.doubted || !own.removed && !listed[name] && now.Sub(own.at) >= UnseenFor {
 			found = append(found, name)
 		}
 	}

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -30,6 +31,10 @@ type Call struct {
 	Who string
 	// Method and Path are those of HTTP; the query is left out.
 	Method, Path string
+	// Number tells a call from all others of its gate.
+	Number int64
+	// Body of a call that Writes, where its guard has Before.
+	Body []byte
 }
 
 // Writes says whether the call changes something that lasts. Events are told to people and nothing depends on them, and
@@ -49,6 +54,8 @@ type Guard struct {
 	Before func(Call) bool
 	// After is asked once the API server has answered a call that Writes, before the client gets the answer.
 	After func(Call) bool
+	// Answered is told the code of HTTP that the client of a call that Writes got, and of no call that it gave up, or that was cut.
+	Answered func(call Call, code int)
 }
 
 // Gate is a proxy in front of an API server.
@@ -63,6 +70,7 @@ type Gate struct {
 	server *http.Server
 	guards map[string]Guard
 	counts map[string]Counts
+	number int64
 }
 
 // Counts are the calls of one client.
@@ -187,27 +195,47 @@ func (g *Gate) pass(w http.ResponseWriter, r *http.Request) {
 	call := Call{
 		Who: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), Method: r.Method, Path: r.URL.Path,
 	}
-	guard := g.see(call)
-	if guard.Before != nil && !guard.Before(call) {
-		panic(http.ErrAbortHandler)
+	guard := g.see(&call)
+	if guard.Before != nil {
+		if err := call.read(r); err != nil || !guard.Before(call) {
+			panic(http.ErrAbortHandler)
+		}
 	}
-	if !call.Writes() || guard.After == nil {
+	if !call.Writes() || guard.After == nil && guard.Answered == nil {
 		g.forward.ServeHTTP(w, r)
 		return
 	}
-	answer := httptest.NewRecorder()
-	g.forward.ServeHTTP(answer, r.WithContext(context.WithoutCancel(r.Context())))
-	if !guard.After(call) {
+	answer, through := httptest.NewRecorder(), r
+	if guard.After != nil { // it is asked also when the client is gone
+		through = r.WithContext(context.WithoutCancel(r.Context()))
+	}
+	g.forward.ServeHTTP(answer, through)
+	if guard.After != nil && !guard.After(call) {
 		panic(http.ErrAbortHandler)
 	}
 	maps.Copy(w.Header(), answer.Header())
 	w.WriteHeader(answer.Code)
-	_, _ = w.Write(answer.Body.Bytes())
+	_, err := w.Write(answer.Body.Bytes())
+	if err == nil && r.Context().Err() == nil && guard.Answered != nil {
+		guard.Answered(call, answer.Code)
+	}
 }
 
-func (g *Gate) see(call Call) Guard {
+// read the body of a call that Writes, and leave it to be read again.
+func (c *Call) read(r *http.Request) (err error) {
+	if !c.Writes() || r.Body == nil {
+		return nil
+	}
+	c.Body, err = io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(c.Body))
+	return err
+}
+
+func (g *Gate) see(call *Call) Guard {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
+	g.number++
+	call.Number = g.number
 	counts := g.counts[call.Who]
 	if call.Writes() {
 		counts.Writes++

@@ -1,11 +1,13 @@
 package standins
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/gate"
 )
 
@@ -18,17 +20,24 @@ type Write struct {
 	// Set is that whose copy is written, or whose status is.
 	Set      string
 	IsStatus bool
+	// Digest and Moved are the annotations of an installation that is applied; zero for any other write.
+	Digest string
+	Moved  time.Time
+	// Code of HTTP that the controller got; 0: it got no answer, or not yet.
+	Code int
 }
 
 // Log keeps the writes that come by a gate, of all processes that it watches.
 type Log struct {
 	mutex  sync.Mutex
 	writes []Write
-	moves  *Moves
+	// numbers are the places of writes by the number of their call.
+	numbers map[int64]int
+	moves   *Moves
 }
 
 // NewLog makes a Log, which tells Moves too; nil is none.
-func NewLog(moves *Moves) *Log { return &Log{moves: moves} }
+func NewLog(moves *Moves) *Log { return &Log{moves: moves, numbers: map[int64]int{}} }
 
 // Guard is what a gate is to watch a client with. Further guards are asked first: what they don't let pass was not written.
 func (l *Log) Guard(further gate.Guard) gate.Guard {
@@ -43,15 +52,32 @@ func (l *Log) Guard(further gate.Guard) gate.Guard {
 			return true
 		},
 		After: further.After,
+		Answered: func(call gate.Call, code int) {
+			l.answered(call, code)
+			if further.Answered != nil {
+				further.Answered(call, code)
+			}
+		},
 	}
 }
 
 func (l *Log) add(write Write) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
+	write.Body = nil
+	l.numbers[write.Number] = len(l.writes)
 	l.writes = append(l.writes, write)
 	if write.Installation != "" && l.moves != nil {
 		l.moves.wrote(write)
+	}
+}
+
+func (l *Log) answered(call gate.Call, code int) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if place, known := l.numbers[call.Number]; known {
+		l.writes[place].Code = code
+		delete(l.numbers, call.Number)
 	}
 }
 
@@ -66,10 +92,25 @@ func writeOf(call gate.Call, at time.Time) Write {
 	switch parts[5] {
 	case "addoninstallations":
 		write.Cluster, write.Installation = ClusterOf(parts[4]), parts[6]
+		write.readStamps()
 	case "addonsets":
 		write.Set = parts[6]
 	}
 	return write
+}
+
+// readStamps takes digest and moved from what is applied.
+func (w *Write) readStamps() {
+	var content struct {
+		Metadata struct {
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if w.Method != http.MethodPatch || json.Unmarshal(w.Body, &content) != nil {
+		return
+	}
+	w.Digest = content.Metadata.Annotations[v1.AnnotationDigest]
+	w.Moved, _ = time.Parse(time.RFC3339Nano, content.Metadata.Annotations[v1.AnnotationMoved])
 }
 
 // Tally of writes: of installations, by what was done, of the status of sets, and of anything else.

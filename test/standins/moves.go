@@ -3,6 +3,7 @@ package standins
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -32,7 +33,9 @@ type Waves struct {
 
 // Moves follows which clusters move, by the writes that come by a gate and by what a Player answers to them, without a look at what
 // the controller thinks. A cluster has a place from its first write until all that was written there is Ready for the soak, counted as
-// the design has it, or rolled back. It may err in one direction only: to take a cluster for done too early.
+// the design has it, or rolled back. What a Player says is of a write where annotation digest is the write's; the soak counts from the
+// stamp of the last write at the earliest, also where nobody says anything new since it repeats what stands already. It may err in one
+// direction only: to take a cluster for done too early.
 type Moves struct {
 	waves Waves
 
@@ -40,8 +43,8 @@ type Moves struct {
 	// items are how many installations of a cluster are written in this roll.
 	items int
 	all   map[string]*move
-	// seen is annotation moved of each installation, as it was seen last.
-	seen  map[string]string
+	// told of each installation, "<cluster>/<installation>", by a Player.
+	told  map[string]told
 	peaks []int
 	// halted: nothing may begin to move; unordered: groups don't count.
 	halted, unordered bool
@@ -50,17 +53,24 @@ type Moves struct {
 
 // move is one cluster of a roll.
 type move struct {
+	name  string
 	group int
-	// written installations, with what annotation moved was before: until it is another one, what is Ready is the one before.
-	written map[string]string
-	// free is from when on an installation holds the place no longer.
-	free   map[string]time.Time
-	failed bool
+	// written last, by installation.
+	written map[string]Write
+	failed  bool
+}
+
+// told is what a Player said of an installation last.
+type told struct {
+	digest string
+	// ready since; gone: it is no more. Both were sent at a time before which nobody knows.
+	ready, gone bool
+	since, sent time.Time
 }
 
 // NewMoves expects nothing yet.
 func NewMoves(waves Waves) *Moves {
-	return &Moves{waves: waves, all: map[string]*move{}, seen: map[string]string{}, peaks: make([]int, len(waves.Limits))}
+	return &Moves{waves: waves, all: map[string]*move{}, told: map[string]told{}, peaks: make([]int, len(waves.Limits))}
 }
 
 // Begin begins a roll in which all those clusters are behind, in each of which so many installations are written. What is written in
@@ -71,7 +81,7 @@ func (m *Moves) Begin(items int, clusters ...string) {
 	m.items, m.all, m.peaks = items, map[string]*move{}, make([]int, len(m.waves.Limits))
 	m.halted, m.unordered = false, false
 	for _, name := range clusters {
-		m.all[name] = &move{group: m.waves.Group(name), written: map[string]string{}, free: map[string]time.Time{}}
+		m.all[name] = &move{name: name, group: m.waves.Group(name), written: map[string]Write{}}
 	}
 }
 
@@ -117,15 +127,10 @@ func (m *Moves) wrote(write Write) {
 	if moved == nil {
 		return
 	}
-	isFree := moved.isFree(m.items, write.At)
-	if _, again := moved.written[write.Installation]; again && !isFree {
-		return // what was asked for may stand since an answer that was lost: then nobody says anything new of it
-	}
-	if len(moved.written) == 0 || !moved.failed && isFree {
+	if len(moved.written) == 0 || !moved.failed && m.isFree(moved, write.At) {
 		m.begins(write, moved)
 	}
-	moved.written[write.Installation] = m.seen[write.Cluster+"/"+write.Installation]
-	delete(moved.free, write.Installation)
+	moved.written[write.Installation] = write
 }
 
 // begins judges a cluster that takes a place.
@@ -136,7 +141,7 @@ func (m *Moves) begins(write Write, moved *move) {
 	moving := 1
 	for name, other := range m.all {
 		switch {
-		case other == moved || other.isFree(m.items, write.At):
+		case other == moved || m.isFree(other, write.At):
 		case other.group < moved.group && !m.unordered:
 			m.complain("%s %s: cluster %s of group %d is not done", write.Method, write.Path, name, other.group)
 		case other.group == moved.group && len(other.written) > 0:
@@ -152,24 +157,24 @@ func (m *Moves) begins(write Write, moved *move) {
 
 // holding tells which clusters of a group have a place, what of them isn't Ready, and for how long the others have it still.
 func (m *Moves) holding(group int, at time.Time) string {
-	var told []string
-	for name, other := range m.all {
-		if other.group != group || len(other.written) == 0 || other.isFree(m.items, at) {
+	var all []string
+	for _, other := range m.all {
+		if other.group != group || len(other.written) == 0 || m.isFree(other, at) {
 			continue
 		}
-		var left time.Duration
-		var lacks []string
+		lacks := []string{}
 		for _, item := range slices.Sorted(maps.Keys(other.written)) {
-			if free, ready := other.free[item]; ready {
-				left = max(left, free.Sub(at))
-			} else {
-				lacks = append(lacks, item)
+			if free, ready := m.free(other, item); !ready {
+				lacks = append(lacks, item+" is not Ready")
+			} else if left := free.Sub(at); left > 0 {
+				lacks = append(lacks, fmt.Sprintf("%s for %s still: written %s, told %+v", item, left,
+					other.written[item].Moved.Format(time.RFC3339Nano), m.told[other.name+"/"+item]))
 			}
 		}
-		told = append(told, fmt.Sprintf("%s (%d of %d written, not Ready %q, %s left)", name, len(other.written), m.items, lacks, left))
+		all = append(all, fmt.Sprintf("%s (%d of %d written, %q)", other.name, len(other.written), m.items, lacks))
 	}
-	slices.Sort(told)
-	return strings.Join(told, ", ")
+	slices.Sort(all)
+	return strings.Join(all, ", ")
 }
 
 func (m *Moves) complain(format string, arguments ...any) {
@@ -179,43 +184,49 @@ func (m *Moves) complain(format string, arguments ...any) {
 }
 
 // isFree says whether a cluster that moved holds no place any more.
-func (m *move) isFree(items int, at time.Time) bool {
-	if m.failed {
+func (m *Moves) isFree(of *move, at time.Time) bool {
+	if of.failed {
 		return true
 	}
-	if len(m.written) < items {
+	if len(of.written) < m.items {
 		return false
 	}
-	for name := range m.written {
-		if free, ready := m.free[name]; !ready || at.Before(free) {
+	for item := range of.written {
+		if free, ready := m.free(of, item); !ready || at.Before(free) {
 			return false
 		}
 	}
 	return true
 }
 
+// free is from when on what was written last holds the place no longer; false: nothing says so yet.
+func (m *Moves) free(of *move, item string) (time.Time, bool) {
+	said, write := m.told[of.name+"/"+item], of.written[item]
+	if write.Method == http.MethodDelete {
+		return said.sent, said.gone
+	}
+	return later(said.sent, later(said.since, write.Moved).Add(m.waves.Soak)), said.ready && said.digest == write.Digest
+}
+
 // Saved implements Observer.
 func (m *Moves) Saved(installation *v1.AddonInstallation, sent time.Time) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	name, said := ClusterOf(installation.Namespace), installation.Annotations[v1.AnnotationMoved]
-	m.seen[name+"/"+installation.Name] = said
-	moved := m.all[name]
-	if moved == nil {
-		return
-	}
-	if before, written := moved.written[installation.Name]; !written || before == said {
-		return
-	}
+	name, digest := ClusterOf(installation.Namespace), installation.Annotations[v1.AnnotationDigest]
 	ready := meta.FindStatusCondition(installation.Status.Conditions, v1.ConditionReady)
-	switch {
-	case ready.Reason == v1.ReasonRolledBack:
+	said := told{digest: digest, sent: sent, since: ready.LastTransitionTime.Truncate(time.Second)} // as the API server keeps it
+	if applied := installation.Status.LastApplied; applied != nil && applied.Time != nil {
+		said.since = later(said.since, applied.Time.Time)
+	}
+	said.ready = ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == installation.Generation
+	m.told[name+"/"+installation.Name] = said
+	moved := m.all[name]
+	if moved == nil || ready.Reason != v1.ReasonRolledBack {
+		return
+	}
+	if write, written := moved.written[installation.Name]; written && write.Digest == digest {
 		moved.failed = true
 		m.halted = m.halted || m.waves.Strict && m.waves.Limits[moved.group] == 1
-	case ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == installation.Generation:
-		moved.free[installation.Name] = later(sent, soaked(installation, ready, m.waves.Soak))
-	default:
-		delete(moved.free, installation.Name)
 	}
 }
 
@@ -223,23 +234,7 @@ func (m *Moves) Saved(installation *v1.AddonInstallation, sent time.Time) {
 func (m *Moves) Gone(installation *v1.AddonInstallation, sent time.Time) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	name := ClusterOf(installation.Namespace)
-	delete(m.seen, name+"/"+installation.Name)
-	if moved := m.all[name]; moved != nil {
-		moved.free[installation.Name] = sent
-	}
-}
-
-// soaked is when the soak is over: it counts from the latest of what was written, applied and Ready.
-func soaked(installation *v1.AddonInstallation, ready *metav1.Condition, soak time.Duration) time.Time {
-	since := ready.LastTransitionTime.Truncate(time.Second) // as the API server keeps it
-	if applied := installation.Status.LastApplied; applied != nil && applied.Time != nil {
-		since = later(since, applied.Time.Time)
-	}
-	if at, err := time.Parse(time.RFC3339Nano, installation.Annotations[v1.AnnotationMoved]); err == nil {
-		since = later(since, at)
-	}
-	return since.Add(soak)
+	m.told[ClusterOf(installation.Namespace)+"/"+installation.Name] = told{gone: true, sent: sent}
 }
 
 func later(one, other time.Time) time.Time {

@@ -1,6 +1,8 @@
 package standins
 
 import (
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -17,14 +19,14 @@ import (
 type happening struct {
 	at      int
 	cluster string
-	// write is the installation that is written; else what a player said of it.
-	write, said string
-	state       metav1.ConditionStatus
-	reason      string
+	// write is the installation that is written, with content; else what a player said of it.
+	write, content, said string
+	state                metav1.ConditionStatus
+	reason               string
 }
 
 // What breaks the waves is told, and what keeps to them is not. Red when a place is counted free before the soak, when the order of
-// groups isn't looked at, or when a Ready of before counts.
+// groups isn't looked at, when a Ready of before counts, or when a write that is repeated neither takes a place nor keeps one.
 func TestMovesTellWhatBreaksTheWaves(t *testing.T) {
 	ready := func(at int, cluster string) happening {
 		return happening{at: at, cluster: cluster, said: "web", state: metav1.ConditionTrue, reason: v1.ReasonReady}
@@ -59,6 +61,18 @@ func TestMovesTellWhatBreaksTheWaves(t *testing.T) {
 		"asked for again, since an answer was lost": {
 			happen: []happening{wrote(0, "a1"), ready(1, "a1"), wrote(2, "a1"), wrote(7, "a2")}, peaks: []int{1, 0},
 		},
+		"within the soak of what was asked for again": {
+			happen: []happening{wrote(0, "a1"), ready(1, "a1"), wrote(3, "a1"), wrote(7, "a2")},
+			want:   "2 clusters of group 0", peaks: []int{2, 0},
+		},
+		"asked for again when it was done": {
+			happen: []happening{wrote(0, "a1"), ready(1, "a1"), wrote(6, "a2"), wrote(7, "a1")},
+			want:   "2 clusters of group 0", peaks: []int{2, 0},
+		},
+		"asked for something else when it was Ready": {
+			happen: []happening{wrote(0, "a1"), ready(1, "a1"), {at: 2, cluster: "a1", write: "web", content: "other"}, wrote(20, "a2")},
+			want:   "2 clusters of group 0", peaks: []int{2, 0},
+		},
 		"a new cluster takes no place": {happen: []happening{wrote(0, "a1"), wrote(0, "new")}, peaks: []int{1, 0}},
 	}
 	for name, one := range cases {
@@ -68,16 +82,13 @@ func TestMovesTellWhatBreaksTheWaves(t *testing.T) {
 			})
 			log, begin := NewLog(moves), time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 			moves.Begin(1, "a1", "a2", "b1", "b2")
-			moved := map[string]string{}
 			for _, what := range one.happen {
 				now := begin.Add(time.Duration(what.at) * time.Second)
 				if what.write != "" {
-					path := "/apis/kubermatic.k8c.io/v1/namespaces/" + NamespaceOf(what.cluster) + "/addoninstallations/" + what.write
-					log.add(writeOf(gate.Call{Method: "PATCH", Path: path}, now))
-					moved[what.cluster] = now.Format(time.RFC3339Nano)
+					log.add(writing(what.cluster, what.content, now))
 					continue
 				}
-				moves.Saved(saying(what, moved[what.cluster], now), now)
+				moves.Saved(saying(what, now), now)
 			}
 			complaints := moves.Complaints()
 			if one.want == "" && len(complaints) > 0 || one.want != "" && (len(complaints) != 1 || !strings.Contains(complaints[0], one.want)) {
@@ -90,9 +101,18 @@ func TestMovesTellWhatBreaksTheWaves(t *testing.T) {
 	}
 }
 
-func saying(what happening, moved string, now time.Time) *v1.AddonInstallation {
+// writing applies installation web in a cluster, with content that has the digest of the same name.
+func writing(cluster, content string, now time.Time) Write {
+	return writeOf(gate.Call{
+		Method: http.MethodPatch, Path: "/apis/kubermatic.k8c.io/v1/namespaces/" + NamespaceOf(cluster) + "/addoninstallations/web",
+		Body: fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q,%q:%q}}}`,
+			v1.AnnotationDigest, content, v1.AnnotationMoved, now.Format(time.RFC3339Nano)),
+	}, now)
+}
+
+func saying(what happening, now time.Time) *v1.AddonInstallation {
 	said := &v1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{
-		Namespace: NamespaceOf(what.cluster), Name: what.said, Annotations: map[string]string{v1.AnnotationMoved: moved},
+		Namespace: NamespaceOf(what.cluster), Name: what.said, Annotations: map[string]string{v1.AnnotationDigest: what.content},
 	}}
 	meta.SetStatusCondition(&said.Status.Conditions, metav1.Condition{
 		Type: v1.ConditionReady, Status: what.state, Reason: what.reason, LastTransitionTime: metav1.NewTime(now),
@@ -100,17 +120,16 @@ func saying(what happening, moved string, now time.Time) *v1.AddonInstallation {
 	return said
 }
 
-// A status that was written before the set's last write says nothing of it. Red when annotation moved isn't compared.
+// A status that was written before the set's last write says nothing of it. Red when annotation digest isn't compared.
 func TestAnOldReadyFreesNoPlace(t *testing.T) {
 	moves := NewMoves(Waves{Group: func(string) int { return 0 }, Limits: []int{1}})
 	moves.Begin(1, "a1", "a2")
 	log, now := NewLog(moves), time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
-	old := saying(happening{cluster: "a1", said: "web", state: metav1.ConditionTrue, reason: v1.ReasonReady}, "before", now)
+	old := saying(happening{cluster: "a1", content: "before", said: "web", state: metav1.ConditionTrue, reason: v1.ReasonReady}, now)
 	moves.Saved(old, now)
-	path := "/apis/kubermatic.k8c.io/v1/namespaces/" + NamespaceOf("a1") + "/addoninstallations/web"
-	log.add(writeOf(gate.Call{Method: "PATCH", Path: path}, now))
+	log.add(writing("a1", "after", now))
 	moves.Saved(old, now)
-	log.add(writeOf(gate.Call{Method: "PATCH", Path: strings.ReplaceAll(path, "a1", "a2")}, now.Add(time.Hour)))
+	log.add(writing("a2", "after", now.Add(time.Hour)))
 	if len(moves.Complaints()) != 1 {
 		t.Errorf("complaints %q", moves.Complaints())
 	}

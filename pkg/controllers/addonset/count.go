@@ -256,7 +256,8 @@ func (r *Reconciler) leave(of *running, namespace string) {
 	}
 }
 
-// confirm asks the API server for what was written a while ago and that the cache does not have.
+// confirm asks the API server for what was written a while ago and that the cache does not have, and
+// for what a write that failed left.
 func (r *Reconciler) confirm(ctx context.Context, f *clusterFacts) loop.Outcome {
 	var list v1.AddonInstallationList
 	if err := r.Client.List(ctx, &list, cluster.InstallationsOf(f.asked), client.UnsafeDisableDeepCopy); err != nil {
@@ -281,19 +282,28 @@ func (r *Reconciler) confirm(ctx context.Context, f *clusterFacts) loop.Outcome 
 	return nil
 }
 
+// askFor an installation past the cache. One that is no more is being removed as long as the cache
+// has it.
 func (r *Reconciler) askFor(ctx context.Context, key client.ObjectKey) error {
-	found := &v1.AddonInstallation{}
+	cached, found := &v1.AddonInstallation{}, &v1.AddonInstallation{}
+	inCache := r.Client.Get(ctx, key, cached)
+	if client.IgnoreNotFound(inCache) != nil {
+		return fmt.Errorf("getting installation %q: %w", key, inCache)
+	}
 	err := r.Reader.Get(ctx, key, found)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("getting installation %q: %w", key, err)
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if err != nil {
+	switch {
+	case err == nil:
+		r.written.Put(found, false, r.Clock.Now())
+	case inCache == nil:
+		r.written.Put(cached, true, r.Clock.Now())
+	default:
 		r.written.Drop(key.Namespace, key.Name)
-		return nil
 	}
-	r.written.Put(found, false, r.Clock.Now())
 	return nil
 }
 

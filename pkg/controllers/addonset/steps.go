@@ -19,7 +19,7 @@ func (r *Reconciler) setSteps() []loop.Step[setFacts] {
 // clusterSteps of a pass over a cluster, in order.
 func (r *Reconciler) clusterSteps() []loop.Step[clusterFacts] {
 	return []loop.Step[clusterFacts]{
-		{Name: "confirm", Run: r.confirm}, // what was written and is not in the cache
+		{Name: "confirm", Run: r.confirm}, // what was written and is not in the cache, or had no answer
 		{Name: "stand", Run: r.stand},     // how it stands in every set
 		{Name: "write", Run: r.write},     // what those sets want that may move it
 	}

@@ -111,11 +111,14 @@ func (w *world) clear() {
 }
 
 // start runs the controller until the returned function is called, at the latest at the end of the test.
-func (w *world) start() (stop func()) {
+func (w *world) start(wraps ...func(http.RoundTripper) http.RoundTripper) (stop func()) {
 	w.t.Helper()
 	config := rest.CopyConfig(fleet.Shared().Cluster("seed").Config)
 	config.QPS = -1
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counted{next, w} })
+	for _, wrap := range wraps {
+		config.Wrap(wrap)
+	}
 	made := kit.Seed(w.t, config, w.catalogue)
 	dependencies := wiring.AddonSet(made, w.marks, addonset.Options{
 		CatalogueNamespace: w.catalogue, StatusInterval: 100 * time.Millisecond,

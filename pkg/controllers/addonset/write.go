@@ -196,6 +196,7 @@ func (r *Reconciler) remove(ctx context.Context, how v1.RemovalPolicy, s step) e
 	}
 	exactly := client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion}
 	if err := r.Client.Delete(ctx, live, exactly); client.IgnoreNotFound(err) != nil {
+		r.doubt(live)
 		return fmt.Errorf("deleting installation %q in %q: %w", live.Name, live.Namespace, err)
 	}
 	r.note(live, true)
@@ -245,6 +246,15 @@ func (r *Reconciler) note(answer *v1.AddonInstallation, removed bool) {
 	r.written.Put(answer, removed, r.Clock.Now())
 }
 
+// doubt what a write that failed left. It may have arrived although its answer did not: the next pass
+// asks the API server (confirm) before it writes again. A second write would move the installation a
+// second time, and count its soak anew.
+func (r *Reconciler) doubt(about client.Object) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.written.Doubt(about.GetNamespace(), about.GetName(), r.Clock.Now())
+}
+
 func (r *Reconciler) patch(
 	ctx context.Context, object client.Object, kind types.PatchType, content map[string]any, options ...client.PatchOption,
 ) error {
@@ -252,5 +262,9 @@ func (r *Reconciler) patch(
 	if err != nil {
 		return err
 	}
-	return r.Client.Patch(ctx, object, client.RawPatch(kind, encoded), append(options, client.FieldOwner(fieldOwner))...)
+	err = r.Client.Patch(ctx, object, client.RawPatch(kind, encoded), append(options, client.FieldOwner(fieldOwner))...)
+	if err != nil {
+		r.doubt(object)
+	}
+	return err
 }
