@@ -52,8 +52,9 @@ bench: binaries ## Measure what the bars are set on: CPU, memory, writes, times 
 	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./test/bench/... ./pkg/controllers/coreaddon ./pkg/controllers/addoninstallation
 
 .PHONY: sets
-sets: binaries ## Simulate AddonSets over 300 Clusters, and kill their controller before and after every write.
-	go test -v -count=1 -timeout 90m ./test/bench/sets ./test/crash/sets
+sets: binaries ## Simulate AddonSets over CLUSTERS=300, and kill their controller before and after every write.
+	go test -v -count=1 -timeout 90m ./test/bench/sets -args -clusters $(or $(CLUSTERS),300)
+	go test -v -count=1 -timeout 90m ./test/crash/sets
 
 .PHONY: soak
 soak: binaries ## Run a platform under every attack at once: DURATION=20m, SEED=n to repeat an order of events.

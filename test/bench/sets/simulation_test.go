@@ -1,6 +1,7 @@
 package sets_test
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -12,26 +13,44 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
+// clusters is the size of TestARollOutWritesWhatChangesOnce.
+var clusters = flag.Int("clusters", 300, "how many Clusters the simulation has; 5000 is what the bar is set on")
+
 // quiet is how long no write may follow what is no change.
 const quiet = 5 * time.Second
 
 // Three hundred clusters, for every day. Red when an installation is written twice or without need, when the status is written with each
 // event, when a restart writes, and when more clusters move than may, or a later group before its time.
 func TestARollOutWritesWhatChangesOnce(t *testing.T) {
+	if *clusters >= large {
+		simulate(t, fiveThousand.of(*clusters))
+		return
+	}
 	simulate(t, size{
-		clusters: 300, soak: time.Second, takes: 500 * time.Millisecond, rest: 10 * time.Second,
+		clusters: *clusters, soak: time.Second, takes: 500 * time.Millisecond, rest: 10 * time.Second,
 		places: [4]intstr.IntOrString{intstr.FromInt32(1), intstr.FromString("25%"), intstr.FromString("15%"), intstr.FromString("10%")},
 	})
+}
+
+// large is from how many Clusters on the places are those of 5,000, and the soak is longer.
+const large = 2000
+
+// fiveThousand is the size that the bar is set on.
+var fiveThousand = size{
+	clusters: 5000, soak: 5 * time.Second, rest: time.Minute,
+	places: [4]intstr.IntOrString{intstr.FromInt32(5), intstr.FromString("10%"), intstr.FromString("5%"), intstr.FromString("3%")},
+}
+
+func (s size) of(clusters int) size {
+	s.clusters = clusters
+	return s
 }
 
 // BenchmarkFiveThousandClusters is the same with 5,000 clusters: 15,000 creates, 15,000 patches for new content of all, 5,000 for an edit
 // of one item, and nothing for what changes none.
 func BenchmarkFiveThousandClusters(b *testing.B) {
 	for b.Loop() {
-		simulate(b, size{
-			clusters: 5000, soak: 5 * time.Second, rest: time.Minute,
-			places: [4]intstr.IntOrString{intstr.FromInt32(5), intstr.FromString("10%"), intstr.FromString("5%"), intstr.FromString("3%")},
-		})
+		simulate(b, fiveThousand)
 	}
 }
 

@@ -26,6 +26,8 @@ type phase struct {
 type story struct {
 	name   string
 	phases []phase
+	// halts says that the canary fails on the way.
+	halts bool
 }
 
 // boundary is a place before or after the nth write of one kind.
@@ -109,6 +111,7 @@ func (w *watcher) boundaries() []boundary {
 func (s story) run(t *testing.T, p *platform, doom *boundary) (map[string]string, []boundary, bool) {
 	t.Helper()
 	one := p.newSubject(t)
+	one.haltsOnItsWay = s.halts
 	one.begin(t)
 	watched := one.watch(t, doom)
 	current := watched.process

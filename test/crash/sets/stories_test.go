@@ -30,7 +30,7 @@ func TestTheSetControllerMayDieAtAnyWrite(t *testing.T) {
 				return errors.Join(s.says(t, v1.ReasonComplete), s.has(t, "second", s.names...))
 			},
 		}}},
-		{name: "halt and fix", phases: []phase{{
+		{name: "halt and fix", halts: true, phases: []phase{{
 			edit: func(t *testing.T, s *subject) {
 				s.moves.Begin(len(addons), s.names...)
 				s.want(t, "broken")
