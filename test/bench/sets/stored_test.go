@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -12,29 +13,38 @@ import (
 	"github.com/trellis-addons/trellis/test/world"
 )
 
-// stored are the moves of each installation as the API server has them: a request that it did not answer in time was none, and is
-// rightly made again.
+// stored are the moves of each installation as the API server has them: a request that had no answer may
+// have arrived.
 type stored struct {
 	mutex sync.Mutex
 	moves map[string]map[time.Time]bool
 }
 
-// follow the installations of a seed from now on, until the end of the test.
+// follow the installations of a seed from now on, until the end of the test. An API server ends watches now and then: the next one begins
+// with all that is there.
 func follow(t testing.TB, config *rest.Config) *stored {
 	t.Helper()
-	watch, err := world.Client(t, config).Watch(t.Context(), &v1.AddonInstallationList{})
-	if err != nil {
-		t.Fatal(err)
+	with, s := world.Client(t, config), &stored{moves: map[string]map[time.Time]bool{}}
+	begin := func() watch.Interface {
+		made, err := with.Watch(t.Context(), &v1.AddonInstallationList{})
+		if err != nil && t.Context().Err() == nil {
+			t.Error(err)
+		}
+		return made
 	}
-	t.Cleanup(watch.Stop)
-	s := &stored{moves: map[string]map[time.Time]bool{}}
-	go func() {
-		for event := range watch.ResultChan() {
-			if found, ok := event.Object.(*v1.AddonInstallation); ok {
-				s.add(found)
+	go func(current watch.Interface) {
+		for ; current != nil; current = begin() {
+			for event := range current.ResultChan() {
+				if found, ok := event.Object.(*v1.AddonInstallation); ok {
+					s.add(found)
+				}
+			}
+			current.Stop()
+			if t.Context().Err() != nil {
+				return
 			}
 		}
-	}()
+	}(begin())
 	return s
 }
 
