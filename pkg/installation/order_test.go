@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,6 +58,16 @@ func guarded(one *v1.AddonInstallation) {
 	one.Spec.CoreAddon, one.Finalizers = true, []string{v1.FinalizerCoreProtection}
 }
 
+func core(one *v1.AddonInstallation)   { one.Spec.CoreAddon = true }
+func byUser(one *v1.AddonInstallation) { one.Spec.CoreAddon = false }
+
+func failing(one *v1.AddonInstallation) {
+	if len(one.Status.Conditions) == 0 {
+		ready(one)
+	}
+	one.Status.Conditions[len(one.Status.Conditions)-1].Status = metav1.ConditionFalse
+}
+
 func youngest(one *v1.AddonInstallation) { one.CreationTimestamp = metav1.Unix(9, 0) }
 
 var slots = map[v1.AddonName]v1.Slot{
@@ -94,6 +105,19 @@ func TestWhatAFirstApplyWaitsFor(t *testing.T) {
 		{
 			why: "one that is protected lives on",
 			all: []v1.AddonInstallation{made("web", "db"), with(made("db"), ready, deleted, guarded)},
+		},
+		{
+			"a core add-on that nobody protects goes",
+			[]v1.AddonInstallation{made("web", "db"), with(made("db"), ready, deleted, core)}, installation.HeldByDependencies, []string{"db"},
+		},
+		{
+			"the finalizer on another's protects nothing",
+			[]v1.AddonInstallation{made("web", "db"), with(made("db"), ready, deleted, guarded, byUser)}, installation.HeldByDependencies,
+			[]string{"db"},
+		},
+		{
+			"what is not Ready is told before slots, and says False", []v1.AddonInstallation{made("web", "db"), with(made("db"), failing)},
+			installation.HeldByDependencies, []string{"db"},
 		},
 		{
 			"what is missing is told before what is not Ready", []v1.AddonInstallation{made("web", "db", "mq", "kv"), made("db")},
@@ -144,6 +168,60 @@ func TestWhatAFirstApplyWaitsFor(t *testing.T) {
 		want := installation.Order{Held: test.held, By: test.by}
 		if diff := cmp.Diff(want, of(test.all...).BeforeFirstApply()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.why, diff)
+		}
+	}
+}
+
+// Red when the list decides about the installation itself, and not what is given as such: a cache may be behind what a pass knows.
+func TestWhatIsGivenCountsForItself(t *testing.T) {
+	own, listed := made("web", "db"), made("web")
+	got := installation.NeighbourhoodOf(&own, []v1.AddonInstallation{listed, with(made("db", "web"), ready)}, slots).BeforeFirstApply()
+	if want := (installation.Order{Held: installation.HeldByCycle, By: []string{"web", "db"}}); !cmp.Equal(want, got) {
+		t.Errorf("it is %+v, want %+v", got, want)
+	}
+}
+
+// Red when a circle of hundreds is told in full, or a short one is not.
+func TestALongCircleIsToldInPart(t *testing.T) {
+	if got, want := installation.CycleText([]string{"a", "b"}), "a → b → a"; got != want {
+		t.Errorf("it is %q, want %q", got, want)
+	}
+	long := strings.Split("abcdefghijkl", "")
+	if got, want := installation.CycleText(long), "a → b → c → d → e → f → g → h → 4 more → a"; got != want {
+		t.Errorf("it is %q, want %q", got, want)
+	}
+}
+
+// Red when a change that others wait for wakes nobody, or when one that tells them nothing does.
+func TestAStandIsWhatOthersWaitFor(t *testing.T) {
+	held := func(reason string) func(*v1.AddonInstallation) {
+		return func(one *v1.AddonInstallation) {
+			one.Status.Conditions = []metav1.Condition{{Type: v1.ConditionApplied, Status: metav1.ConditionFalse, Reason: reason}}
+		}
+	}
+	for _, test := range []struct {
+		why           string
+		before, after v1.AddonInstallation
+		same          bool
+	}{
+		{"another of the name", made("web"), with(made("web"), func(one *v1.AddonInstallation) { one.UID = "other" }), false},
+		{"it is deleted", made("web"), with(made("web"), deleted), false},
+		{"it is paused", made("web"), with(made("web"), paused), false},
+		{"it is applied", made("web"), with(made("web"), applied), false},
+		{"it is Ready", with(made("web"), ready, failing), with(made("web"), ready), false},
+		{"it has another version, Ready all the time", with(made("web"), ready), with(made("web"), ready, func(one *v1.AddonInstallation) {
+			one.Status.Version, one.Status.Target = "2", "2"
+		}), false},
+		{"it is of another add-on", made("web"), with(made("web"), func(one *v1.AddonInstallation) { one.Spec.AddonRef.Name = "x" }), false},
+		{"it depends on others", made("web"), made("web", "db"), false},
+		{"it waits", made("web"), with(made("web"), held(v1.ReasonWaitingForOrder)), false},
+		{"it waits for what is missing", made("web"), with(made("web"), held(v1.ReasonDependencyMissing)), false},
+		{"it is in a circle", made("web"), with(made("web"), held(v1.ReasonDependencyCycle)), false},
+		{"what it waits for besides is its own", made("web"), with(made("web"), held("Other")), true},
+		{"how often it failed is its own", made("web"), with(made("web"), func(one *v1.AddonInstallation) { one.Status.Failures++ }), true},
+	} {
+		if same := installation.StandOf(&test.before) == installation.StandOf(&test.after); same != test.same {
+			t.Errorf("%s: the same: %v", test.why, same)
 		}
 	}
 }

@@ -175,8 +175,17 @@ func TestAPinnedInstallationKeepsItsContent(t *testing.T) {
 	pinned()
 	done.none(t)
 	told := meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionCompatible)
-	if !strings.Contains(told.Message, contentOf(t, second)) {
-		t.Errorf("the digest of today is not told: %q", told.Message)
+	if told.Status != metav1.ConditionTrue || !strings.Contains(told.Message, contentOf(t, second)) ||
+		!strings.Contains(told.Message, "what is applied is looked after from its record") {
+		t.Errorf("the digest of today is not told: %+v", told)
+	}
+	for _, earned := range []string{kubermaticv1.ConditionFetched, kubermaticv1.ConditionRendered, kubermaticv1.ConditionApplied} {
+		if !meta.IsStatusConditionTrue(object.Status.Conditions, earned) {
+			t.Errorf("%s was earned before, and is not True", earned)
+		}
+	}
+	if object.Status.Version != "1.0.0" || object.Status.Target != "1.0.0" {
+		t.Errorf("it has version %q, target %q", object.Status.Version, object.Status.Target)
 	}
 
 	w.offer("held", kubermaticv1.CatalogueCustom, first)
@@ -248,6 +257,9 @@ func TestABegunRolloutIsFinishedFromItsRecord(t *testing.T) {
 			if tag := w.settings(object).Data["tag"]; tag != "one" {
 				t.Errorf("the settings say %q", tag)
 			}
+			expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+				return expect.Condition(object, kubermaticv1.ConditionApplied, "True", kubermaticv1.ReasonApplied)
+			})
 			done.none(t)
 		})
 	}

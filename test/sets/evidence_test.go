@@ -1,0 +1,126 @@
+package sets_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// pinned waits until an installation asks for one content.
+func (w *world) pinned(cluster, name string) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, w.installation(cluster, name), func(found *v1.AddonInstallation) error {
+		if found.Spec.AddonRef.Digest == "" {
+			return fmt.Errorf("%s is not pinned", cluster)
+		}
+		return nil
+	})
+}
+
+// asks waits until an installation asks for a version.
+func (w *world) asks(cluster, name, version string) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, w.installation(cluster, name), func(found *v1.AddonInstallation) error {
+		if found.Spec.AddonRef.Version != version {
+			return fmt.Errorf("%s asks for version %q", cluster, found.Spec.AddonRef.Version)
+		}
+		return nil
+	})
+}
+
+// TestAnOldReadyOpensNothing: nobody works on what was written to the canary, which is Ready since before. Red when condition Ready of
+// another generation counts: the others are written.
+func TestAnOldReadyOpensNothing(t *testing.T) {
+	w := newWorld(t)
+	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
+	w.runPlatform()
+	stop := w.runInstallations()
+	of := w.set("tools")
+	w.says(of, v1.ReasonComplete)
+	stop()
+	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"), w.version("1.1.0", "two"))
+	w.asks(amber, "web", "1.1.0")
+	w.stay("web", birch, cedar)
+	if canary := w.now(amber, "web"); !meta.IsStatusConditionTrue(canary.Status.Conditions, v1.ConditionReady) {
+		t.Error("the canary is not Ready: this shows nothing")
+	}
+	w.says(of, v1.ReasonRollingOut)
+	w.runInstallations()
+	w.has("web", "two", amber, birch, cedar)
+	w.says(of, v1.ReasonComplete)
+	w.inOrder("web", amber, birch, cedar)
+}
+
+// TestADeadCanaryIsNoEvidence: its API server is killed, a new version comes, and it comes back. Red when a group with nothing but dead
+// clusters counts as done, or when what is dead is written to; red too when its return wakes nobody.
+func TestADeadCanaryIsNoEvidence(t *testing.T) {
+	w := newWorld(t)
+	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
+	w.run()
+	of := w.set("tools")
+	w.says(of, v1.ReasonComplete)
+	server := fleet.Shared().Cluster(amber)
+	server.StopServer()
+	w.saysOf(amber, "web", [2]string{v1.ConditionReady, v1.ReasonClusterUnreachable})
+	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"), w.version("1.1.0", "two"))
+	found := w.says(of, v1.ReasonNoEvidence, counts(v1.ClusterCounts{Selected: 3, Behind: 2, Away: 1}))
+	if rows := found.Status.Clusters; len(rows) != 1 || rows[0].Name != w.clusters[amber].Name || rows[0].State != v1.ClusterAway {
+		t.Errorf("the status lists %+v", rows)
+	}
+	w.stay("web", birch, cedar)
+	if asks := w.now(amber, "web").Spec.AddonRef.Version; asks != "1.0.0" {
+		t.Errorf("version %s was written to the dead cluster", asks)
+	}
+	if err := server.StartServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.has("web", "two", amber, birch, cedar)
+	w.says(of, v1.ReasonComplete)
+	w.inOrder("web", amber, birch, cedar)
+}
+
+// TestPausedAndBrokenClustersBlockNothingAndAreNoSuccess: of the canaries one works, one was broken before and one is paused. Red when
+// those two hold the others up or halt them, when they count as done, or when they alone open the next group; red too when an approval
+// does not go past that.
+func TestPausedAndBrokenClustersBlockNothingAndAreNoSuccess(t *testing.T) {
+	w := newWorld(t)
+	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
+	paused := w.cluster("dusk", map[string]string{"ring": "0"})
+	w.patch(paused, `{"spec":{"pause":true}}`)
+	w.patch(w.clusters[birch], `{"metadata":{"labels":{"ring":"0"}}}`)
+	w.run()
+	of := w.set("tools", func(spec *v1.AddonSetSpec) {
+		spec.Rollout.ProgressDeadline = &metav1.Duration{Duration: 6 * time.Second}
+	})
+	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 4, Current: 3, Away: 1}))
+	w.patch(w.installation(birch, "web"), `{"spec":{"values":{"replicas":1}}}`) // pods that nobody runs
+	w.saysOf(birch, "web", [2]string{v1.ConditionReady, v1.ReasonProgressing})
+	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 4, Current: 3, Away: 1}))
+	since := w.now(birch, "web").Status.LastApplied.Time
+	expect.Eventually(t, expect.Patience, func() error { // until then it may still get Ready
+		if broken := time.Since(since.Time); broken < 7*time.Second {
+			return fmt.Errorf("it is broken for %s", broken)
+		}
+		return nil
+	})
+
+	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"), w.version("1.1.0", "two"))
+	w.has("web", "two", amber, cedar)
+	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 4, Current: 2, Sick: 1, Away: 1}))
+	w.inOrder("web", amber, cedar)
+
+	w.patch(w.installation(amber, "web"), `{"spec":{"paused":true}}`)
+	w.saysOf(amber, "web", [2]string{v1.ConditionReady, v1.ReasonPaused})
+	w.offer(v1.CatalogueCustom, "web", w.version("1.1.0", "two"), w.version("1.2.0", "three"))
+	found := w.says(of, v1.ReasonNoEvidence, counts(v1.ClusterCounts{Selected: 4, Behind: 1, Sick: 1, Away: 2}))
+	w.stay("web", cedar)
+	w.annotate(of, v1.AnnotationApprove, found.Status.Revision+"/"+v1.GroupRest)
+	w.has("web", "three", cedar)
+}
