@@ -82,6 +82,13 @@ func TestAnItemWithClaimsWaitsForApproval(t *testing.T) {
 	}
 	w.stay("web", amber, birch, cedar)
 	w.annotate(of, v1.AnnotationRemovalApproved, found.Status.Removal.Word)
+	expect.Object(t, w.users[amber], claim, func(claim *corev1.PersistentVolumeClaim) error { // nobody else lets go what no pod uses
+		if claim.DeletionTimestamp.IsZero() {
+			return fmt.Errorf("it is not deleted")
+		}
+		claim.Finalizers = nil
+		return w.users[amber].Update(t.Context(), claim)
+	})
 	expect.Gone(t, w.seed, w.installation(amber, "web"))
 	if text := w.text(birch, w.now(birch, "web")); text != "one" {
 		t.Errorf("a cluster that stays has %q", text)

@@ -1,6 +1,7 @@
 package addonset
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -49,9 +50,38 @@ func (r *Reconciler) taskFor(of *running, in *place, one *known, planned *plan) 
 		made.steps = append(made.steps, step)
 	}
 	// What is removed goes first: a name or a place may be another's.
-	slices.SortStableFunc(made.steps, func(a, b step) int { return removalsFirst(a) - removalsFirst(b) })
+	// Among those, what depends on others does: an installation whose removal began waits for nobody.
+	needed := neededBy(made.steps)
+	slices.SortStableFunc(made.steps, func(a, b step) int {
+		return cmp.Or(removalsFirst(a)-removalsFirst(b), needed[b.item]-needed[a.item])
+	})
 	one.writing = made.moves
 	return made
+}
+
+// neededBy counts what each installation that is to go depends on among the others, also by others:
+// what depends on one has more than that.
+func neededBy(steps []step) map[string]int {
+	dependsOn := map[string][]v1.InstallationName{}
+	for _, one := range steps {
+		if one.kind == v1.ChangeRemove {
+			dependsOn[one.item] = one.live.Spec.DependsOn
+		}
+	}
+	counts := make(map[string]int, len(dependsOn))
+	for item := range dependsOn {
+		seen := map[string]bool{}
+		for queue := []string{item}; len(queue) > 0; queue = queue[1:] {
+			for _, next := range dependsOn[queue[0]] {
+				if _, goes := dependsOn[string(next)]; goes && !seen[string(next)] {
+					seen[string(next)] = true
+					queue = append(queue, string(next))
+				}
+			}
+		}
+		counts[item] = len(seen)
+	}
+	return counts
 }
 
 // mayRemove says whether a removal was looked at by the guard, and does not wait for approval.
