@@ -16,9 +16,10 @@ import (
 )
 
 var (
-	jobs    = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
-	claims  = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
-	classes = schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
+	jobs        = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+	claims      = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+	apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+	classes     = schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
 )
 
 func states(health survey.Health) string {
@@ -103,6 +104,24 @@ func TestHealthOfClaims(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Red when an APIService counts as healthy whatever serves it.
+func TestHealthOfAPIServices(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	manifest := `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.GROUP}, spec: {group: GROUP, version: v1, ` +
+		`groupPriorityMinimum: 100, versionPriority: 10, insecureSkipTLSVerify: true, service: {name: nobody, namespace: NAME}}}`
+	inventory := l.Install(l.Prepare(strings.ReplaceAll(manifest, "GROUP", l.Unique+".example.com")), nil)
+	defer l.Delete(apiServices, "", "v1."+l.Unique+".example.com") // else no namespace of the server goes any more
+	want := "0/1 healthy, 0 failing, in progress true, APIService:InProgress"
+	l.Eventually("the aggregator's reason is told", func() bool {
+		health := l.Assess(inventory)
+		if got := states(health); got != want {
+			t.Fatalf("got %s, want %s", got, want)
+		}
+		return strings.Contains(health.Unhealthy[0].Message, "ServiceNotFound")
+	})
 }
 
 // Red when several custom resources are read one by one, when failed ones don't come first, or when

@@ -2,6 +2,7 @@ package survey
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,7 +14,8 @@ import (
 // selectedNode is on a claim whose Pod was scheduled; see k8s.io/component-helpers/storage/volume.
 const selectedNode = "volume.kubernetes.io/selected-node"
 
-// state is kstatus, except: Jobs are healthy once complete, claims while they await a first Pod.
+// state is kstatus, except: Jobs are healthy once complete, claims while they await a first Pod,
+// APIServices once what serves them answers (kstatus doesn't know their condition Available).
 func (a *assessor) state(ctx context.Context, live *unstructured.Unstructured) (status.Status, string) {
 	result, err := status.Compute(live)
 	if err != nil {
@@ -25,12 +27,34 @@ func (a *assessor) state(ctx context.Context, live *unstructured.Unstructured) (
 		return status.InProgressStatus, "it runs"
 	case kind == calls.ClaimGK && result.Status == status.InProgressStatus && a.awaitsConsumer(ctx, live):
 		return status.CurrentStatus, ""
+	case kind == calls.APIServiceGK && result.Status == status.CurrentStatus:
+		return availability(live)
 	}
 	return result.Status, result.Message
 }
 
 func isFinishing(kind schema.GroupKind, live *unstructured.Unstructured) bool {
 	return calls.Runs(kind) && calls.HasEnded(kind, live)
+}
+
+// availability of an APIService, by the aggregator's own probe of what serves it. What the API server
+// serves itself is always available.
+func availability(service *unstructured.Unstructured) (status.Status, string) {
+	if _, isProxied, _ := unstructured.NestedMap(service.Object, "spec", "service"); !isProxied {
+		return status.CurrentStatus, ""
+	}
+	conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions")
+	for _, one := range conditions {
+		condition, _ := one.(map[string]any)
+		if condition["type"] != "Available" {
+			continue
+		}
+		if condition["status"] == "True" {
+			return status.CurrentStatus, ""
+		}
+		return status.InProgressStatus, fmt.Sprintf("it is not available (%v): %v", condition["reason"], condition["message"])
+	}
+	return status.InProgressStatus, "nobody has asked yet whether it is available"
 }
 
 func isSuspended(job *unstructured.Unstructured) bool {
