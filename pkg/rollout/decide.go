@@ -23,7 +23,9 @@ type Decision struct {
 // Decide says which clusters of a seed may move now. All clusters are to be in the Tally, with the groups that
 // this strategy gives them: after a start, nothing is decided before.
 func Decide(strategy Strategy, tally *Tally, gate Allowance) Decision {
-	found := judge(strategy, tally.GroupCounts(strategy), tally.total, gate.permit(strategy))
+	counts, may := tally.GroupCounts(strategy), gate.permit(strategy)
+	may.excesses = excesses(strategy, counts)
+	found := judge(strategy, counts, tally.total, may)
 	decision := Decision{Groups: found.states, Open: found.open, Reason: found.reason, Message: found.message}
 	if found.open == NoGroup {
 		return decision

@@ -401,12 +401,13 @@ func (p *platform) judge(lost func() bool) {
 			rows = append(rows, p.rows[s.name])
 		}
 	}
-	revision := rollout.FleetRevision(rows)
+	fleet := rollout.SelectRows(p.strategy, rows, p.time(p.now))
+	revision := fleet.Revision()
 	approved, err := p.strategy.ReadApproval(p.approve, revision)
 	if err != nil {
 		approved = rollout.NoGroup // edited meanwhile: the group is gone
 	}
-	p.fleet = rollout.Gate(p.strategy, rows, approved, p.time(p.now))
+	p.fleet = rollout.Gate(p.strategy, fleet, approved)
 	p.checkFleet(rows)
 	for _, s := range p.seeds {
 		if slices.Contains(p.fleet.Gated, s.name) && !s.cut && !lost() {

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +43,8 @@ type Row struct {
 
 // Fleet is how a set stands on all seeds together.
 type Fleet struct {
+	// Counted are the rows that all that is told and decided is made from.
+	Counted []Row
 	// Gate is how many groups every seed may open: the value of annotation gate for the seeds in Gated.
 	Gate int
 	// Gated are the seeds that Gate is for: those whose row is synced. All others keep the gate that they have.
@@ -58,15 +59,13 @@ type Fleet struct {
 	Reason, Message string
 }
 
-// Gate says how many groups each seed may open. Approved is what Strategy.ReadApproval gave for the revision that
-// FleetRevision gives.
-func Gate(strategy Strategy, rows []Row, approved int, now time.Time) Fleet {
+// SelectRows finds out which rows count: those whose status speaks of the present set, now or when the seed was
+// reached last. Of the others, the ones that were waited for during progressDeadline are left out.
+func SelectRows(strategy Strategy, rows []Row, now time.Time) Fleet {
 	fleet := Fleet{}
-	sums := newSums(strategy)
-	lagging := 0
 	for i := range rows {
 		row := &rows[i]
-		known := row.State != RowLagging && sums.knows(row)
+		known := row.State != RowLagging && strategy.isOf(row.Groups)
 		switch {
 		case row.State == RowSynced && known:
 			fleet.Gated = append(fleet.Gated, row.Seed)
@@ -76,28 +75,38 @@ func Gate(strategy Strategy, rows []Row, approved int, now time.Time) Fleet {
 		default:
 			fleet.Awaited = append(fleet.Awaited, row.Seed)
 		}
-		if !known {
-			lagging++
-			continue
+		if known {
+			fleet.Counted = append(fleet.Counted, *row)
 		}
-		sums.add(row)
+	}
+	return fleet
+}
+
+// Gate says how many groups each seed of a fleet that SelectRows gave may open. Approved is what Strategy.ReadApproval
+// gave for the fleet's Revision.
+func Gate(strategy Strategy, fleet Fleet, approved int) Fleet {
+	sums := newSums(strategy)
+	for i := range fleet.Counted {
+		sums.add(&fleet.Counted[i])
 	}
 	counts, total := sums.counts()
 	found := judge(strategy, counts, total, permit{
-		groups: len(strategy.Groups), approved: approved, evidence: true, unknown: lagging,
+		groups: len(strategy.Groups), approved: approved, evidence: true,
+		unknown: len(fleet.Gated) + len(fleet.Awaited) - len(fleet.Counted), excesses: sums.excesses(counts),
 	})
 	fleet.Gate, fleet.Counts, fleet.Reason, fleet.Message = found.groups, total, found.reason, found.message
+	fleet.Groups = nil
 	for i, group := range strategy.Groups {
 		fleet.Groups = append(fleet.Groups, kubermaticv1.GroupStatus{Name: group.Name, State: found.states[i], Counts: counts[i]})
 	}
-	fleet.sumUp(rows)
+	fleet.sumUp()
 	return fleet
 }
 
 // sumUp mends reason and message by what is not in counts.
-func (f *Fleet) sumUp(rows []Row) {
+func (f *Fleet) sumUp() {
 	if f.Reason == kubermaticv1.ReasonRollingOut && f.Counts.Moving == 0 {
-		f.stopped(rows)
+		f.stopped()
 	}
 	var notes []string
 	if len(f.LeftOut) > 0 {
@@ -115,13 +124,13 @@ func (f *Fleet) sumUp(rows []Row) {
 	f.Message = strings.Join(append([]string{f.Message}, notes...), "; ")
 }
 
-// stopped says what stops the seeds where nothing moves although it may: a percentage of failures is less on one seed.
-func (f *Fleet) stopped(rows []Row) {
+// stopped says what stops the seeds where nothing moves although it may.
+func (f *Fleet) stopped() {
 	for _, reason := range []string{kubermaticv1.ReasonHalted, kubermaticv1.ReasonRemovalNeedsApproval} {
 		var seeds []string
-		for i := range rows {
-			if rows[i].Reason == reason && slices.Contains(f.Gated, rows[i].Seed) {
-				seeds = append(seeds, rows[i].Seed)
+		for i := range f.Counted {
+			if row := &f.Counted[i]; row.Reason == reason && row.State == RowSynced {
+				seeds = append(seeds, row.Seed)
 			}
 		}
 		if len(seeds) > 0 {
@@ -131,67 +140,26 @@ func (f *Fleet) stopped(rows []Row) {
 	}
 }
 
-// sums are counts of seeds. What a seed says is bounded: no number of it takes others' clusters away.
-type sums struct {
-	strategy Strategy
-	groups   [][9]int64
-	total    [9]int64
-}
-
-func newSums(strategy Strategy) *sums {
-	return &sums{strategy: strategy, groups: make([][9]int64, len(strategy.Groups))}
-}
-
-// knows says whether a row has the groups of the strategy.
-func (s *sums) knows(row *Row) bool {
-	if len(row.Groups) != len(s.strategy.Groups) {
+// isOf says whether a seed's groups are those of the strategy.
+func (s Strategy) isOf(groups []kubermaticv1.GroupStatus) bool {
+	if len(groups) != len(s.Groups) {
 		return false
 	}
-	for i := range row.Groups {
-		if row.Groups[i].Name != s.strategy.Groups[i].Name {
+	for i := range groups {
+		if groups[i].Name != s.Groups[i].Name {
 			return false
 		}
 	}
 	return true
 }
 
-func (s *sums) add(row *Row) {
-	for i := range row.Groups {
-		sum(&s.groups[i], row.Groups[i].Counts)
-	}
-	sum(&s.total, row.Counts)
-}
-
-// counts are the sums of the groups, and those in all.
-func (s *sums) counts() (groups []kubermaticv1.ClusterCounts, total kubermaticv1.ClusterCounts) {
-	for i := range s.groups {
-		groups = append(groups, toCounts(s.groups[i]))
-	}
-	return groups, toCounts(s.total)
-}
-
-func sum(to *[9]int64, counts kubermaticv1.ClusterCounts) {
-	for i, number := range []int32{
-		counts.Selected, counts.Current, counts.Moving, counts.Behind, counts.Failed, counts.Sick, counts.Away, counts.Blocked, counts.New,
-	} {
-		to[i] += max(int64(number), 0)
-	}
-}
-
-func toCounts(from [9]int64) kubermaticv1.ClusterCounts {
-	at := func(i int) int32 { return int32(min(from[i], math.MaxInt32)) }
-	return kubermaticv1.ClusterCounts{
-		Selected: at(0), Current: at(1), Moving: at(2), Behind: at(3), Failed: at(4), Sick: at(5), Away: at(6), Blocked: at(7), New: at(8),
-	}
-}
-
-// FleetRevision sums the revisions of the seeds up, but of those that lag: the one that they all have, or a hash
-// over them. It is what annotation approve on the master speaks of.
-func FleetRevision(rows []Row) string {
+// Revision sums the revisions of the seeds that count up: the one that they all have, or a hash over them.
+// It is what annotation approve on the master speaks of.
+func (f *Fleet) Revision() string {
 	var revisions []string
-	for i := range rows {
-		if rows[i].State != RowLagging && rows[i].Revision != "" {
-			revisions = append(revisions, rows[i].Revision)
+	for i := range f.Counted {
+		if revision := f.Counted[i].Revision; revision != "" {
+			revisions = append(revisions, revision)
 		}
 	}
 	slices.Sort(revisions)

@@ -1,6 +1,7 @@
 package rollout_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -22,6 +23,11 @@ func rowOf(t testing.TB, made rollout.Strategy, seed, clusters string) rollout.R
 		Seed: seed, State: rollout.RowSynced, Since: time.Unix(0, 0), Revision: "rev", Counts: tally.Counts(),
 		Groups: tally.GroupStatuses(made, decision), Reason: decision.Reason,
 	}
+}
+
+// gate is what the master decides by rows.
+func gate(made rollout.Strategy, rows []rollout.Row, approved int, now time.Time) rollout.Fleet {
+	return rollout.Gate(made, rollout.SelectRows(made, rows, now), approved)
 }
 
 // Each case of the master's rule: rows are summed, and what is not known opens nothing. Red when a gate opens further than all
@@ -66,8 +72,9 @@ func TestGate(t *testing.T) {
 		{"one failure is within the limit", spec, seeds{synced("failed | behind"), synced("current | behind")}, rollout.NoGroup, 2, v1.ReasonRollingOut, "ab"},
 		{"1 + 1 are above it", spec, seeds{synced("failed | behind"), synced("failed | behind")}, rollout.NoGroup, 0, v1.ReasonHalted, "ab"},
 		{"approval ends no halt", spec, seeds{synced("failed,failed | behind")}, 2, 0, v1.ReasonHalted, "a"},
-		{"a percentage is of all seeds' clusters", percent, seeds{synced("failed,current,current | behind"), synced("current,failed,current | behind")}, rollout.NoGroup, 2, v1.ReasonRollingOut, "ab"},
-		{"a seed that halts by its own percentage is told", percent, seeds{synced("current,failed,failed | behind"), synced("current,current,current,current | current")}, rollout.NoGroup, 2, v1.ReasonHalted, "ab"},
+		{"a percentage is of each seed's clusters", percent, seeds{synced("failed,current,current | behind"), synced("current,failed,current | behind")}, rollout.NoGroup, 2, v1.ReasonRollingOut, "ab"},
+		{"one seed above it halts all, however many another has", percent, seeds{synced("current,failed,failed | behind"), synced("current,current,current,current | current")}, rollout.NoGroup, 0, v1.ReasonHalted, "ab"},
+		{"what is left out halts nobody", percent, seeds{at(rollout.RowUnreached, 30, "failed | behind"), synced("current | behind")}, rollout.NoGroup, 2, v1.ReasonRollingOut, "b"},
 		{"a group waits for approval", approved, seeds{synced("current | behind")}, rollout.NoGroup, 1, v1.ReasonAwaitingApproval, "a"},
 		{"and has it", approved, seeds{synced("current | behind")}, 1, 2, v1.ReasonRollingOut, "a"},
 		{"an earlier approval is none for it", approved, seeds{synced("current | behind")}, 0, 1, v1.ReasonAwaitingApproval, "a"},
@@ -88,7 +95,7 @@ func TestGate(t *testing.T) {
 			for i, row := range test.rows {
 				rows = append(rows, row(made, string(rune('a'+i))))
 			}
-			got := rollout.Gate(made, rows, test.approved, time.Unix(0, 0).Add(30*time.Minute))
+			got := gate(made, rows, test.approved, time.Unix(0, 0).Add(30*time.Minute))
 			if got.Gate != test.gate || got.Reason != test.reason || strings.Join(got.Gated, "") != test.gated {
 				t.Errorf("gate %d for %v, %s (%s)", got.Gate, got.Gated, got.Reason, got.Message)
 			}
@@ -105,14 +112,14 @@ func TestHostileRows(t *testing.T) {
 	made := strategy(t, &v1.Rollout{Groups: []v1.RolloutGroup{ring("canary", "0")}})
 	honest, liar, huge := rowOf(t, made, "a", "failed | behind"), rowOf(t, made, "b", "|"), rowOf(t, made, "c", "|")
 	liar.Groups[0].Counts.Failed, liar.Groups[1].Counts.Behind, liar.Counts.Selected = -5, -5, -5
-	got := rollout.Gate(made, []rollout.Row{honest, liar}, rollout.NoGroup, time.Unix(0, 0))
+	got := gate(made, []rollout.Row{honest, liar}, rollout.NoGroup, time.Unix(0, 0))
 	if got.Reason != v1.ReasonHalted || got.Gate != 0 || got.Counts.Selected != 2 {
 		t.Errorf("numbers below zero: %+v", got)
 	}
 	huge.Groups[0].Counts = v1.ClusterCounts{Selected: math.MaxInt32, Behind: math.MaxInt32}
 	huge.Counts = huge.Groups[0].Counts
-	got = rollout.Gate(made, []rollout.Row{huge, huge}, rollout.NoGroup, time.Unix(0, 0))
-	if got.Counts.Behind != math.MaxInt32 || got.Gate != 1 {
+	got = gate(made, []rollout.Row{huge, huge}, rollout.NoGroup, time.Unix(0, 0))
+	if got.Counts.Behind != 200_000 || got.Counts.Selected != 200_000 || got.Gate != 1 {
 		t.Errorf("large numbers: %+v", got)
 	}
 	for why, groups := range map[string][]v1.GroupStatus{
@@ -120,7 +127,7 @@ func TestHostileRows(t *testing.T) {
 	} {
 		odd := rowOf(t, made, "b", "current | current")
 		odd.Groups = groups
-		got = rollout.Gate(made, []rollout.Row{rowOf(t, made, "a", "current | behind"), odd}, rollout.NoGroup, time.Unix(0, 0))
+		got = gate(made, []rollout.Row{rowOf(t, made, "a", "current | behind"), odd}, rollout.NoGroup, time.Unix(0, 0))
 		if got.Gate != 1 || !slices.Equal(got.Awaited, []string{"b"}) {
 			t.Errorf("%s: %+v", why, got)
 		}
@@ -143,23 +150,67 @@ func TestHostileRows(t *testing.T) {
 	}
 }
 
-// Red when the revision of the fleet is another one although no seed's is, or the same although one is.
+// Red when the revision of the fleet is another one although no seed's is, or the same although one is, or one that does not count has
+// a say.
 func TestTheFleetsRevision(t *testing.T) {
-	rows := func(revisions ...string) (rows []rollout.Row) {
-		for _, revision := range revisions {
-			rows = append(rows, rollout.Row{State: rollout.RowSynced, Revision: revision})
+	made := strategy(t, &v1.Rollout{Pace: v1.Pace{ProgressDeadline: within(30)}})
+	revisionOf := func(state rollout.RowState, minutes int, revisions ...string) string {
+		var rows []rollout.Row
+		for i, revision := range revisions {
+			row := rowOf(t, made, fmt.Sprint(i), "current")
+			row.Revision = revision
+			rows = append(rows, row)
 		}
-		return rows
+		last := &rows[len(rows)-1]
+		last.State, last.Since = state, time.Unix(0, 0).Add(-time.Duration(minutes)*time.Minute)
+		fleet := rollout.SelectRows(made, rows, time.Unix(0, 0))
+		return fleet.Revision()
 	}
-	if got := rollout.FleetRevision(rows("x", "", "x")); got != "x" {
+	synced := func(revisions ...string) string { return revisionOf(rollout.RowSynced, 0, revisions...) }
+	if got := synced("x", "", "x"); got != "x" {
 		t.Errorf("of one: %q", got)
 	}
-	both := rollout.FleetRevision(rows("x", "y"))
-	if both != rollout.FleetRevision(rows("y", "x", "y")) || both == "x" || both == rollout.FleetRevision(rows("x", "z")) {
+	both := synced("x", "y")
+	if both != synced("y", "x", "y") || both == "x" || both == synced("x", "z") {
 		t.Errorf("of two: %q", both)
 	}
-	if got := rollout.FleetRevision(append(rows("x"), rollout.Row{State: rollout.RowLagging, Revision: "old"})); got != "x" {
+	if got := revisionOf(rollout.RowLagging, 1, "x", "old"); got != "x" {
 		t.Errorf("one lags: %q", got)
+	}
+	if got := revisionOf(rollout.RowUnreached, 29, "x", "y"); got != both {
+		t.Errorf("one is not reached: %q", got)
+	}
+	if got := revisionOf(rollout.RowUnreached, 30, "x", "y"); got != "x" {
+		t.Errorf("one is left out: %q", got)
+	}
+}
+
+// What one seed says of itself is nothing that others' failures are measured with. Red when a seed that claims clusters without number, or
+// fewer than it has in states, moves the limit of a percentage.
+func TestNoSeedExcusesFailuresOfOthers(t *testing.T) {
+	made := strategy(t, &v1.Rollout{Pace: v1.Pace{MaxFailures: of("34%")}, Groups: []v1.RolloutGroup{ring("canary", "0")}})
+	failing := rowOf(t, made, "a", "failed,failed,current | behind")
+	for why, claims := range map[string]v1.ClusterCounts{
+		"selected":              {Selected: math.MaxInt32},
+		"current":               {Selected: math.MaxInt32, Current: math.MaxInt32},
+		"fewer than has failed": {Selected: 1, Failed: 3},
+		"below zero":            {Selected: math.MinInt32, Current: math.MinInt32, Failed: math.MinInt32},
+		"blocked":               {Selected: math.MaxInt32, Blocked: math.MaxInt32},
+	} {
+		liar := rowOf(t, made, "b", "|")
+		liar.Groups[0].Counts, liar.Counts = claims, claims
+		got := gate(made, []rollout.Row{liar, failing}, rollout.NoGroup, time.Unix(0, 0))
+		if got.Gate != 0 || got.Reason != v1.ReasonHalted || got.Groups[0].State != v1.GroupHalted {
+			t.Errorf("%s: gate %d, %s (%s)", why, got.Gate, got.Reason, got.Message)
+		}
+		if selected := got.Groups[0].Counts.Selected; selected < 3 || selected > 100_003 || got.Counts.Selected < selected {
+			t.Errorf("%s: counts %+v in group canary, %+v in all", why, got.Groups[0].Counts, got.Counts)
+		}
+	}
+	alone := rowOf(t, made, "b", "|")
+	alone.Groups[0].Counts = v1.ClusterCounts{Selected: math.MaxInt32, Failed: 1}
+	if got := gate(made, []rollout.Row{alone}, rollout.NoGroup, time.Unix(0, 0)); got.Gate != 0 || !strings.Contains(got.Message, `seed "b"`) {
+		t.Errorf("clusters in no state excuse a failure: gate %d, %s", got.Gate, got.Message)
 	}
 }
 

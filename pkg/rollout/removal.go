@@ -63,9 +63,11 @@ func GuardRemovals(removals []Removal, has int, shown *kubermaticv1.PendingRemov
 	return guarded
 }
 
-// FleetRemoval sums up what waits on seeds: the word of the one that has something, or one for all of them. With
-// it in annotation removal-approved of the set, the distributor writes each seed's own word to its copy.
-func FleetRemoval(rows []Row) *kubermaticv1.PendingRemoval {
+// Removal sums up what waits on the seeds that count: the word of the one that has something, or one for all
+// of them. With it in annotation removal-approved of the set, the distributor writes the own word of each of
+// these seeds to its copy. What waits on a seed that does not count is not shown, so it is not approved.
+func (f *Fleet) Removal() *kubermaticv1.PendingRemoval {
+	rows := f.Counted
 	var words []string
 	var one *kubermaticv1.PendingRemoval
 	count := int64(0)
@@ -82,7 +84,6 @@ func FleetRemoval(rows []Row) *kubermaticv1.PendingRemoval {
 	case 1:
 		return one.DeepCopy()
 	}
-	slices.Sort(words)
-	count = min(count, maxCount)
-	return &kubermaticv1.PendingRemoval{Word: fmt.Sprintf("%d-%s", count, digestOf(words)), Count: int32(count)}
+	slices.Sort(words) // without the count, which goes down while the word stays
+	return &kubermaticv1.PendingRemoval{Word: "seeds-" + digestOf(words), Count: int32(min(count, maxCount))}
 }

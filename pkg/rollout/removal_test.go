@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/rollout"
@@ -85,25 +86,39 @@ func TestAWordCoversWhatWasShown(t *testing.T) {
 	}
 }
 
-// Red when the word of several seeds is that of one, or a seed's word that is no word is shown.
+// Red when the word of several seeds is that of one, a seed's word that is no word is shown, or what waits on a seed that does not count.
 func TestTheFleetsWord(t *testing.T) {
 	row := func(seed, word string, count int32) rollout.Row {
 		return rollout.Row{Seed: seed, Removal: &v1.PendingRemoval{Word: word, Count: count}}
 	}
-	if got := rollout.FleetRemoval([]rollout.Row{{Seed: "a"}, row("b", "6-x", 6)}); got == nil || *got != (v1.PendingRemoval{Word: "6-x", Count: 6}) {
+	word := func(rows ...rollout.Row) *v1.PendingRemoval {
+		fleet := rollout.Fleet{Counted: rows}
+		return fleet.Removal()
+	}
+	if got := word(rollout.Row{Seed: "a"}, row("b", "6-x", 6)); got == nil || *got != (v1.PendingRemoval{Word: "6-x", Count: 6}) {
 		t.Errorf("of one: %+v", got)
 	}
-	both := rollout.FleetRemoval([]rollout.Row{row("a", "7-y", 7), row("b", "6-x", 6)})
-	turned := rollout.FleetRemoval([]rollout.Row{row("b", "6-x", 6), row("a", "7-y", 7)})
+	both, turned := word(row("a", "7-y", 7), row("b", "6-x", 6)), word(row("b", "6-x", 6), row("a", "7-y", 7))
 	if both == nil || both.Count != 13 || both.Word != turned.Word || both.Word == "6-x" || both.Word == "7-y" {
 		t.Errorf("of two: %+v, %+v", both, turned)
 	}
-	for _, word := range []string{"", "a\nb", strings.Repeat("x", 65)} {
-		if got := rollout.FleetRemoval([]rollout.Row{row("a", word, 6)}); got != nil {
-			t.Errorf("%.10q: %+v", word, got)
+	if fewer := word(row("a", "7-y", 4), row("b", "6-x", 6)); fewer.Count != 10 || fewer.Word != both.Word {
+		t.Errorf("while they become fewer the word is %+v", fewer)
+	}
+	for _, odd := range []string{"", "a\nb", strings.Repeat("x", 65)} {
+		if got := word(row("a", odd, 6)); got != nil {
+			t.Errorf("%.10q: %+v", odd, got)
 		}
 	}
-	if got := rollout.FleetRemoval([]rollout.Row{row("a", "1-x", -7), row("b", "1-y", 1<<31-1), row("c", "1-z", 9)}); got.Count != 1<<31-1 {
+	if got := word(row("a", "1-x", -7), row("b", "1-y", 1<<31-1), row("c", "1-z", 9)); got.Count != 1<<31-1 {
 		t.Errorf("odd counts: %+v", got)
+	}
+	made := strategy(t, &v1.Rollout{Pace: v1.Pace{ProgressDeadline: within(30)}})
+	here, away := rowOf(t, made, "a", "current"), rowOf(t, made, "b", "current")
+	here.Removal, away.Removal = &v1.PendingRemoval{Word: "6-x", Count: 6}, &v1.PendingRemoval{Word: "7-y", Count: 7}
+	away.State, away.Since = rollout.RowUnreached, time.Unix(0, 0).Add(-30*time.Minute)
+	fleet := rollout.SelectRows(made, []rollout.Row{here, away}, time.Unix(0, 0))
+	if got := fleet.Removal(); got == nil || got.Word != "6-x" || got.Count != 6 {
+		t.Errorf("of one that counts and one that is left out: %+v", got)
 	}
 }

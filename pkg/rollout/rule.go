@@ -18,6 +18,15 @@ type permit struct {
 	evidence bool
 	// unknown is how many seeds' clusters are not known: they may be behind in any group.
 	unknown int
+	// excesses are, by group, which failures are too many; nil: none are.
+	excesses []*excess
+}
+
+// excess is failures of a group that are more than may be.
+type excess struct {
+	counts kubermaticv1.ClusterCounts
+	// seed is the one that is judged alone; empty: they are judged together.
+	seed string
 }
 
 // obstacle is what keeps a group, and all after it, from opening.
@@ -59,8 +68,8 @@ func isNoEvidence(counts kubermaticv1.ClusterCounts) bool {
 
 // judge is the rule by which groups open. Counts are those of the strategy's groups; total has the clusters in no group too.
 func judge(strategy Strategy, counts []kubermaticv1.ClusterCounts, total kubermaticv1.ClusterCounts, may permit) verdict {
-	if at := tooManyFailures(strategy, counts); at != NoGroup {
-		return halted(strategy, counts, at)
+	if at := slices.IndexFunc(may.excesses, func(found *excess) bool { return found != nil }); at >= 0 {
+		return halted(strategy, counts, may.excesses, at)
 	}
 	result := verdict{open: NoGroup, states: make([]kubermaticv1.GroupState, len(counts))}
 	behind := lastBehind(counts, may)
@@ -134,29 +143,38 @@ func stateOf(counts kubermaticv1.ClusterCounts, at obstacle) kubermaticv1.GroupS
 	return kubermaticv1.GroupWaiting
 }
 
-// tooManyFailures is the first group that has more failures than it may have, or NoGroup.
-func tooManyFailures(strategy Strategy, counts []kubermaticv1.ClusterCounts) int {
-	for i, group := range strategy.Groups {
-		if int(counts[i].Failed) > group.MaxFailures.Failures(int(counts[i].Selected)) {
-			return i
-		}
-	}
-	return NoGroup
+// isExceeded says whether more clusters of a group failed than may.
+func (l Limit) isExceeded(counts kubermaticv1.ClusterCounts) bool {
+	return int(counts.Failed) > l.Failures(int(counts.Selected))
 }
 
-// halted is the verdict on a rollout in which nothing moves, for the failures of a group.
-func halted(strategy Strategy, counts []kubermaticv1.ClusterCounts, at int) verdict {
-	result := verdict{open: NoGroup, states: make([]kubermaticv1.GroupState, len(counts)), reason: kubermaticv1.ReasonHalted}
+// excesses are, by group, failures that are too many for all clusters that are counted; nil: they are not.
+func excesses(strategy Strategy, counts []kubermaticv1.ClusterCounts) []*excess {
+	found := make([]*excess, len(counts))
 	for i, group := range strategy.Groups {
+		if group.MaxFailures.isExceeded(counts[i]) {
+			found[i] = &excess{counts: counts[i]}
+		}
+	}
+	return found
+}
+
+// halted is the verdict on a rollout in which nothing moves, for the failures of the group at.
+func halted(strategy Strategy, counts []kubermaticv1.ClusterCounts, found []*excess, at int) verdict {
+	result := verdict{open: NoGroup, states: make([]kubermaticv1.GroupState, len(counts)), reason: kubermaticv1.ReasonHalted}
+	for i := range strategy.Groups {
 		result.states[i] = stateOf(counts[i], earlier)
-		if int(counts[i].Failed) > group.MaxFailures.Failures(int(counts[i].Selected)) {
+		if found[i] != nil {
 			result.states[i] = kubermaticv1.GroupHalted
 		}
 	}
-	group := strategy.Groups[at]
-	result.message = fmt.Sprintf("%d of %s in group %q failed, at most %d may: nothing moves until they recover, maxFailures is raised or "+
-		"a new revision comes", counts[at].Failed, text.Count(int(counts[at].Selected), "cluster"), group.Name,
-		group.MaxFailures.Failures(int(counts[at].Selected)))
+	group, failed, where := strategy.Groups[at], found[at].counts, ""
+	if found[at].seed != "" {
+		where = fmt.Sprintf(" on seed %q", found[at].seed)
+	}
+	result.message = fmt.Sprintf("%d of %s in group %q%s failed, at most %d may: nothing moves until they recover, maxFailures is raised or "+
+		"a new revision comes", failed.Failed, text.Count(int(failed.Selected), "cluster"), group.Name, where,
+		group.MaxFailures.Failures(int(failed.Selected)))
 	return result
 }
 

@@ -41,7 +41,9 @@ type Keeper struct {
 	stored map[string]string
 
 	mutex sync.Mutex
-	stale map[string]bool
+	// stale has, by name, the resourceVersion that a copy that changed was seen with last; empty: it is to be
+	// read whatever it is.
+	stale map[string]string
 }
 
 // believed is what a copy says that may be kept.
@@ -68,7 +70,7 @@ type found struct {
 func NewKeeper(with client.Client, seed, namespace string) *Keeper {
 	return &Keeper{
 		client: with, seed: seed, namespace: namespace, found: map[string]*found{}, others: map[string]bool{}, gone: map[types.UID]bool{},
-		believed: map[string]believed{}, stored: map[string]string{}, stale: map[string]bool{},
+		believed: map[string]believed{}, stored: map[string]string{}, stale: map[string]string{},
 	}
 }
 
@@ -102,9 +104,7 @@ func (k *Keeper) List(ctx context.Context, key []byte) error {
 		for i := range list.Items {
 			name := list.Items[i].Name
 			present[name] = true
-			if have := k.found[name]; have == nil || have.resourceVersion != list.Items[i].ResourceVersion {
-				k.markStale(name)
-			}
+			k.markStale(name, list.Items[i].ResourceVersion)
 		}
 		next, k.from = list.Continue, list.ResourceVersion
 	}
@@ -121,21 +121,26 @@ func (k *Keeper) List(ctx context.Context, key []byte) error {
 // Listed says whether List succeeded last.
 func (k *Keeper) Listed() bool { return k.listed }
 
-// Changed notes that a copy changed on the seed. It may be called at any time.
-func (k *Keeper) Changed(name string) { k.markStale(name) }
+// Changed notes that a copy changed on the seed, where it has that resourceVersion now. It may be called
+// at any time.
+func (k *Keeper) Changed(name, resourceVersion string) { k.markStale(name, resourceVersion) }
 
-func (k *Keeper) markStale(name string) {
+func (k *Keeper) markStale(name, resourceVersion string) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	if len(k.stale) < staleAtMost {
-		k.stale[name] = true
+	if _, marked := k.stale[name]; marked || len(k.stale) < staleAtMost {
+		k.stale[name] = resourceVersion
 	}
 }
 
-// takeStale are the names that are to be read, sorted.
+// takeStale are the names that are to be read, sorted: our own writes were read when they were answered.
 func (k *Keeper) takeStale() []string {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
+	maps.DeleteFunc(k.stale, func(name, resourceVersion string) bool {
+		have := k.found[name]
+		return have != nil && resourceVersion != "" && have.resourceVersion == resourceVersion
+	})
 	names := slices.Sorted(maps.Keys(k.stale))
 	clear(k.stale)
 	return names
@@ -151,7 +156,7 @@ func (k *Keeper) Read(ctx context.Context, wanted map[string]*Set, failed func(n
 			continue
 		}
 		if _, err := k.read(ctx, name); err != nil {
-			k.markStale(name)
+			k.markStale(name, "")
 			failed(name, err)
 		}
 	}
@@ -254,7 +259,7 @@ func (k *Keeper) Rows(wanted map[string]*Set, orders map[string]Order, digests, 
 			row.There, row.Status, row.RemovalApproved = true, have.status, k.believed[name].removal
 			row.Confirmed = have.marked && have.annotations[v1.AnnotationConfirmDeletion] == name
 			row.Synced = k.isRight(name, set, have) && have.status.ObservedGeneration == have.generation &&
-				have.status.Catalogues == have.dependencies(digests)
+				have.status.Catalogues == have.dependencies(digests) && hasGroups(set.Spec, have.status.Groups)
 		case order.UID == set.UID && order.Delete:
 			row.Gone = k.gone[set.UID]
 		}

@@ -78,6 +78,24 @@ var (
 	}
 )
 
+// hasGroups says whether a seed speaks of the groups of a set: those of its rollout, and rest. Another
+// status is none, however new it says it is.
+func hasGroups(spec *v1.AddonSetSpec, said []v1.GroupStatus) bool {
+	var groups []v1.RolloutGroup
+	if spec.Rollout != nil {
+		groups = spec.Rollout.Groups
+	}
+	if len(said) != len(groups)+1 || said[len(groups)].Name != v1.GroupRest {
+		return false
+	}
+	for i := range groups {
+		if string(groups[i].Name) != said[i].Name {
+			return false
+		}
+	}
+	return true
+}
+
 func number(said int32) int32 { return max(0, min(said, clustersAtMost)) }
 
 func counts(said *v1.ClusterCounts) *v1.ClusterCounts {

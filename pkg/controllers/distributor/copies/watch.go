@@ -31,7 +31,7 @@ func (k *Keeper) Follow(server *remote.Client, wake func()) func(ctx context.Con
 			err := server.Watch(ctx, path, from, watchFor, func(change remote.Change) {
 				from = change.ResourceVersion
 				if change.Name != "" {
-					k.Changed(change.Name)
+					k.Changed(change.Name, change.ResourceVersion)
 					wake()
 				}
 			})

@@ -52,7 +52,7 @@ func (k *Keeper) CarryOut(ctx context.Context, wanted map[string]*Set, orders ma
 			err = k.bring(ctx, name, set, order)
 		}
 		if err != nil {
-			k.markStale(name)
+			k.markStale(name, "")
 			failed(name, err)
 		}
 	}

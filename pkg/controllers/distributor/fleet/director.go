@@ -87,10 +87,7 @@ func (d *Director) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Re
 			return ctrl.Result{}, err
 		}
 	}
-	decided, err := decide(object, &f)
-	if err != nil { // the refusal says the same
-		decided.rows = rowsOf(&f)
-	}
+	decided := decide(object, &f)
 	d.workers.Order(object.Name, decided.orders)
 	if decided.gone {
 		return ctrl.Result{}, pass.SetFinalizer(ctx, v1.FinalizerCleanupSet, false)

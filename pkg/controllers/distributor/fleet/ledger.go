@@ -40,7 +40,8 @@ type ledger struct {
 	// seeds are listed, in the order of the last pass.
 	seeds  []string
 	states map[string]copies.State
-	// since has, by set and seed, when the row was synced and the seed reached last, or was first waited for.
+	// since has, by set and seed, when the row was synced and the seed reached last, or was first waited for. Of
+	// one that stands it is of no interest: it is brought up to date when that ends.
 	since map[types.UID]map[string]time.Time
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
@@ -60,7 +61,6 @@ func (l *ledger) attach(_ context.Context, queue workqueue.TypedRateLimitingInte
 func (l *ledger) Passed(sets map[types.UID]Finding, seeds []string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.sets, l.seeds = sets, seeds
 	states, since := map[string]copies.State{}, map[types.UID]map[string]time.Time{}
 	for _, seed := range seeds {
 		if state, ok := l.states[seed]; ok {
@@ -71,12 +71,12 @@ func (l *ledger) Passed(sets map[types.UID]Finding, seeds []string) {
 		since[uid] = map[string]time.Time{}
 		for _, seed := range seeds {
 			since[uid][seed] = l.now()
-			if at, ok := l.since[uid][seed]; ok {
+			if at, ok := l.since[uid][seed]; ok && !l.stands(uid, seed) {
 				since[uid][seed] = at
 			}
 		}
 	}
-	l.states, l.since = states, since
+	l.sets, l.seeds, l.states, l.since = sets, seeds, states, since
 	for _, known := range sets {
 		l.ask(known)
 	}
@@ -98,16 +98,24 @@ func (l *ledger) SeedChanged(state copies.State) {
 	if state.Rows == nil && !state.Reached {
 		state.Rows = before.Rows
 	}
-	l.states[state.Seed] = state
-	for uid, set := range l.sets {
-		row, was := state.Rows[set.Name.Name], before.Rows[set.Name.Name]
-		if state.Reached && isSynced(row, uid, set) {
-			l.since[uid][state.Seed] = l.now()
+	for uid := range l.sets {
+		if l.stands(uid, state.Seed) {
+			l.since[uid][state.Seed] = l.now() // until now
 		}
+	}
+	l.states[state.Seed] = state
+	for _, set := range l.sets {
+		row, was := state.Rows[set.Name.Name], before.Rows[set.Name.Name]
 		if before.Reached != state.Reached || before.Problem != state.Problem || !reflect.DeepEqual(row, was) {
 			l.ask(set)
 		}
 	}
+}
+
+// stands says whether a seed was reached last and its row was synced.
+func (l *ledger) stands(uid types.UID, seed string) bool {
+	set, state := l.sets[uid], l.states[seed]
+	return state.Reached && isSynced(state.Rows[set.Name.Name], uid, set)
 }
 
 // isSynced says whether a row speaks of the present set and catalogues.

@@ -11,8 +11,9 @@ import (
 
 // decision is how a set stands on all seeds, and what their workers are to do.
 type decision struct {
-	rows     []rollout.Row
-	fleet    rollout.Fleet
+	fleet rollout.Fleet
+	// counted are the seeds whose rows count: in all that is told, and all that is decided.
+	counted  map[string]bool
 	revision string
 	removal  *v1.PendingRemoval
 	// approval is why annotation approve is not carried out; nil: it is, or there is none.
@@ -24,25 +25,32 @@ type decision struct {
 	recheck time.Duration
 }
 
-// decide is pure.
-func decide(set *v1.AddonSet, f *facts) (decision, error) {
+// decide is pure. Where spec.rollout can't be read, which the refusal of the set tells, no gate changes
+// and no seed counts, but what is deleted goes on.
+func decide(set *v1.AddonSet, f *facts) decision {
+	d := decision{counted: map[string]bool{}, orders: map[string]copies.Order{}}
+	d.deleting = set.DeletionTimestamp != nil && (isConfirmed(set) || begun(f) || madeNothing(f))
 	strategy, err := rollout.NewStrategy(set.Spec.Rollout)
 	if err != nil {
-		return decision{}, err
+		d.order(set, f, false)
+		return d
 	}
-	d := decision{rows: rowsOf(f), orders: map[string]copies.Order{}}
-	d.revision, d.removal = rollout.FleetRevision(d.rows), rollout.FleetRemoval(d.rows)
+	rows := rowsOf(f)
+	d.fleet = rollout.SelectRows(strategy, rows, f.now)
+	for i := range d.fleet.Counted {
+		d.counted[d.fleet.Counted[i].Seed] = true
+	}
+	d.revision, d.removal = d.fleet.Revision(), d.fleet.Removal()
 	approved, err := strategy.ReadApproval(set.Annotations[v1.AnnotationApprove], d.revision)
 	d.approval = err
-	d.fleet = rollout.Gate(strategy, d.rows, approved, f.now)
-	d.deleting = set.DeletionTimestamp != nil && (isConfirmed(set) || begun(f) || madeNothing(f))
+	d.fleet = rollout.Gate(strategy, d.fleet, approved)
 	d.order(set, f, settled(f, strategy))
-	for i := range d.rows {
-		if left := d.rows[i].Since.Add(strategy.ProgressDeadline()).Sub(f.now); d.rows[i].State != rollout.RowSynced && left > 0 {
+	for i := range rows {
+		if left := rows[i].Since.Add(strategy.ProgressDeadline()).Sub(f.now); rows[i].State != rollout.RowSynced && left > 0 {
 			d.recheck = cmp.Or(min(cmp.Or(d.recheck, left), left), left)
 		}
 	}
-	return d, nil
+	return d
 }
 
 // settled says whether every seed was heard since the start of this process, or waited for: gates
@@ -102,14 +110,15 @@ func (d *decision) order(set *v1.AddonSet, f *facts, settled bool) {
 	}
 }
 
-// approvedRemoval is the seed's own word, once the one on the set is approved. It stays on the copy
-// for as long as the annotation stays on the set, since the set's word changes when a seed is done.
+// approvedRemoval is the seed's own word, once the one on the set is approved, which covers the seeds
+// that count. It stays on the copy for as long as the annotation stays on the set, since the set's
+// word changes when a seed is done.
 func (d *decision) approvedRemoval(set *v1.AddonSet, seed *seedFacts) string {
 	approved := set.Annotations[v1.AnnotationRemovalApproved]
 	switch {
 	case approved == "":
 		return ""
-	case d.removal != nil && d.removal.Word == approved && seed.row.Status.Removal != nil:
+	case d.counted[seed.name] && d.removal != nil && d.removal.Word == approved && seed.row.Status.Removal != nil:
 		return seed.row.Status.Removal.Word
 	}
 	return seed.row.RemovalApproved

@@ -37,15 +37,17 @@ func statusOf(set *v1.AddonSet, f *facts, d *decision) v1.AddonSetStatus {
 	for i := range f.seeds {
 		seed := &f.seeds[i]
 		said := &seed.row.Status
-		pending, clusters[seed.name] = append(pending, said.Pending), said.Clusters
-		count += int64(said.PendingCount)
 		if i < seedsListed {
 			next.Seeds = append(next.Seeds, rowOf(seed))
+		}
+		if d.counted[seed.name] {
+			pending, clusters[seed.name] = append(pending, said.Pending), said.Clusters
+			count += int64(said.PendingCount)
 		}
 	}
 	next.Pending, next.Clusters = rollout.SumPending(pending...), rollout.SumClusters(clusters)
 	next.PendingCount = int32(min(count, math.MaxInt32))
-	for _, condition := range []metav1.Condition{ready(set, f, d), deletionBlocked(set, d)} {
+	for _, condition := range []metav1.Condition{ready(set, f, d, next.PendingCount), deletionBlocked(set, d)} {
 		if condition.Reason == "" {
 			meta.RemoveStatusCondition(&next.Conditions, condition.Type)
 			continue
@@ -62,7 +64,7 @@ func startedAt(set *v1.AddonSet, f *facts, d *decision) *metav1.Time {
 	var first *metav1.Time
 	for i := range f.seeds {
 		at := f.seeds[i].row.Status.StartedAt
-		if at == nil || d.revision == "" || at.Time.After(f.now) || at.Time.Before(set.CreationTimestamp.Time) {
+		if at == nil || !d.counted[f.seeds[i].name] || d.revision == "" || at.Time.After(f.now) || at.Time.Before(set.CreationTimestamp.Time) {
 			continue
 		}
 		if first == nil || at.Before(first) {
@@ -106,7 +108,7 @@ func trouble(seed *seedFacts) string {
 }
 
 // ready is condition Ready.
-func ready(set *v1.AddonSet, f *facts, d *decision) metav1.Condition {
+func ready(set *v1.AddonSet, f *facts, d *decision, pending int32) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: d.fleet.Reason, Message: d.fleet.Message}
 	switch {
 	case d.deleting:
@@ -120,7 +122,7 @@ func ready(set *v1.AddonSet, f *facts, d *decision) metav1.Condition {
 		return condition
 	case set.Spec.Paused:
 		condition.Reason = v1.ReasonPaused
-		condition.Message = fmt.Sprintf("%s are pending; %s", text.Count(int(pendingCount(f)), "change"), condition.Message)
+		condition.Message = fmt.Sprintf("%s are pending; %s", text.Count(int(pending), "change"), condition.Message)
 	}
 	notes := slices.Clone(f.SecretProblems)
 	if d.approval != nil {
@@ -136,13 +138,6 @@ func ready(set *v1.AddonSet, f *facts, d *decision) metav1.Condition {
 		condition.Status = metav1.ConditionTrue
 	}
 	return condition
-}
-
-func pendingCount(f *facts) (count int64) {
-	for i := range f.seeds {
-		count += int64(f.seeds[i].row.Status.PendingCount)
-	}
-	return min(count, math.MaxInt32)
 }
 
 // waitedFor names the seeds that still have a copy of a set that is being deleted.

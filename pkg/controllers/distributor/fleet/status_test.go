@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
@@ -34,10 +35,7 @@ func TestTheStatusIsBoundedWithEveryClusterFailing(t *testing.T) {
 		}
 		f.seeds = append(f.seeds, seed)
 	}
-	decided, err := decide(set, f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	decided := decide(set, f)
 	status := statusOf(set, f, &decided)
 	if got := size(&status); got > statusBytes || got < statusBytes/8 {
 		t.Errorf("the status has %d bytes", got)
@@ -52,7 +50,14 @@ func heardFrom(name string, row copies.Row) seedFacts {
 	return seedFacts{name: name, heard: true, reached: true, synced: true, row: row, since: time.Unix(1000, 0)}
 }
 
-// Red when copies are ordered to go that nobody let go, or the way back is open once one went.
+// unreadable is a rollout that no schema refuses.
+func unreadable() *v1.Rollout {
+	odd := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "ring", Operator: "Odd"}}}
+	return &v1.Rollout{Groups: []v1.RolloutGroup{{Name: "canary", ClusterSelector: odd}}}
+}
+
+// Red when copies are ordered to go that nobody let go, the way back is open once one went, or a deletion stands still because of the
+// set's rollout.
 func TestOrdersToDelete(t *testing.T) {
 	made := v1.AddonSetStatus{Counts: &v1.ClusterCounts{Selected: 1}}
 	nothing := v1.AddonSetStatus{Counts: &v1.ClusterCounts{}}
@@ -84,16 +89,17 @@ func TestOrdersToDelete(t *testing.T) {
 				set.DeletionTimestamp = &metav1.Time{Time: time.Unix(900, 0)}
 			}
 			set.Annotations = map[string]string{v1.AnnotationConfirmDeletion: test.confirmed}
-			decided, err := decide(set, &facts{uid: "set", now: time.Unix(1000, 0), seeds: test.seeds})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if decided.deleting != test.deleting || decided.gone != test.gone {
-				t.Errorf("deleting %t, gone %t", decided.deleting, decided.gone)
-			}
-			for seed, order := range decided.orders {
-				if order.Delete != test.deleting {
-					t.Errorf("seed %s is ordered %+v", seed, order)
+			for _, rollout := range []*v1.Rollout{nil, unreadable()} {
+				set.Spec.Rollout = rollout
+				decided := decide(set, &facts{uid: "set", now: time.Unix(1000, 0), seeds: test.seeds})
+				if decided.deleting != test.deleting || decided.gone != test.gone {
+					t.Errorf("deleting %t, gone %t", decided.deleting, decided.gone)
+				}
+				for _, seed := range test.seeds {
+					order, ordered := decided.orders[seed.name]
+					if order.Delete != test.deleting || test.deleting && !ordered {
+						t.Errorf("seed %s is ordered %+v with rollout %v", seed.name, order, rollout)
+					}
 				}
 			}
 		})
@@ -115,12 +121,98 @@ func TestGatesWaitUntilAllSeedsWereHeard(t *testing.T) {
 		gate string
 	}{{time.Unix(1000, 0), ""}, {time.Unix(1000, 0).Add(time.Hour), "r1/1"}} {
 		f.now = test.now
-		decided, err := decide(set, f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		decided := decide(set, f)
 		if got := decided.orders["a"].Gate; got != test.gate {
 			t.Errorf("gate %q, want %q", got, test.gate)
 		}
+	}
+}
+
+// Red when what a seed said that is left out is told, or approved, beside what is decided without it.
+func TestASeedThatIsLeftOutCountsInNothing(t *testing.T) {
+	said := func(revision, word string, began int64, count int32) copies.Row {
+		counts := v1.ClusterCounts{Selected: count, Behind: count}
+		return copies.Row{There: true, Status: v1.AddonSetStatus{
+			Revision: revision, StartedAt: &metav1.Time{Time: time.Unix(began, 0)}, Counts: &counts, Groups: []v1.GroupStatus{{Name: v1.GroupRest, Counts: counts}},
+			Pending: []v1.PendingChange{{Item: "web", Change: v1.ChangeRemove, Clusters: count}}, PendingCount: count,
+			Clusters: []v1.SetClusterStatus{{Name: "c", State: v1.ClusterAway}}, Removal: &v1.PendingRemoval{Word: word, Count: count},
+		}}
+	}
+	here, away := heardFrom("here", said("r2", "6-x", 100, 6)), heardFrom("away", said("r1", "7-y", 90, 7))
+	away.reached, away.problem = false, "no answer"
+	set := &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{UID: "set", Name: "monitoring", CreationTimestamp: metav1.NewTime(time.Unix(50, 0))}}
+	f := &facts{uid: "set", seeds: []seedFacts{here, away}}
+	tell := func(after time.Duration) (*decision, v1.AddonSetStatus) {
+		f.now = time.Unix(1000, 0).Add(after)
+		decided := decide(set, f)
+		return &decided, statusOf(set, f, &decided)
+	}
+
+	_, status := tell(time.Minute)
+	if status.Revision == "r2" || status.PendingCount != 13 || status.Removal.Count != 13 || status.Counts.Selected != 13 || len(status.Clusters) != 2 {
+		t.Errorf("while it is waited for: %+v", status)
+	}
+	both := status.Removal.Word
+	_, status = tell(time.Hour)
+	if status.Revision != "r2" || status.PendingCount != 6 || len(status.Pending) != 1 || status.Pending[0].Clusters != 6 || status.Counts.Selected != 6 {
+		t.Errorf("it counts: %+v", status)
+	}
+	if len(status.Clusters) != 1 || status.Clusters[0].Seed != "here" || status.StartedAt.Unix() != 100 || len(status.Seeds) != 2 {
+		t.Errorf("it is told of: %+v", status)
+	}
+	if removal := status.Removal; removal == nil || removal.Word != "6-x" || removal.Count != 6 {
+		t.Errorf("its removals are told: %+v", removal)
+	}
+	for word, approved := range map[string]string{both: "", status.Removal.Word: "6-x"} {
+		set.Annotations = map[string]string{v1.AnnotationRemovalApproved: word}
+		decided, _ := tell(time.Hour)
+		if got := decided.orders["here"].RemovalApproved; got != approved {
+			t.Errorf("word %s approves %q here", word, got)
+		}
+		if got := decided.orders["away"].RemovalApproved; got != "" {
+			t.Errorf("word %s approves %q on the seed that is left out", word, got)
+		}
+	}
+}
+
+// Red when a seed that stood is left out at once when it is lost, or when its set is edited, since nothing had happened for longer than
+// the deadline.
+func TestASeedIsWaitedForFromTheMomentItIsLost(t *testing.T) {
+	now := time.Unix(1000, 0)
+	name := types.NamespacedName{Namespace: "kubermatic", Name: "monitoring"}
+	set := &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{UID: "set", Name: name.Name}}
+	passed := func(pass int64) map[types.UID]Finding { return map[types.UID]Finding{"set": {Name: name, Pass: pass}} }
+	said := func(pass int64) copies.State {
+		return copies.State{Seed: "a", Reached: true, Rows: map[string]copies.Row{name.Name: {UID: "set", Synced: true, Pass: pass, There: true}}}
+	}
+	l := &ledger{now: func() time.Time { return now }, states: map[string]copies.State{}}
+	since := func() time.Duration {
+		found, _ := l.facts(set)
+		return now.Sub(found.seeds[0].since)
+	}
+	l.Passed(passed(1), []string{"a"})
+	l.SeedChanged(said(1))
+	now = now.Add(time.Hour)
+	l.SeedChanged(copies.State{Seed: "a", Problem: "no answer"})
+	if waited := since(); waited != 0 {
+		t.Errorf("it counts as lost for %s", waited)
+	}
+	now = now.Add(time.Hour)
+	l.Passed(passed(1), []string{"a"})
+	l.SeedChanged(copies.State{Seed: "a", Problem: "no answer"})
+	if waited := since(); waited != time.Hour {
+		t.Errorf("an hour later it counts as lost for %s", waited)
+	}
+	l.SeedChanged(said(1))
+	now = now.Add(time.Hour)
+	l.Passed(passed(2), []string{"a"})
+	if waited := since(); waited != 0 {
+		t.Errorf("an edit was on its way for %s as soon as it was made", waited)
+	}
+	now = now.Add(time.Hour)
+	l.Passed(passed(2), []string{"a"})
+	l.SeedChanged(said(1))
+	if waited := since(); waited != time.Hour {
+		t.Errorf("an hour later it is on its way for %s", waited)
 	}
 }
