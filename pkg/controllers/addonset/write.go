@@ -28,7 +28,9 @@ type task struct {
 	cluster string
 	removal v1.RemovalPolicy
 	pace    installation.Pace
-	steps   []step
+	// startedAt is when the revision began.
+	startedAt time.Time
+	steps     []step
 	// moves says that it is more than repairs: the cluster holds its place meanwhile.
 	moves bool
 }
@@ -37,7 +39,7 @@ type task struct {
 func (r *Reconciler) taskFor(of *running, in *place, one *known, planned *plan) task {
 	group := of.strategy.Groups[of.strategy.GroupOf(in.labels)]
 	made := task{
-		of: of, known: one, cluster: in.name, removal: of.removal,
+		of: of, known: one, cluster: in.name, removal: of.removal, startedAt: of.startedAt,
 		pace: installation.Pace{Soak: group.Soak, Deadline: group.ProgressDeadline},
 	}
 	for _, step := range planned.steps {
@@ -170,31 +172,12 @@ func (r *Reconciler) apply(ctx context.Context, one task, s step, at time.Time) 
 	return nil
 }
 
-// stampsOf a write: when it was, and whether the installation was not Ready before. What only puts
-// back keeps those of the move before, and who is in the middle of a move, what it was before that.
+// stampsOf a write; what only puts back keeps those of the move before.
 func stampsOf(one task, s step, at time.Time) map[string]string {
 	if s.repair {
-		stamps := map[string]string{}
-		for _, name := range []string{v1.AnnotationMoved, v1.AnnotationSick} {
-			if value, ok := s.live.Annotations[name]; ok {
-				stamps[name] = value
-			}
-		}
-		return stamps
+		return installation.KeptStamps(s.live)
 	}
-	stamps := map[string]string{v1.AnnotationMoved: at.UTC().Format(time.RFC3339Nano)}
-	if s.live == nil {
-		return stamps
-	}
-	state := installation.StateOf(s.live, one.pace, at)
-	isSick := !state.Ready
-	if state.Phase == installation.Underway && !state.Moved.IsZero() {
-		isSick = installation.WasSick(s.live)
-	}
-	if isSick {
-		stamps[v1.AnnotationSick] = "true"
-	}
-	return stamps
+	return installation.Move{At: at, StartedAt: one.startedAt, Pace: one.pace}.Stamps(s.live)
 }
 
 // isFree asks past the cache whether a name is still free: what somebody made meanwhile is not

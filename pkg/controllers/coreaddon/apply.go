@@ -51,7 +51,7 @@ func (r *Reconciler) applyOne(ctx context.Context, f *facts, c change) (*v1.Addo
 	if f.under != nil {
 		ended, cancel := context.WithTimeout(ctx, waves.WriteTimeout)
 		defer cancel()
-		ctx, meant.Stamps = ended, c.stampsOf(f.under.pace, f.under.at)
+		ctx, meant.Stamps = ended, c.stampsOf(f.under)
 	}
 	content, _, err := meant.Content()
 	if err != nil {

@@ -172,7 +172,7 @@ func TestWhatALaterWaveRemovesIsProtectedUntilThen(t *testing.T) {
 // TestAClusterThatIsDownIsAway turns red when a move is written to a cluster whose API server isn't up, or waits when it is again.
 func TestAClusterThatIsDownIsAway(t *testing.T) {
 	w := newWorld(t)
-	clusters, of, _ := w.settled(2, atOnce)
+	clusters, of, _ := w.settled(2, ungrouped)
 	health := func(state string) {
 		before := clusters[1].DeepCopy()
 		clusters[1].Status.ExtendedHealth.APIServer = state

@@ -362,29 +362,11 @@ func appliedVersion(live *v1.AddonInstallation) string {
 	return live.Status.Version
 }
 
-// stampsOf are the annotations of a write under a Core set: of a move when it was, and whether the
-// installation was not Ready before. What only pins or puts back keeps those of the move before.
-func (c change) stampsOf(pace installation.Pace, at time.Time) map[string]string {
-	stamps := map[string]string{}
+// stampsOf are the annotations of a write under a Core set. What only pins or puts back keeps those
+// of the move before.
+func (c change) stampsOf(u *under) map[string]string {
 	if c.stays {
-		for _, name := range []string{v1.AnnotationMoved, v1.AnnotationSick} {
-			if value, ok := c.live.Annotations[name]; ok {
-				stamps[name] = value
-			}
-		}
-		return stamps
+		return installation.KeptStamps(c.live)
 	}
-	stamps[v1.AnnotationMoved] = at.UTC().Format(time.RFC3339Nano)
-	if c.live == nil {
-		return stamps
-	}
-	state := installation.StateOf(c.live, pace, at)
-	isSick := !state.Ready
-	if state.Phase == installation.Underway && !state.Moved.IsZero() {
-		isSick = installation.WasSick(c.live)
-	}
-	if isSick {
-		stamps[v1.AnnotationSick] = "true"
-	}
-	return stamps
+	return installation.Move{At: u.at, StartedAt: u.startedAt, Pace: u.pace}.Stamps(c.live)
 }
