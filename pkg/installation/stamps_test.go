@@ -11,8 +11,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/installation"
 )
 
-// TestStampsOfAMove (RS39) turns red when a move is older than its revision, when what its users broke
-// long ago counts as Ready before, or when a second write of a move forgets what was before the first.
+// RS39: Where the clock is set back, a move is not older than its revision, so that what comes of it counts. Red besides when what its
+// users broke long ago counts as Ready before, or when a second write of a move forgets what was before the first.
 func TestStampsOfAMove(t *testing.T) {
 	began := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	live := func(ready metav1.ConditionStatus, annotations map[string]string) *v1.AddonInstallation {

@@ -10,7 +10,8 @@
 //
 // and on the master:
 //
-//	status of the copies on seeds --> Rows --Gate--> Fleet: how many groups each seed may open, and the fleet's status
+//	status of the copies on seeds --> Rows --SelectRows--> Fleet: which rows count
+//	Fleet --Gate--> Fleet: how many groups each seed may open, and the fleet's status
 //
 // Both go by one rule (rule.go). The first group with a cluster behind or moving is the one that moves;
 // the next opens when none is left. A group that has only away, failed and sick clusters is no evidence

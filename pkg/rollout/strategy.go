@@ -59,7 +59,7 @@ type Group struct {
 	Start kubermaticv1.GroupStart
 	// MaxConcurrency is how many clusters of the group move at a time, on one seed.
 	MaxConcurrency Limit
-	// MaxFailures is how many clusters of the group may fail: on the master those of all seeds.
+	// MaxFailures is how many clusters of the group may fail: on the master a number is of all seeds, a percentage of each.
 	MaxFailures Limit
 	// Soak is how long a cluster is to be Ready until its move is a success.
 	Soak time.Duration

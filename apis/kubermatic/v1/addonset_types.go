@@ -82,7 +82,8 @@ type AddonSetSpec struct {
 	// +kubebuilder:default=Custom
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="type can't be changed: delete the set and create another"
 	Type AddonSetType `json:"type,omitempty"`
-	// paused stops all writes of the set; status.pending tells what they would be.
+	// paused stops all writes of the set, of type Core all moves, but not pins, repairs and what new
+	// clusters lack; status.pending tells what they would be.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 	// priority decides which set gets a name that two want in one cluster: the higher one, then the older.
@@ -228,7 +229,8 @@ type Pace struct {
 	// +kubebuilder:validation:Pattern=`^(100|[1-9][0-9]?)%$`
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || (self >= 1 && self <= 1000000)",message="maxConcurrency is a number from 1 to 1000000, or a percentage from 1% to 100%"
 	MaxConcurrency *intstr.IntOrString `json:"maxConcurrency,omitempty"`
-	// maxFailures is how many clusters of a group may fail; more halt the rollout: a number, or a percentage that is rounded down.
+	// maxFailures is how many clusters of a group may fail; more halt the rollout: a number,
+	// or a percentage of the clusters of each seed, rounded down.
 	// Absent: 0.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
@@ -367,7 +369,8 @@ type ClusterCounts struct {
 	// failed ones were rolled back, or did not get Ready in time.
 	// +optional
 	Failed int32 `json:"failed"`
-	// sick ones did the same, but were not Ready before.
+	// sick ones did the same, but were not Ready before or are paused; or the time of their move is
+	// over, and they are neither current nor failed.
 	// +optional
 	Sick int32 `json:"sick"`
 	// away ones are behind, and unreachable, paused or without a version.

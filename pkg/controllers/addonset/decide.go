@@ -32,7 +32,11 @@ func (r *Reconciler) decide(ctx context.Context, f *setFacts) loop.Outcome {
 	if run.deleting {
 		gate = rollout.ByRule
 	}
+	before := run.decision.Reason
 	run.decision = rollout.Decide(run.moves(), run.tally, gate)
+	if run.decision.Reason == v1.ReasonHalted && before != v1.ReasonHalted {
+		r.takeBack(run)
+	}
 	if !hasStarted || !run.writes() {
 		return nil
 	}
@@ -46,6 +50,16 @@ func (r *Reconciler) decide(ctx context.Context, f *setFacts) loop.Outcome {
 		run.decision = rollout.Decide(run.moves(), run.tally, gate)
 	}
 	return nil
+}
+
+// takeBack the places of clusters that nothing was written to yet. The mutex is held.
+func (r *Reconciler) takeBack(run *running) {
+	for _, one := range run.clusters {
+		if one.granted && !one.writing {
+			one.granted = false
+			r.wakeCluster(one.namespace)
+		}
+	}
 }
 
 // guard removals: many at a time wait for approval. What a set that is deleted made goes: its
@@ -82,12 +96,13 @@ func (r *Reconciler) guard(f *setFacts) {
 	}
 }
 
-// shownRemoval is what people were shown last.
+// shownRemoval is what people were shown last: by another process, where this one did not look yet.
+// Later on, what the status still shows may be done.
 func (r *running) shownRemoval() *v1.PendingRemoval {
-	if r.guard.Pending != nil {
-		return r.guard.Pending
+	if r.judged == nil {
+		return r.shown.status.Removal
 	}
-	return r.shown.status.Removal
+	return r.guard.Pending
 }
 
 // release takes the finalizer off a copy that is deleted, once nothing that it made is left. It

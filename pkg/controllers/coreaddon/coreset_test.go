@@ -266,7 +266,7 @@ func pinThenMove(t testing.TB, size int) {
 
 	player.play() // Ready as pinned: what moves next was not sick before
 	// Content changes under the version: the canary alone has it, and halts.
-	player.entry = w.offered("rbac", [3]string{"1.0.0", "b", "< 1.37"}, [3]string{"2.0.0", "b", ">= 1.37"})
+	player.entry = w.offered("rbac", [3]string{"1.0.0", "b", "< 1.37"}, [3]string{"2.0.0", "c", ">= 1.37"})
 	_, bad := player.entry.Version("1.0.0")
 	player.broken = bad.Content
 	player.until(func() error { return w.setSays(of, v1.ReasonHalted) })

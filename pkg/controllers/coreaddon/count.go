@@ -130,11 +130,7 @@ func (r *Reconciler) standIn(f *setFacts, found target.Description, cached []v1.
 	standing := waves.StandingOf(about, waves.Course{
 		Strategy: run.strategy, StartedAt: run.startedAt, Now: now, Waiting: run.guarded.Waiting,
 	})
-	var before time.Time
-	if one := run.clusters[found.Namespace]; one != nil {
-		before = one.standing.Next
-	}
-	if !standing.Next.IsZero() && !standing.Next.Equal(before) {
+	if !standing.Next.IsZero() { // also if it is as before: what came meanwhile may have used the wake up
 		r.staging.wakeAfter(found.Namespace, max(standing.Next.Sub(now), minimalRest))
 	}
 	run.put(found.Namespace, found.Name, stood{standing: standing, holds: len(made.hold.apply) > 0, has: len(made.mine)})
@@ -180,7 +176,11 @@ func (r *Reconciler) decide(_ context.Context, f *setFacts) loop.Outcome {
 	r.guard(f)
 	gate, err := rollout.ReadGate(f.set.Annotations[v1.AnnotationGate], f.run.revision)
 	f.gateProblem = err
+	before := f.run.decision.Reason
 	f.run.decision = rollout.Decide(f.run.strategy, f.run.tally, gate)
+	if f.run.decision.Reason == v1.ReasonHalted && before != v1.ReasonHalted {
+		r.takeBack(f.run)
+	}
 	if f.run.paused {
 		return nil
 	}
@@ -195,6 +195,17 @@ func (r *Reconciler) decide(_ context.Context, f *setFacts) loop.Outcome {
 		f.run.decision = rollout.Decide(f.run.strategy, f.run.tally, gate)
 	}
 	return nil
+}
+
+// takeBack the places of clusters that nothing was written to yet. The mutex is held.
+func (r *Reconciler) takeBack(run *running) {
+	for namespace, one := range run.clusters {
+		if one.granted && !one.writing && !one.unsure {
+			one.granted = false
+			r.staging.touched[namespace] = true
+			r.staging.wakeSet()
+		}
+	}
 }
 
 // showSet writes the status where it differs, at most once in a while, and reports what changed.

@@ -58,7 +58,7 @@ func (r *Reconciler) guard(f *setFacts) {
 		}
 	}
 	shown := run.guarded.Pending
-	if shown == nil {
+	if run.guarded.judged == nil { // by another process; later on, what the status still shows may be done
 		shown = run.shown.Removal
 	}
 	now := rollout.GuardRemovals(removals, run.guarded.has, shown, approved)

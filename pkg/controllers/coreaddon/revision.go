@@ -110,15 +110,8 @@ func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
 	startedAt := f.run.startedAt
 	if revision == f.run.revision || isUnsure || isUnread {
 		revision = f.run.revision
-	} else {
-		startedAt = r.Clock.Now().Truncate(time.Second)
-		wanted, at := f.run.shown.DeepCopy(), metav1.NewTime(startedAt)
-		wanted.Revision, wanted.StartedAt = revision, &at
-		wanted.Catalogues = "" // the counts are those of the revision before: the master is not to go by them
-		if err := waves.WriteStatus(ctx, r.Client, fieldOwner, f.set, wanted); err != nil {
-			return failed(err)
-		}
-		waves.Tell(r.Recorder, f.set, v1.EventRolloutStarted, "revision %s begins to roll", revision)
+	} else if startedAt, err = r.begin(ctx, f, revision); err != nil {
+		return failed(err)
 	}
 	r.staging.mutex.Lock()
 	defer r.staging.mutex.Unlock()
@@ -134,6 +127,19 @@ func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
 		}
 	}
 	return nil
+}
+
+// begin a revision in the status.
+func (r *Reconciler) begin(ctx context.Context, f *setFacts, revision string) (startedAt time.Time, err error) {
+	startedAt = r.Clock.Now().Truncate(time.Second)
+	wanted, at := f.run.shown.DeepCopy(), metav1.NewTime(startedAt)
+	wanted.Revision, wanted.StartedAt = revision, &at
+	wanted.Catalogues = "" // the counts are those of the revision before: the master is not to go by them
+	if err := waves.WriteStatus(ctx, r.Client, fieldOwner, f.set, wanted); err != nil {
+		return time.Time{}, err
+	}
+	waves.Tell(r.Recorder, f.set, v1.EventRolloutStarted, "revision %s begins to roll", revision)
+	return startedAt, nil
 }
 
 // isSame says whether a seed offers the very same: entries are parsed once, and so is the list.

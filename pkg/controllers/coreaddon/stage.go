@@ -86,7 +86,7 @@ func (s *site) isNew() bool {
 		return false
 	}
 	return !slices.ContainsFunc(s.installations, func(live v1.AddonInstallation) bool {
-		return isOurs(&live) && !(live.CreationTimestamp.After(s.startedAt) && installation.MovedAt(&live).After(s.startedAt))
+		return isOurs(&live) && (!live.CreationTimestamp.After(s.startedAt) || !installation.MovedAt(&live).After(s.startedAt))
 	})
 }
 
