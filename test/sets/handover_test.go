@@ -2,6 +2,7 @@ package sets_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -133,7 +134,7 @@ data: {note: ` + note + "}\n"}); err != nil {
 		w.saysOf(user, "web", [2]string{v1.ConditionReady, v1.ReasonReady}, [2]string{v1.ConditionFetched, v1.ReasonArtifactMoved})
 	}
 	w.says(of, v1.ReasonComplete)
-	if text := notes(); text != "first first first " {
+	if text := notes(); text != strings.Repeat("first ", 3) {
 		t.Errorf("the user clusters have %s", text)
 	}
 	w.edit(of, func(spec *v1.AddonSetSpec) {
@@ -142,7 +143,7 @@ data: {note: ` + note + "}\n"}); err != nil {
 	w.has("web", "two", amber, birch, cedar)
 	w.says(of, v1.ReasonComplete)
 	w.inOrder("web", amber, birch, cedar)
-	if text := notes(); text != "second second second " {
+	if text := notes(); text != strings.Repeat("second ", 3) {
 		t.Errorf("after the move the user clusters have %s", text)
 	}
 }

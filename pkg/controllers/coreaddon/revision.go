@@ -104,7 +104,7 @@ func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
 	if err != nil {
 		return failed(err)
 	}
-	isSame := before != nil && sameBasis(before, made)
+	isSame := sameBasis(before, made)
 	isUnsure := f.offers.list.problem != nil && !f.offers.list.read && f.run.revision != "" // nothing is added or removed
 	isUnread := f.run.spec.Type == ""                                                       // by this process: all is held
 	startedAt := f.run.startedAt
@@ -119,14 +119,20 @@ func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
 		return nil // also the entries, which an edit that changes nothing makes anew
 	}
 	f.run.offers, f.run.basis, f.run.counted = f.offers, made, false
-	if revision != f.run.revision {
-		f.run.revision, f.run.startedAt = revision, startedAt
-		f.run.decision = rollout.Decision{Open: rollout.NoGroup}
-		for _, one := range f.run.clusters {
-			one.granted = false
-		}
-	}
+	f.run.adopt(revision, startedAt)
 	return nil
+}
+
+// adopt a revision. The mutex is held.
+func (r *running) adopt(revision string, startedAt time.Time) {
+	if revision == r.revision {
+		return
+	}
+	r.revision, r.startedAt = revision, startedAt
+	r.decision = rollout.Decision{Open: rollout.NoGroup}
+	for _, one := range r.clusters {
+		one.granted = false
+	}
 }
 
 // begin a revision in the status.
@@ -154,7 +160,11 @@ func (o *offers) sameList(other *offers) bool {
 	return o.list.absent == other.list.absent && o.list.read == other.list.read && (o.list.problem == nil) == (other.list.problem == nil)
 }
 
+// sameBasis of two; nil is none.
 func sameBasis(a, b *basis) bool {
+	if a == nil {
+		return false
+	}
 	one, err := json.Marshal(a)
 	other, problem := json.Marshal(b)
 	return err == nil && problem == nil && string(one) == string(other)
