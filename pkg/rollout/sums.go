@@ -6,11 +6,11 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// clustersAtMost is above what a seed has in a group.
-const clustersAtMost = 100_000
+// ClustersAtMost is above what a seed has in a group, and bounds what one says.
+const ClustersAtMost = 100_000
 
-// sums are counts of seeds. What a seed says is bounded: no number of it takes others' clusters away, and none
-// excuses others' failures (ADR 68).
+// sums are counts of seeds. What a seed says is bounded: no number of it takes others' clusters
+// away, and none excuses others' failures (ADR 68).
 type sums struct {
 	strategy Strategy
 	groups   [][9]int64
@@ -66,7 +66,7 @@ func plausible(said kubermaticv1.ClusterCounts) kubermaticv1.ClusterCounts {
 	numbers := toNumbers(said)
 	inStates := int64(0)
 	for i, number := range numbers {
-		numbers[i] = min(max(number, 0), clustersAtMost)
+		numbers[i] = min(max(number, 0), ClustersAtMost)
 		if i != atSelected && i != atBlocked {
 			inStates += numbers[i]
 		}

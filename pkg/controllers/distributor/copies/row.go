@@ -7,18 +7,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/rollout"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // Limits of what a seed says, above what any has.
 const (
-	clustersAtMost = 100_000
-	rowsAtMost     = 50
-	groupsAtMost   = 17
-	nameLength     = 253
-	itemLength     = 63
-	wordLength     = 128
-	messageLength  = 512
+	rowsAtMost    = 50
+	groupsAtMost  = 17
+	nameLength    = 253
+	itemLength    = 63
+	wordLength    = 128
+	messageLength = 512
 )
 
 // cut makes a status what a real seed can say: it speaks of its own clusters only, with counts and
@@ -96,7 +96,7 @@ func hasGroups(spec *v1.AddonSetSpec, said []v1.GroupStatus) bool {
 	return true
 }
 
-func number(said int32) int32 { return max(0, min(said, clustersAtMost)) }
+func number(said int32) int32 { return max(0, min(said, rollout.ClustersAtMost)) }
 
 func counts(said *v1.ClusterCounts) *v1.ClusterCounts {
 	if said == nil {

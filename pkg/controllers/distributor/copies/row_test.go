@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/rollout"
 )
 
 // Red when a seed's rows, counts or texts are taken over as they are.
@@ -36,7 +37,8 @@ func TestWhatASeedSaysIsCut(t *testing.T) {
 	if len(found.Clusters) != 50 || len(found.Pending) != 50 || len(found.Groups) != 17 || len(encoded) > 128<<10 {
 		t.Errorf("%d clusters, %d changes, %d groups, %d bytes", len(found.Clusters), len(found.Pending), len(found.Groups), len(encoded))
 	}
-	if found.Counts.Selected != clustersAtMost || found.Counts.Failed != 0 || found.PendingCount != clustersAtMost || found.Pending[0].Clusters != clustersAtMost {
+	const most = rollout.ClustersAtMost
+	if found.Counts.Selected != most || found.Counts.Failed != 0 || found.PendingCount != most || found.Pending[0].Clusters != most {
 		t.Errorf("counts %+v, pending %d", found.Counts, found.PendingCount)
 	}
 	if found.Clusters[0].Seed != "south" || found.Revision != "" || strings.Contains(found.Clusters[0].Message, "\n") {
