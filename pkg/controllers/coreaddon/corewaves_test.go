@@ -398,6 +398,9 @@ func TestAPausedCoreSetLetsNewClustersHaveThem(t *testing.T) {
 		}
 		return nil
 	})
+	player.play()
+	// Where nothing was applied yet, what is asked for follows the set: it can't break anything.
+	w.tells(clusters[2], "4 total, 1 ready, 0 failing, 3 missing", "True CoreAddonsReady")
 	player, _ = w.content("c") // what is there by now stays
 	player.until(func() error { return w.pends(of, 3) })
 	w.only(clusters, second, 2)
