@@ -82,6 +82,23 @@ func (t *Tally) Troubled() []kubermaticv1.SetClusterStatus {
 type bucket struct {
 	change  Change
 	members []member
+	// example is the cluster that was shown last; nil: none was.
+	example *entry
+}
+
+// has says whether a cluster has the change.
+func (b *bucket) has(e *entry) bool {
+	return e != nil && slices.ContainsFunc(e.changes, func(one membership) bool { return one.bucket == b })
+}
+
+// exampleOf the clusters is the one that was shown before, as long as it has the change, or else the
+// first by name: the status of a set is not to change where nothing did.
+func (b *bucket) exampleOf() string {
+	if !b.has(b.example) {
+		first := slices.MinFunc(b.members, func(one, other member) int { return strings.Compare(one.entry.cluster, other.entry.cluster) })
+		b.example = first.entry
+	}
+	return b.example.cluster
 }
 
 // member is a cluster in a bucket; at is which of its changes it is.
@@ -140,7 +157,7 @@ func (t *Tally) Pending() (changes []kubermaticv1.PendingChange, count int32) {
 	for _, one := range t.changes {
 		changes = append(changes, kubermaticv1.PendingChange{
 			Item: one.change.Item, Change: one.change.Kind, From: one.change.From, To: one.change.To,
-			Clusters: int32(len(one.members)), Example: fit(one.members[0].entry.cluster, maxName),
+			Clusters: int32(len(one.members)), Example: fit(one.exampleOf(), maxName),
 		})
 	}
 	return fewest(changes), int32(min(t.pending, maxCount))

@@ -138,3 +138,35 @@ func TestPendingChanges(t *testing.T) {
 		t.Errorf("%d changes of one cluster are counted", count)
 	}
 }
+
+// A status that nothing changed is not written again. Red when the example of a change is another one after events of any
+// cluster, while the one that was shown has the change; and when it is not the first by name where that one left.
+func TestTheExampleOfAChangeStays(t *testing.T) {
+	tally := rollout.NewTally("monitoring")
+	behind := rollout.Standing{State: v1.ClusterBehind, Changes: []rollout.Change{{Item: "loki", Kind: v1.ChangeInstall, To: "1.2.0"}}}
+	example := func() string {
+		changes, _ := tally.Pending()
+		return changes[0].Example
+	}
+	for _, name := range []string{"c3", "c5", "c2", "c4"} {
+		tally.Put(name, behind)
+	}
+	if first := example(); first != "c2" {
+		t.Fatalf("%s is shown first", first)
+	}
+	tally.Put("c1", behind)
+	for i := range 50 {
+		tally.Put(fmt.Sprintf("c%d", 1+i%5), behind)
+		if now := example(); now != "c2" {
+			t.Fatalf("%s is shown after event %d", now, i)
+		}
+	}
+	tally.Put("c2", rollout.Standing{State: v1.ClusterCurrent})
+	if now := example(); now != "c1" {
+		t.Errorf("%s is shown where the first left", now)
+	}
+	tally.Drop("c1")
+	if now := example(); now != "c3" {
+		t.Errorf("%s is shown where another is gone", now)
+	}
+}
