@@ -13,8 +13,8 @@ type Decision struct {
 	Groups []kubermaticv1.GroupState
 	// Open is the group whose clusters move, or NoGroup.
 	Open int
-	// Move are the clusters that may be written now, in order. The caller Puts each as Moving before it
-	// decides again.
+	// Move are the clusters that may be written now, in order. The caller Puts each as Moving, or as sick
+	// and Holds, before it decides again.
 	Move []string
 	// Reason of condition Ready, and its message: Complete is the one that makes it True.
 	Reason, Message string
@@ -27,23 +27,39 @@ func Decide(strategy Strategy, tally *Tally, gate Allowance) Decision {
 	may.excesses = excesses(strategy, counts)
 	found := judge(strategy, counts, tally.total, may)
 	decision := Decision{Groups: found.states, Open: found.open, Reason: found.reason, Message: found.message}
+	for i := range found.groups {
+		decision.Move = append(decision.Move, tally.groups[i].turns(strategy.Groups[i], i == found.open)...)
+	}
 	if found.open == NoGroup {
 		return decision
 	}
 	group := &tally.groups[found.open]
-	for _, e := range group.again.first(len(group.again.entries)) {
-		decision.Move = append(decision.Move, e.cluster)
-	}
-	places := strategy.Groups[found.open].MaxConcurrency.Places(int(group.counts.Selected)) - int(group.counts.Moving)
-	for _, e := range group.behind.first(places) {
-		decision.Move = append(decision.Move, e.cluster)
-	}
 	if group.held > 0 && tally.total.Moving == 0 && len(decision.Move) == 0 {
 		decision.Reason = kubermaticv1.ReasonRemovalNeedsApproval
 		decision.Message = fmt.Sprintf("removals in %s of group %q wait for annotation %s",
 			text.Count(group.held, "cluster"), strategy.Groups[found.open].Name, kubermaticv1.AnnotationRemovalApproved)
 	}
 	return decision
+}
+
+// turns are the clusters of a group that may be written now. Where it is not the open one, nothing is
+// left to move, and that is who is sick and lacks something.
+func (g *groupTally) turns(group Group, isOpen bool) []string {
+	var found []string
+	take := func(some []*entry) {
+		for _, e := range some {
+			found = append(found, e.cluster)
+		}
+	}
+	places := group.MaxConcurrency.Places(int(g.counts.Selected)) - int(g.counts.Moving) - g.holding
+	if isOpen {
+		take(g.again.first(len(g.again.entries)))
+		behind := g.behind.first(places)
+		take(behind)
+		places -= len(behind)
+	}
+	take(g.late.first(places))
+	return found
 }
 
 // permit is what an annotation gate lets open.

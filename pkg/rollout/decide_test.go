@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/rollout"
@@ -140,4 +141,33 @@ func TestTheOrderIsOfSetAndCluster(t *testing.T) {
 	if len(one) != 40 || slices.Equal(one, other) || !slices.Equal(one, order("monitoring")) || slices.IsSorted(one) {
 		t.Errorf("orders are %v and %v", one, other)
 	}
+}
+
+// Who is sick and lacks something gets it after all others of its group, within the places, also when later groups move. Red when it never
+// does, when it goes before others or above the places, when it keeps the next group from opening, and when it moves in a halt.
+func TestASickClusterGetsWhatItLacksLast(t *testing.T) {
+	made := strategy(t, &v1.Rollout{Pace: v1.Pace{MaxConcurrency: of(1)}, Groups: []v1.RolloutGroup{
+		{Name: "canary", ClusterSelector: &metav1.LabelSelector{}, Start: v1.StartAutomatic}}})
+	tally := rollout.NewTally("monitoring")
+	expect := func(why string, want ...string) {
+		t.Helper()
+		if got := rollout.Decide(made, tally, rollout.ByRule).Move; !slices.Equal(got, want) {
+			t.Errorf("%s: %q move, want %q", why, got, want)
+		}
+	}
+	late := rollout.Standing{State: v1.ClusterSick, Again: true}
+	tally.Put("sick", late)
+	tally.Put("good", rollout.Standing{State: v1.ClusterBehind})
+	tally.Put("later", rollout.Standing{Group: 1, State: v1.ClusterBehind})
+	expect("others first", "good")
+	tally.Put("good", rollout.Standing{State: v1.ClusterCurrent})
+	expect("the next group opens", "sick", "later")
+	tally.Put("sick", rollout.Standing{State: v1.ClusterSick, Holds: true})
+	tally.Put("sicker", late)
+	expect("its place is taken", "later")
+	tally.Put("sick", rollout.Standing{State: v1.ClusterCurrent})
+	tally.Put("later", rollout.Standing{Group: 1, State: v1.ClusterFailed})
+	expect("halted")
+	tally.Put("later", rollout.Standing{Group: 1, State: v1.ClusterCurrent})
+	expect("nothing else is left", "sicker")
 }

@@ -20,9 +20,12 @@ type Standing struct {
 	Blocked bool
 	// Held: it is behind, and all that is to be written there waits for annotation removal-approved.
 	Held bool
-	// Again: it is moving, and its target is another one by now. It is written again when its group's turn
-	// is there, in the place that it has.
+	// Again: it is moving or sick, and its target is another one by now. It is written again when its
+	// group's turn is there: in the place that it has, or, being sick, once nobody else needs one.
 	Again bool
+	// Holds: it is sick, and written, or what was written last may still come to an end. It takes a place,
+	// and nobody waits for it.
+	Holds bool
 	// Trouble is what the status says of a failed, sick, away or blocked cluster.
 	Trouble Trouble
 	// Changes that are pending there.
@@ -60,10 +63,11 @@ type Tally struct {
 // groupTally is what a Tally has of one group.
 type groupTally struct {
 	counts kubermaticv1.ClusterCounts
-	// behind ones that may move, and moving ones that may be written again.
-	behind, again queue
-	// held is how many are behind and wait for annotation removal-approved.
-	held int
+	// behind ones that may move, and moving and sick ones that may be written again.
+	behind, again, late queue
+	// held is how many are behind and wait for annotation removal-approved, holding how many sick ones
+	// take a place.
+	held, holding int
 }
 
 // entry is a cluster in a Tally.
@@ -86,7 +90,7 @@ func NewTally(set string) *Tally {
 	}
 	for i := range tally.groups {
 		turns := queue{less: movesBefore, at: func(e *entry) *int { return &e.turn }}
-		tally.groups[i] = groupTally{behind: turns, again: turns}
+		tally.groups[i] = groupTally{behind: turns, again: turns, late: turns}
 	}
 	return tally
 }
@@ -148,14 +152,10 @@ func (t *Tally) add(e *entry, changes []Change) {
 	}
 	group := &t.groups[e.standing.Group]
 	count(&group.counts, &e.standing, 1)
-	switch state := e.standing.State; {
-	case state == kubermaticv1.ClusterBehind && e.standing.Held:
-		group.held++
-	case state == kubermaticv1.ClusterBehind:
-		group.behind.push(e)
-	case state == kubermaticv1.ClusterMoving && e.standing.Again:
-		group.again.push(e)
+	if turns := group.turnsOf(&e.standing); turns != nil {
+		turns.push(e)
 	}
+	group.note(&e.standing, 1)
 }
 
 // take is add undone.
@@ -170,13 +170,32 @@ func (t *Tally) take(e *entry) {
 	}
 	group := &t.groups[e.standing.Group]
 	count(&group.counts, &e.standing, -1)
-	switch state := e.standing.State; {
-	case state == kubermaticv1.ClusterBehind && e.standing.Held:
-		group.held--
-	case state == kubermaticv1.ClusterBehind:
-		group.behind.remove(e)
-	case state == kubermaticv1.ClusterMoving && e.standing.Again:
-		group.again.remove(e)
+	if turns := group.turnsOf(&e.standing); turns != nil {
+		turns.remove(e)
+	}
+	group.note(&e.standing, -1)
+}
+
+// turnsOf a cluster is the queue that it waits in; nil: it waits in none.
+func (g *groupTally) turnsOf(standing *Standing) *queue {
+	switch state := standing.State; {
+	case state == kubermaticv1.ClusterBehind && !standing.Held:
+		return &g.behind
+	case state == kubermaticv1.ClusterMoving && standing.Again:
+		return &g.again
+	case state == kubermaticv1.ClusterSick && standing.Again:
+		return &g.late
+	}
+	return nil
+}
+
+// note a cluster that waits for approval, or takes a place and is not moving.
+func (g *groupTally) note(standing *Standing, by int) {
+	if standing.State == kubermaticv1.ClusterBehind && standing.Held {
+		g.held += by
+	}
+	if standing.State == kubermaticv1.ClusterSick && standing.Holds {
+		g.holding += by
 	}
 }
 

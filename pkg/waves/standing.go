@@ -16,12 +16,12 @@ import (
 type Presence int
 
 const (
+	// Unknown: it can't be told, and nothing is changed.
+	Unknown Presence = iota
 	// Present: it is.
-	Present Presence = iota
+	Present
 	// Absent: it is not, and what it has there is to go.
 	Absent
-	// Unknown: nothing is changed.
-	Unknown
 )
 
 // Facts are what is known of a cluster and a set.
@@ -64,6 +64,8 @@ type Standing struct {
 	Next time.Time
 	// onlyRemovals says that nothing else is to be written.
 	onlyRemovals bool
+	// deadline is how long a move may take there.
+	deadline time.Duration
 }
 
 // IsHeldBy removals that nobody has approved: nothing else is to be written in the cluster.
@@ -79,7 +81,7 @@ func StandingOf(found Facts, along Course) Standing {
 	pace := along.Strategy.Groups[group]
 	moved := movesOf(found.Mine, installation.Pace{Soak: pace.Soak, Deadline: pace.ProgressDeadline}, along)
 	result := Standing{
-		Next: moved.next, Removals: found.Removals,
+		Next: moved.next, Removals: found.Removals, deadline: pace.ProgressDeadline,
 		onlyRemovals: !slices.ContainsFunc(found.Changes, func(one rollout.Change) bool { return one.Kind != v1.ChangeRemove }),
 	}
 	result.Group, result.Sick, result.Blocked, result.Changes = group, moved.sick, len(found.Blocked) > 0, changesOf(found)
@@ -133,16 +135,16 @@ func (s *Standing) isAtOnce(about *situation) bool {
 }
 
 // isInTrouble says whether a cluster failed, takes too long or is away. What takes too long is sick:
-// no failure, since people may have stopped it, and no success; it holds no place.
+// no failure, since people may have stopped it, and no success. Nobody waits for it, and it gets what
+// it lacks after all others of its group.
 func (s *Standing) isInTrouble(about *situation) bool {
 	switch {
-	case about.counts(about.failed):
+	case about.counts(about.failed) && !about.isSick():
 		s.State, s.Trouble = v1.ClusterFailed, troubleOf(about.failed, about.failedState)
-		if about.isSick() {
-			s.State = v1.ClusterSick
-		}
+	case about.counts(about.failed):
+		s.sicken(about, troubleOf(about.failed, about.failedState))
 	case about.counts(about.overdue):
-		s.State, s.Trouble = v1.ClusterSick, overdueOf(about.overdue, about.overdueState)
+		s.sicken(about, overdueOf(about.overdue, about.overdueState))
 	case about.isBehind && about.Away != "" || about.Presence == Unknown:
 		s.State = v1.ClusterAway
 		s.Trouble = rollout.Trouble{
@@ -152,6 +154,12 @@ func (s *Standing) isInTrouble(about *situation) bool {
 		return false
 	}
 	return true
+}
+
+// sicken says that a cluster is sick. It takes a place while something is under way there.
+func (s *Standing) sicken(about *situation, trouble rollout.Trouble) {
+	s.State, s.Trouble, s.Holds = v1.ClusterSick, trouble, about.underway != nil
+	s.Again = about.isBehind && !about.isHeld && about.Away == ""
 }
 
 // inWaves is how a cluster stands that moves in its group, or has moved.

@@ -1,10 +1,13 @@
 package waves
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
@@ -44,8 +47,55 @@ func (w Written) Doubt(namespace, name string, at time.Time) {
 	w[namespace][name] = own
 }
 
-// Drop what was written under a name.
-func (w Written) Drop(namespace, name string) {
+// InDoubt says whether a write in a namespace may have arrived, and nobody knows.
+func (w Written) InDoubt(namespace string) bool {
+	for _, own := range w[namespace] {
+		if own.doubted {
+			return true
+		}
+	}
+	return false
+}
+
+// Answer is what the API server has under a name. One that is no more is being removed as long as the
+// cache has it.
+type Answer struct {
+	// object is nil where there is none, in the cache neither.
+	object  *v1.AddonInstallation
+	removed bool
+}
+
+// Ask the API server what there is under a name, past the cache.
+func Ask(ctx context.Context, cache, server client.Reader, key client.ObjectKey) (Answer, error) {
+	cached, found := &v1.AddonInstallation{}, &v1.AddonInstallation{}
+	inCache := cache.Get(ctx, key, cached)
+	if client.IgnoreNotFound(inCache) != nil {
+		return Answer{}, fmt.Errorf("getting installation %q: %w", key, inCache)
+	}
+	err := server.Get(ctx, key, found)
+	if client.IgnoreNotFound(err) != nil {
+		return Answer{}, fmt.Errorf("getting installation %q: %w", key, err)
+	}
+	switch {
+	case err == nil:
+		return Answer{object: found}, nil
+	case inCache == nil:
+		return Answer{cached, true}, nil
+	}
+	return Answer{}, nil
+}
+
+// Settle what was not known of a name.
+func (w Written) Settle(key client.ObjectKey, by Answer, at time.Time) {
+	if by.object == nil {
+		w.drop(key.Namespace, key.Name)
+		return
+	}
+	w.Put(by.object, by.removed, at)
+}
+
+// drop what was written under a name.
+func (w Written) drop(namespace, name string) {
 	delete(w[namespace], name)
 	if len(w[namespace]) == 0 {
 		delete(w, namespace)
@@ -60,7 +110,7 @@ func (w Written) Over(namespace string, live map[string]*v1.AddonInstallation) {
 		switch {
 		case own.object == nil || own.doubted && own.isSeen(cached):
 		case own.isSeen(cached):
-			w.Drop(namespace, name)
+			w.drop(namespace, name)
 		case own.removed:
 			going := cached.DeepCopy()
 			at := metav1.NewTime(own.at)
@@ -88,7 +138,7 @@ func (w writtenObject) isSeen(cached *v1.AddonInstallation) bool {
 // Forget what was written of an object that is gone.
 func (w Written) Forget(gone *v1.AddonInstallation) {
 	if own, ok := w[gone.Namespace][gone.Name]; ok && own.object != nil && own.object.UID == gone.UID {
-		w.Drop(gone.Namespace, gone.Name)
+		w.drop(gone.Namespace, gone.Name)
 	}
 }
 

@@ -98,14 +98,8 @@ type running struct {
 	first map[string]string
 	// clusters by name are those in the tally.
 	clusters map[string]*known
-	// leaving are those with an installation that is to go.
-	leaving map[string]bool
-	// has counts the installations that the set made.
-	has int
 	// guard says which removals wait.
-	guard rollout.GuardedRemovals
-	// judged are the UIDs of installations whose removal the guard looked at.
-	judged map[string]bool
+	guard waves.Guard
 	// decided last, and the status that was written last.
 	decision rollout.Decision
 	shown    shown
@@ -114,9 +108,9 @@ type running struct {
 // known is what is kept of one cluster.
 type known struct {
 	namespace string
-	standing  standing
-	// granted says that it may be written, writing that it is.
-	granted, writing bool
+	waves.Move
+	// repairs says that others changed what the set wrote.
+	repairs bool
 }
 
 // queues wake passes.

@@ -68,7 +68,7 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 // held.
 func (r *Reconciler) wakeWorking(of *running) {
 	for _, name := range slices.Sorted(maps.Keys(of.clusters)) {
-		if one := of.clusters[name]; one.hasWork() && of.writes() || !one.standing.Next.IsZero() {
+		if one := of.clusters[name]; one.hasWork() && of.writes() || !one.Next.IsZero() {
 			r.wakeCluster(one.namespace)
 		}
 	}
@@ -128,40 +128,28 @@ func askedBy(annotations map[string]string) []asked {
 }
 
 // standIn finds out how a cluster stands in a set, and counts it. The mutex is held.
-func (r *Reconciler) standIn(of *running, in *place) (plan, standing) {
-	planned := planner{of.resolver, r.rivals}.planFor(in)
-	found, counts := standingOf(&planned, in, waves.Course{
-		Strategy: of.moves(), StartedAt: of.startedAt, Now: r.Clock.Now(), Waiting: of.guard.Waiting,
-	})
-	if !counts {
-		if one := of.clusters[in.name]; one == nil || !one.writing { // the end of a write is counted
+func (r *Reconciler) standIn(of *running, in *place) (planned plan, counted rollout.Standing) {
+	planned = planner{of.resolver, r.rivals}.planFor(in)
+	one := of.clusters[in.name]
+	if !planned.counts() {
+		if one == nil || !one.IsWriting() { // the end of a write is counted
 			of.drop(in.name)
 		}
-		return planned, found
+		return planned, counted
 	}
-	one := of.clusters[in.name]
 	if one == nil {
 		one = &known{}
 		of.clusters[in.name] = one
 	}
-	one.namespace = in.namespace
-	of.put(in.name, one, found)
-	return planned, one.standing
-}
-
-// put counts a cluster. Who was granted a move, or is written, holds its place.
-func (r *running) put(name string, one *known, found standing) {
-	mayMove := found.State == v1.ClusterBehind && !found.Held || found.State == v1.ClusterMoving && found.Again
-	one.granted = one.granted && mayMove
-	if (one.granted || one.writing) && (mayMove || found.State == v1.ClusterBehind) {
-		found.State, found.Again = v1.ClusterMoving, false
-	}
-	r.has += found.has - one.standing.has
-	one.standing = found
-	if delete(r.leaving, name); len(found.Removals) > 0 {
-		r.leaving[name] = true
-	}
-	r.tally.Put(name, found.Standing.Standing)
+	now := r.Clock.Now()
+	found := waves.StandingOf(planned.factsOf(in), waves.Course{
+		Strategy: of.moves(), StartedAt: of.startedAt, Now: now, Waiting: of.guard.Waiting,
+	})
+	one.namespace, one.repairs = in.namespace, planned.repairs()
+	one.Stand(found, r.written.InDoubt(in.namespace), now)
+	of.guard.Note(in.name, len(planned.mine), found.Removals)
+	of.tally.Put(in.name, one.Standing.Standing)
+	return planned, one.Standing.Standing
 }
 
 // writes says whether the set may write: a paused one only what its deletion asks for.
@@ -169,16 +157,13 @@ func (r *running) writes() bool { return !r.paused || r.deleting }
 
 // drop a cluster in which the set has and wants nothing, or that is gone.
 func (r *running) drop(name string) {
-	if one := r.clusters[name]; one != nil {
-		r.has -= one.standing.has
-		delete(r.clusters, name)
-		delete(r.leaving, name)
-	}
+	delete(r.clusters, name)
+	r.guard.Note(name, 0, nil)
 	r.tally.Drop(name)
 }
 
 // hasWork says whether a cluster is to be written.
-func (k *known) hasWork() bool { return k.granted || k.standing.AtOnce || k.standing.repairs }
+func (k *known) hasWork() bool { return k.IsGranted() || k.repairs }
 
 // stand finds out how a cluster stands in every set, and what is to be written there.
 func (r *Reconciler) stand(ctx context.Context, f *clusterFacts) loop.Outcome {
@@ -199,14 +184,18 @@ func (r *Reconciler) stand(ctx context.Context, f *clusterFacts) loop.Outcome {
 		}
 		var before rollout.Standing
 		if one := of.clusters[in.name]; one != nil {
-			before = one.standing.Standing.Standing
+			before = one.Standing.Standing
 		}
 		planned, found := r.standIn(of, in)
-		if !reflect.DeepEqual(before, found.Standing.Standing) {
+		if !reflect.DeepEqual(before, found) {
 			r.wakeSet(name)
 		}
-		f.next = waves.Sooner(f.next, found.Next)
-		if one := of.clusters[in.name]; one != nil && one.hasWork() && of.writes() && r.started && !one.writing {
+		one := of.clusters[in.name]
+		if one == nil {
+			continue
+		}
+		f.next = waves.Sooner(f.next, one.Next)
+		if one.hasWork() && of.writes() && r.started && !one.IsWriting() {
 			if made := r.taskFor(of, in, one, &planned); len(made.steps) > 0 {
 				f.tasks = append(f.tasks, made)
 			}
@@ -272,37 +261,17 @@ func (r *Reconciler) confirm(ctx context.Context, f *clusterFacts) loop.Outcome 
 	waits := len(r.written[f.asked.Namespace]) > 0
 	r.mutex.Unlock()
 	for _, name := range unseen {
-		if err := r.askFor(ctx, client.ObjectKey{Namespace: f.asked.Namespace, Name: name}); err != nil {
+		key := client.ObjectKey{Namespace: f.asked.Namespace, Name: name}
+		found, err := waves.Ask(ctx, r.Client, r.Reader, key)
+		if err != nil {
 			return failed(err)
 		}
+		r.mutex.Lock()
+		r.written.Settle(key, found, r.Clock.Now())
+		r.mutex.Unlock()
 	}
 	if waits {
 		f.next = r.Clock.Now().Add(waves.UnseenFor)
-	}
-	return nil
-}
-
-// askFor an installation past the cache. One that is no more is being removed as long as the cache
-// has it.
-func (r *Reconciler) askFor(ctx context.Context, key client.ObjectKey) error {
-	cached, found := &v1.AddonInstallation{}, &v1.AddonInstallation{}
-	inCache := r.Client.Get(ctx, key, cached)
-	if client.IgnoreNotFound(inCache) != nil {
-		return fmt.Errorf("getting installation %q: %w", key, inCache)
-	}
-	err := r.Reader.Get(ctx, key, found)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("getting installation %q: %w", key, err)
-	}
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	switch {
-	case err == nil:
-		r.written.Put(found, false, r.Clock.Now())
-	case inCache == nil:
-		r.written.Put(cached, true, r.Clock.Now())
-	default:
-		r.written.Drop(key.Namespace, key.Name)
 	}
 	return nil
 }

@@ -3,8 +3,6 @@ package addonset
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,8 +40,8 @@ func (r *Reconciler) decide(ctx context.Context, f *setFacts) loop.Outcome {
 	}
 	for _, name := range run.decision.Move {
 		one := run.clusters[name]
-		one.granted = true
-		run.put(name, one, one.standing)
+		one.Grant(r.Clock.Now())
+		run.tally.Put(name, one.Standing.Standing)
 		r.wakeCluster(one.namespace)
 	}
 	if len(run.decision.Move) > 0 {
@@ -55,8 +53,7 @@ func (r *Reconciler) decide(ctx context.Context, f *setFacts) loop.Outcome {
 // takeBack the places of clusters that nothing was written to yet. The mutex is held.
 func (r *Reconciler) takeBack(run *running) {
 	for _, one := range run.clusters {
-		if one.granted && !one.writing {
-			one.granted = false
+		if one.TakeBack() {
 			r.wakeCluster(one.namespace)
 		}
 	}
@@ -66,43 +63,22 @@ func (r *Reconciler) takeBack(run *running) {
 // deletion was confirmed.
 func (r *Reconciler) guard(f *setFacts) {
 	run := f.running
-	var guarded rollout.GuardedRemovals
-	judged := map[string]bool{}
-	if !run.deleting {
-		var removals []rollout.Removal
-		for name := range run.leaving {
-			one := run.clusters[name]
-			removals = append(removals, one.standing.Removals...)
-			isNew := false
-			for _, removal := range one.standing.Removals {
-				isNew, judged[removal.ID] = isNew || !run.judged[removal.ID], true
-			}
-			if isNew && (one.granted || one.standing.AtOnce) {
-				r.wakeCluster(one.namespace)
-			}
-		}
-		guarded = rollout.GuardRemovals(removals, run.has, run.shownRemoval(), f.copy.Annotations[v1.AnnotationRemovalApproved])
+	var looked, held []string
+	if run.deleting {
+		held = run.guard.Lift()
+	} else {
+		looked, held = run.guard.Judge(run.shown.status.Removal, f.copy.Annotations[v1.AnnotationRemovalApproved])
 	}
-	changed := !maps.Equal(guarded.Waiting, run.guard.Waiting)
-	run.guard, run.judged = guarded, judged
-	if !changed {
-		return
-	}
-	for _, name := range slices.Sorted(maps.Keys(run.leaving)) {
+	for _, name := range held {
 		one := run.clusters[name]
-		found := one.standing
-		found.Held = found.State == v1.ClusterBehind && found.IsHeldBy(guarded.Waiting)
-		run.put(name, one, found)
+		one.Hold(run.guard.Waiting, r.Clock.Now())
+		run.tally.Put(name, one.Standing.Standing)
 	}
-}
-
-// shownRemoval is what people were shown last: by another process, where this one did not look yet.
-// Later on, what the status still shows may be done.
-func (r *running) shownRemoval() *v1.PendingRemoval {
-	if r.judged == nil {
-		return r.shown.status.Removal
+	for _, name := range looked {
+		if one := run.clusters[name]; one.IsGranted() {
+			r.wakeCluster(one.namespace)
+		}
 	}
-	return r.guard.Pending
 }
 
 // release takes the finalizer off a copy that is deleted, once nothing that it made is left. It

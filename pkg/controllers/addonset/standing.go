@@ -1,33 +1,26 @@
 package addonset
 
 import (
+	"slices"
+
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/rollout"
 	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
-// standing is how a cluster stands in a set's rollout.
-type standing struct {
-	waves.Standing
-	// repairs says that others changed what the set wrote.
-	repairs bool
-	// has counts the installations that the set has there.
-	has int
-}
+// counts says whether a cluster is one of the set's: it has something there, or wants to.
+func (p *plan) counts() bool { return p.presence != waves.Absent || len(p.mine) > 0 }
 
-// standingOf a cluster, by what the set wants of it. False: the set has nothing there, and wants
-// nothing.
-func standingOf(p *plan, in *place, along waves.Course) (standing, bool) {
-	if p.presence == waves.Absent && len(p.mine) == 0 {
-		return standing{}, false
-	}
+// repairs says whether others changed what the set wrote.
+func (p *plan) repairs() bool { return slices.ContainsFunc(p.steps, func(one step) bool { return one.repair }) }
+
+// factsOf a cluster, by what the set wants of it.
+func (p *plan) factsOf(in *place) waves.Facts {
 	facts := waves.Facts{
 		Presence: p.presence, Labels: in.labels, Created: in.created, Away: in.away, Mine: p.mine, Blocked: p.blocked, AtOnce: p.unfit,
 	}
-	result := standing{has: len(p.mine)}
 	for _, one := range p.steps {
 		if one.repair {
-			result.repairs = true
 			continue
 		}
 		facts.Changes = append(facts.Changes, rollout.Change{Item: one.item, Kind: one.kind, From: one.from, To: one.to})
@@ -38,6 +31,5 @@ func standingOf(p *plan, in *place, along waves.Course) (standing, bool) {
 			})
 		}
 	}
-	result.Standing = waves.StandingOf(facts, along)
-	return result, true
+	return facts
 }

@@ -41,20 +41,20 @@ func TestHowAClusterStands(t *testing.T) {
 		live    changes
 		in      func(*place)
 		want    v1.ClusterState
-		extra   func(standing) bool
+		extra   func(waves.Standing) bool
 	}{
 		{why: "nothing is there", want: v1.ClusterBehind},
 		{why: "younger than the revision", in: func(in *place) { in.created = noon.Add(time.Second) }, want: v1.ClusterNew,
-			extra: func(s standing) bool { return s.AtOnce && s.Group == rollout.NoGroup }},
+			extra: func(s waves.Standing) bool { return s.AtOnce && s.Group == rollout.NoGroup }},
 		{why: "paused", in: func(in *place) { in.away = v1.ReasonPaused }, want: v1.ClusterAway},
 		{why: "an older version, Ready", applied: "1.0.0", live: changes{moved(-time.Hour, false), ready("True", "Ready", -time.Hour)},
-			want: v1.ClusterBehind, extra: func(s standing) bool { return !s.Sick }},
+			want: v1.ClusterBehind, extra: func(s waves.Standing) bool { return !s.Sick }},
 		{why: "an older version, not Ready", applied: "1.0.0", live: changes{moved(-time.Hour, false), ready("False", "Unhealthy", -time.Hour)},
-			want: v1.ClusterBehind, extra: func(s standing) bool { return s.Sick }},
+			want: v1.ClusterBehind, extra: func(s waves.Standing) bool { return s.Sick }},
 		{why: "an older version, out of reach", applied: "1.0.0",
 			live: changes{moved(-time.Hour, false), ready("Unknown", v1.ReasonClusterUnreachable, -time.Hour)}, want: v1.ClusterAway},
 		{why: "written by an earlier revision and not done", applied: "1.0.0", live: changes{moved(-time.Minute, false)},
-			want: v1.ClusterMoving, extra: func(s standing) bool { return s.Again }},
+			want: v1.ClusterMoving, extra: func(s waves.Standing) bool { return s.Again }},
 		{why: "it has its target and was not moved", applied: "1.1.0", live: changes{moved(-time.Hour, false), ready("True", "Ready", -time.Hour)},
 			want: v1.ClusterCurrent},
 		{why: "not moved in this revision, and unhealthy now", applied: "1.1.0",
@@ -62,9 +62,9 @@ func TestHowAClusterStands(t *testing.T) {
 		{why: "moved, and Ready for the soak time", applied: "1.1.0", live: changes{moved(time.Minute, false), ready("True", "Ready", 5*time.Minute)},
 			want: v1.ClusterCurrent},
 		{why: "moved, and Ready since a moment", applied: "1.1.0", live: changes{moved(time.Minute, false), ready("True", "Ready", 9*time.Minute)},
-			want: v1.ClusterMoving, extra: func(s standing) bool { return s.Next.Equal(noon.Add(14*time.Minute)) && !s.Again }},
+			want: v1.ClusterMoving, extra: func(s waves.Standing) bool { return s.Next.Equal(noon.Add(14*time.Minute)) && !s.Again }},
 		{why: "moved, and rolled back", applied: "1.1.0", live: changes{moved(time.Minute, false), ready("False", v1.ReasonRolledBack, 2*time.Minute)},
-			want: v1.ClusterFailed, extra: func(s standing) bool { return s.Trouble.Reason == v1.ReasonRolledBack }},
+			want: v1.ClusterFailed, extra: func(s waves.Standing) bool { return s.Trouble.Reason == v1.ReasonRolledBack }},
 		{why: "the same, and it was not Ready before", applied: "1.1.0",
 			live: changes{moved(time.Minute, true), ready("False", v1.ReasonRolledBack, 2*time.Minute)}, want: v1.ClusterSick},
 		{why: "it failed and its target is another by now", applied: "1.0.0",
@@ -74,7 +74,7 @@ func TestHowAClusterStands(t *testing.T) {
 		{why: "it failed and is unselected", applied: "1.1.0",
 			live: changes{moved(time.Minute, false), ready("False", v1.ReasonRolledBack, 2*time.Minute)},
 			in:   func(in *place) { in.labels = map[string]string{"out": "true"} }, want: v1.ClusterBehind,
-			extra: func(s standing) bool { return len(s.Removals) == 1 }},
+			extra: func(s waves.Standing) bool { return len(s.Removals) == 1 }},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			in := clusterOn("v1.36.3")
@@ -94,10 +94,10 @@ func TestHowAClusterStands(t *testing.T) {
 				{Key: "out", Operator: metav1.LabelSelectorOpDoesNotExist}}
 			sets := reading(t, selecting)
 			planned := planner{newResolver(sets["tools"], from), newRivals(sets)}.planFor(in)
-			got, counts := standingOf(&planned, in, waves.Course{
+			got := waves.StandingOf(planned.factsOf(in), waves.Course{
 				Strategy: sets["tools"].strategy, StartedAt: noon, Now: noon.Add(10 * time.Minute),
 			})
-			if !counts || got.State != test.want || test.extra != nil && !test.extra(got) {
+			if !planned.counts() || got.State != test.want || test.extra != nil && !test.extra(got) {
 				t.Errorf("it is %s, want %s: %+v, by %s", got.State, test.want, got, told(&planned))
 			}
 		})

@@ -199,7 +199,7 @@ func (r *Reconciler) take(ctx context.Context, f *setFacts) loop.Outcome {
 // begin to carry a set out, with what its status says of an earlier process.
 func (r *Reconciler) begin(found *v1.AddonSet) *running {
 	made := &running{
-		tally: rollout.NewTally(found.Name), clusters: map[string]*known{}, leaving: map[string]bool{}, contents: map[string]string{},
+		tally: rollout.NewTally(found.Name), clusters: map[string]*known{}, contents: map[string]string{},
 		revision: found.Status.Revision, shown: shown{status: *found.Status.DeepCopy()},
 	}
 	if found.Status.StartedAt != nil {
@@ -302,7 +302,7 @@ func (r *Reconciler) keep(f *setFacts, revision string, startedAt time.Time) {
 	f.running.revision, f.running.startedAt, f.running.counted = revision, startedAt, false
 	f.running.decision = rollout.Decision{Open: rollout.NoGroup}
 	for _, one := range f.running.clusters {
-		one.granted = false
+		one.Void()
 	}
 }
 

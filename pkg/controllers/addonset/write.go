@@ -44,8 +44,8 @@ func (r *Reconciler) taskFor(of *running, in *place, one *known, planned *plan) 
 	}
 	for _, step := range planned.steps {
 		isMove := !step.repair
-		if isMove && !one.granted && !one.standing.AtOnce ||
-			step.kind == v1.ChangeRemove && !of.mayRemove(string(step.live.UID)) {
+		if isMove && !one.IsGranted() ||
+			step.kind == v1.ChangeRemove && !of.mayRemove(step.live) {
 			continue
 		}
 		made.moves = made.moves || isMove
@@ -57,7 +57,9 @@ func (r *Reconciler) taskFor(of *running, in *place, one *known, planned *plan) 
 	slices.SortStableFunc(made.steps, func(a, b step) int {
 		return cmp.Or(removalsFirst(a)-removalsFirst(b), needed[b.item]-needed[a.item])
 	})
-	one.writing = made.moves
+	if made.moves {
+		one.Begin()
+	}
 	return made
 }
 
@@ -87,8 +89,8 @@ func neededBy(steps []step) map[string]int {
 }
 
 // mayRemove says whether a removal was looked at by the guard, and does not wait for approval.
-func (r *running) mayRemove(uid string) bool {
-	return r.deleting || r.judged[uid] && !r.guard.Waiting[uid]
+func (r *running) mayRemove(live *v1.AddonInstallation) bool {
+	return r.deleting || r.guard.Allowed()(live)
 }
 
 func removalsFirst(s step) int {
@@ -117,6 +119,7 @@ func (r *Reconciler) write(ctx context.Context, f *clusterFacts) loop.Outcome {
 
 func (r *Reconciler) carryOut(ctx context.Context, one task) error {
 	var problem error
+	var refused string
 	at := r.Clock.Now()
 	for _, step := range one.steps {
 		var err error
@@ -126,7 +129,7 @@ func (r *Reconciler) carryOut(ctx context.Context, one task) error {
 			err = r.apply(ctx, one, step, at)
 		}
 		if err != nil {
-			problem = err
+			problem, refused = err, step.item
 			continue
 		}
 		if !step.repair {
@@ -135,10 +138,15 @@ func (r *Reconciler) carryOut(ctx context.Context, one task) error {
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if one.moves {
-		one.known.writing = false
-		one.known.granted = one.known.granted && problem != nil
+	if !one.moves {
+		return problem
 	}
+	one.known.End()
+	if problem == nil {
+		one.known.Done()
+		return nil
+	}
+	one.known.Refuse(refused, problem, r.Clock.Now())
 	return problem
 }
 
@@ -209,7 +217,7 @@ func (r *Reconciler) remove(ctx context.Context, how v1.RemovalPolicy, s step) e
 	}
 	exactly := client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion}
 	if err := r.Client.Delete(ctx, live, exactly); client.IgnoreNotFound(err) != nil {
-		r.doubt(live)
+		r.doubt(live, err)
 		return fmt.Errorf("deleting installation %q in %q: %w", live.Name, live.Namespace, err)
 	}
 	r.note(live, true)
@@ -259,10 +267,13 @@ func (r *Reconciler) note(answer *v1.AddonInstallation, removed bool) {
 	r.written.Put(answer, removed, r.Clock.Now())
 }
 
-// doubt what a write that failed left. It may have arrived although its answer did not: the next pass
-// asks the API server (confirm) before it writes again. A second write would move the installation a
-// second time, and count its soak anew.
-func (r *Reconciler) doubt(about client.Object) {
+// doubt what a write that had no answer left. It may have arrived: the next pass asks the API server
+// (confirm) before it writes again. A second write would move the installation a second time, and
+// count its soak anew.
+func (r *Reconciler) doubt(about client.Object, err error) {
+	if !waves.IsUnanswered(err) {
+		return
+	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.written.Doubt(about.GetNamespace(), about.GetName(), r.Clock.Now())
@@ -277,7 +288,7 @@ func (r *Reconciler) patch(
 	}
 	err = r.Client.Patch(ctx, object, client.RawPatch(kind, encoded), append(options, client.FieldOwner(fieldOwner))...)
 	if err != nil {
-		r.doubt(object)
+		r.doubt(object, err)
 	}
 	return err
 }

@@ -22,12 +22,13 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 	for _, change := range f.plan.apply {
 		live, err := r.applyOne(ctx, f, change)
 		if err != nil {
-			f.failures[change.wanted.name], f.unsure = err, true
+			f.failures[change.wanted.name] = err
+			r.noteRefused(f, change.wanted.name, err)
 			continue
 		}
 		f.wrote = true
 		r.noteWritten(f, live, false)
-		if f.under != nil && !change.stays {
+		if f.inForce != nil && !change.stays {
 			r.moves.Add(1)
 		}
 		if change.live == nil {
@@ -48,10 +49,10 @@ func (r *Reconciler) applyOne(ctx context.Context, f *facts, c change) (*v1.Addo
 			c.wanted.name, c.live.Spec.TargetNamespace, c.wanted.spec.TargetNamespace)
 	}
 	meant := intent(f.asked.Namespace, c.wanted)
-	if f.under != nil {
+	if f.inForce != nil {
 		ended, cancel := context.WithTimeout(ctx, waves.WriteTimeout)
 		defer cancel()
-		ctx, meant.Stamps = ended, c.stampsOf(f.under)
+		ctx, meant.Stamps = ended, c.stampsOf(f.inForce)
 	}
 	content, _, err := meant.Content()
 	if err != nil {

@@ -82,7 +82,7 @@ func New(dependencies Dependencies) *Reconciler {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	asked := cluster.Requested(request)
 	f := &facts{asked: asked, report: r.reports.forCluster(asked)}
-	defer func() { r.staging.touch(asked.Namespace, f.unsure) }()
+	defer func() { r.staging.touch(asked.Namespace, f.refused, r.Clock.Now()) }()
 	outcome := r.failures.BackOff(request.String(), loop.Run(ctx, r.steps(), f))
 	if retry, failed := outcome.(loop.RetryAt); failed {
 		log.FromContext(ctx).Info("a pass over the core add-ons failed", "problem", retry.Message, "after", retry.After.String())
@@ -96,16 +96,24 @@ type facts struct {
 	// cluster is empty where there is none: then only finalizers are removed.
 	cluster     target.Description
 	terminating bool
-	// under is the Core set that the cluster is under, as it was counted last; nil without one.
-	under         *under
+	// inForce is the Core set, as the cluster was counted last; nil without one.
+	inForce       *inForce
 	installations []v1.AddonInstallation
 	set           set
 	plan          plan
-	// wrote is set when an installation was created or updated, unsure when it is not known whether one was.
-	wrote, unsure bool
+	// wrote is set when an installation was created or updated.
+	wrote bool
+	// refused is the last write that failed; nil: none did.
+	refused *refusedWrite
 	// failures of writes, by installation.
 	failures map[string]error
 	report   *report
+}
+
+// refusedWrite is a write of an installation that failed.
+type refusedWrite struct {
+	name string
+	err  error
 }
 
 func failed(err error) loop.Outcome { return loop.RetryAt{Message: err.Error()} }

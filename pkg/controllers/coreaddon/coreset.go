@@ -162,7 +162,7 @@ func (r *Reconciler) take(f *setFacts) {
 func begin(of *v1.AddonSet) *running {
 	made := &running{
 		uid: of.UID, generation: -1, paused: true, tally: rollout.NewTally(of.Name),
-		clusters: map[string]*staged{}, namespaces: map[string]string{}, guarded: guarded{leaving: map[string]bool{}},
+		clusters: map[string]*known{}, namespaces: map[string]string{},
 		revision: of.Status.Revision, shown: *of.Status.DeepCopy(),
 	}
 	made.strategy, _ = rollout.NewStrategy(nil) // what is absent can be read

@@ -64,7 +64,7 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 	f.run.counted = true
 	clear(s.touched)
 	for namespace, one := range f.run.clusters {
-		if one.holds || one.granted || one.standing.AtOnce {
+		if one.repairs || one.IsGranted() {
 			s.wake(namespace)
 		}
 	}
@@ -89,10 +89,10 @@ func (r *Reconciler) countTouched(ctx context.Context, f *setFacts) loop.Outcome
 			return failed(fmt.Errorf("listing the installations of namespace %q: %w", namespace, err))
 		}
 		before := f.run.clusters[namespace]
-		isNew, wasAtOnce := before == nil, before != nil && before.standing.AtOnce
+		isNew, wasAtOnce := before == nil, before != nil && before.AtOnce
 		r.standIn(f, found, list.Items)
 		delete(r.staging.touched, namespace)
-		if one := f.run.clusters[namespace]; isNew || one.standing.AtOnce && !wasAtOnce {
+		if one := f.run.clusters[namespace]; isNew || one.AtOnce && !wasAtOnce {
 			r.staging.wake(namespace)
 		}
 	}
@@ -115,11 +115,11 @@ func (r *Reconciler) isCounted(found target.Description) bool {
 // standIn finds out how a cluster stands, and counts it. The mutex is held.
 func (r *Reconciler) standIn(f *setFacts, found target.Description, cached []v1.AddonInstallation) {
 	run, now := f.run, r.Clock.Now()
-	at := run.siteOf(found, setFor(found, run.offers.list, run.seed), r.staging.overlaid(found.Namespace, cached))
+	at := run.placeOf(found, setFor(found, run.offers.list, run.seed), r.staging.overlaid(found.Namespace, cached))
 	made := stageFor(run.offers, at)
 	about := waves.Facts{
-		Labels: cluster.Labels(found, run.seed), Created: made.age(&at), Mine: made.mine, Changes: made.changes,
-		Removals: made.removals, Blocked: made.blocked, AtOnce: made.unfit,
+		Presence: waves.Present, Labels: cluster.Labels(found, run.seed), Created: made.age(&at), Mine: made.mine,
+		Changes: made.changes, Removals: made.removals, Blocked: made.blocked, AtOnce: made.unfit,
 	}
 	switch {
 	case found.Paused:
@@ -128,40 +128,36 @@ func (r *Reconciler) standIn(f *setFacts, found target.Description, cached []v1.
 		about.Away = v1.ReasonClusterNotReady
 	}
 	standing := waves.StandingOf(about, waves.Course{
-		Strategy: run.strategy, StartedAt: run.startedAt, Now: now, Waiting: run.guarded.Waiting,
+		Strategy: run.strategy, StartedAt: run.startedAt, Now: now, Waiting: run.guard.Waiting,
 	})
-	if !standing.Next.IsZero() { // also if it is as before: what came meanwhile may have used the wake up
-		r.staging.wakeAfter(found.Namespace, max(standing.Next.Sub(now), minimalRest))
+	one := run.known(found.Namespace, found.Name)
+	one.repairs = len(made.hold.apply) > 0
+	one.Stand(standing, r.staging.written.InDoubt(found.Namespace), now)
+	run.guard.Note(found.Namespace, len(made.mine), standing.Removals)
+	run.tally.Put(found.Name, one.Standing.Standing)
+	if !one.Next.IsZero() { // also if it is as before: what came meanwhile may have used the wake up
+		r.staging.wakeAfter(found.Namespace, max(one.Next.Sub(now), minimalRest))
 	}
-	run.put(found.Namespace, found.Name, stood{standing: standing, holds: len(made.hold.apply) > 0, has: len(made.mine)})
 }
 
-// put counts a cluster. Who was granted a move, or is written, holds its place.
-func (r *running) put(namespace, name string, found stood) {
+// known is the cluster of a namespace; one of another name is dropped.
+func (r *running) known(namespace, name string) *known {
 	one := r.clusters[namespace]
 	if one != nil && one.name != name {
 		r.drop(namespace)
 		one = nil
 	}
 	if one == nil {
-		one = &staged{name: name}
+		one = &known{name: name}
 		r.clusters[namespace], r.namespaces[name] = one, namespace
 	}
-	isBehind := found.standing.State == v1.ClusterBehind
-	mayMove := isBehind && !found.standing.Held || found.standing.State == v1.ClusterMoving && found.standing.Again
-	one.granted = one.granted && mayMove
-	if (one.granted || one.writing || one.unsure) && (mayMove || isBehind) {
-		found.standing.State, found.standing.Again = v1.ClusterMoving, false
-	}
-	r.guarded.note(namespace, one.stood, found)
-	one.stood = found
-	r.tally.Put(name, found.standing.Standing)
+	return one
 }
 
 // drop a cluster that is gone, or not known: nothing in it changes.
 func (r *running) drop(namespace string) {
 	if one := r.clusters[namespace]; one != nil {
-		r.guarded.note(namespace, one.stood, stood{})
+		r.guard.Note(namespace, 0, nil)
 		delete(r.clusters, namespace)
 		delete(r.namespaces, one.name)
 		r.tally.Drop(one.name)
@@ -187,8 +183,8 @@ func (r *Reconciler) decide(_ context.Context, f *setFacts) loop.Outcome {
 	for _, name := range f.run.decision.Move {
 		namespace := f.run.namespaces[name]
 		one := f.run.clusters[namespace]
-		one.granted = true
-		f.run.put(namespace, name, one.stood)
+		one.Grant(r.Clock.Now())
+		f.run.tally.Put(name, one.Standing.Standing)
 		s.wake(namespace)
 	}
 	if len(f.run.decision.Move) > 0 {
@@ -200,8 +196,7 @@ func (r *Reconciler) decide(_ context.Context, f *setFacts) loop.Outcome {
 // takeBack the places of clusters that nothing was written to yet. The mutex is held.
 func (r *Reconciler) takeBack(run *running) {
 	for namespace, one := range run.clusters {
-		if one.granted && !one.writing && !one.unsure {
-			one.granted = false
+		if one.TakeBack() {
 			r.staging.touched[namespace] = true
 			r.staging.wakeSet()
 		}
@@ -222,7 +217,7 @@ func (r *Reconciler) showSet(ctx context.Context, f *setFacts) loop.Outcome {
 			v1.AnnotationConfirmDeletion, f.set.Name)
 	}
 	wanted := waves.StatusOf(shown, f.run.tally, f.run.strategy, f.run.decision)
-	wanted.Removal = f.run.guarded.Pending.DeepCopy()
+	wanted.Removal = f.run.guard.Pending.DeepCopy()
 	before, at := f.run.shown, f.run.shownAt
 	s.mutex.Unlock()
 	now := r.Clock.Now()
@@ -252,9 +247,9 @@ func (f *setFacts) readyOf() (reason, message string) {
 		return v1.ReasonPaused, "nothing moves but what new clusters lack; pending tells what would"
 	case f.gateProblem != nil && decided.Reason != v1.ReasonComplete:
 		return v1.ReasonHalted, f.gateProblem.Error()
-	case decided.Reason == v1.ReasonComplete && len(f.run.guarded.Waiting) > 0:
+	case decided.Reason == v1.ReasonComplete && len(f.run.guard.Waiting) > 0:
 		return v1.ReasonRemovalNeedsApproval, fmt.Sprintf("%s wait for annotation %s",
-			text.Count(len(f.run.guarded.Waiting), "removal"), v1.AnnotationRemovalApproved)
+			text.Count(len(f.run.guard.Waiting), "removal"), v1.AnnotationRemovalApproved)
 	}
 	return cmp.Or(decided.Reason, v1.ReasonRollingOut), text.Message(decided.Message)
 }

@@ -9,6 +9,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
 // listInstallations reads the installations. Those of others are shared with the cache and only
@@ -33,20 +34,13 @@ func (r *Reconciler) listInstallations(ctx context.Context, f *facts) loop.Outco
 // confirm asks the API server where the answer to a write is not known; and for what was written a while
 // ago and the cache does not have: it may have come and gone between two of the cache's events.
 func (r *Reconciler) confirm(ctx context.Context, f *facts, cached []v1.AddonInstallation) error {
-	if r.staging.isUnsure(f.asked.Namespace) {
-		var list v1.AddonInstallationList
-		if err := r.Reader.List(ctx, &list, client.InNamespace(f.asked.Namespace)); err != nil {
-			return fmt.Errorf("listing the installations of namespace %q past the cache: %w", f.asked.Namespace, err)
-		}
-		r.staging.learn(f.asked.Namespace, list.Items, r.Clock.Now())
-	}
 	for _, name := range r.staging.unseen(f.asked.Namespace, cached, r.Clock.Now()) {
-		found := &v1.AddonInstallation{}
-		err := r.Reader.Get(ctx, client.ObjectKey{Namespace: f.asked.Namespace, Name: name}, found)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("getting installation %q: %w", name, err)
+		key := client.ObjectKey{Namespace: f.asked.Namespace, Name: name}
+		found, err := waves.Ask(ctx, r.Client, r.Reader, key)
+		if err != nil {
+			return err
 		}
-		r.staging.confirm(client.ObjectKey{Namespace: f.asked.Namespace, Name: name}, found, r.Clock.Now())
+		r.staging.settle(key, found, r.Clock.Now())
 	}
 	return nil
 }

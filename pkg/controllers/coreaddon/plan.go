@@ -23,7 +23,7 @@ func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 		types[one.addon()] = found
 	}
 	f.plan = planFor(f.set, f.installations, func(addon string) v1.CatalogueType { return types[addon] })
-	if f.under != nil {
+	if f.inForce != nil {
 		r.planStage(f)
 	}
 	if f.terminating {

@@ -16,7 +16,7 @@ import (
 // crash in between, the next pass continues: an installation without its finalizer is still out of
 // the set.
 func (r *Reconciler) release(ctx context.Context, f *facts) loop.Outcome {
-	if f.under != nil {
+	if f.inForce != nil {
 		ended, cancel := context.WithTimeout(ctx, waves.WriteTimeout)
 		defer cancel()
 		ctx = ended
@@ -24,18 +24,18 @@ func (r *Reconciler) release(ctx context.Context, f *facts) loop.Outcome {
 	for _, installation := range slices.Concat(f.plan.release, f.plan.remove) {
 		pass := loop.Start(r.Client, installation.DeepCopy())
 		if err := pass.SetFinalizer(ctx, v1.FinalizerCoreProtection, false); err != nil {
-			f.unsure = true
+			r.noteRefused(f, installation.Name, err)
 			return failed(err)
 		}
 	}
 	for _, installation := range f.plan.remove {
 		err := r.Client.Delete(ctx, installation.DeepCopy(), client.Preconditions{UID: &installation.UID})
 		if client.IgnoreNotFound(err) != nil {
-			f.unsure = true
+			r.noteRefused(f, installation.Name, err)
 			return failed(fmt.Errorf("deleting installation %q, which is out of the set: %w", installation.Name, err))
 		}
 		r.noteWritten(f, installation, true)
-		if f.under != nil {
+		if f.inForce != nil {
 			r.moves.Add(1)
 		}
 	}

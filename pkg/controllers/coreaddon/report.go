@@ -75,7 +75,7 @@ func (r *reports) forget(asked target.Ref) {
 // leaves that to the next one, which its own write starts: so a new core add-on reaches every
 // cluster before any status is written.
 func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
-	if f.under != nil && f.under.mayMove && len(f.failures) == 0 {
+	if f.inForce != nil && f.inForce.mayMove && len(f.failures) == 0 {
 		r.staging.moved(f.asked.Namespace)
 	}
 	if f.wrote && len(f.failures) == 0 {

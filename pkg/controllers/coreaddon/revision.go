@@ -131,7 +131,7 @@ func (r *running) adopt(revision string, startedAt time.Time) {
 	r.revision, r.startedAt = revision, startedAt
 	r.decision = rollout.Decision{Open: rollout.NoGroup}
 	for _, one := range r.clusters {
-		one.granted = false
+		one.Void()
 	}
 }
 

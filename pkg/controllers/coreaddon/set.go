@@ -32,10 +32,10 @@ func (r *Reconciler) decideSet(ctx context.Context, f *facts) loop.Outcome {
 		f.set = setFor(f.cluster, state, of.seed)
 		return nil
 	}
-	if f.under = r.staging.underFor(of, f.asked.Namespace, r.Clock.Now()); f.under == nil {
+	if f.inForce = r.staging.inForceFor(of, f.asked.Namespace, r.Clock.Now()); f.inForce == nil {
 		return loop.Done{}
 	}
-	f.set = setFor(f.cluster, f.under.offers.list, f.under.seed)
+	f.set = setFor(f.cluster, f.inForce.offers.list, f.inForce.seed)
 	return nil
 }
 

@@ -53,15 +53,15 @@ type stage struct {
 }
 
 // age is when a cluster counts as created: after the revision began where it is new.
-func (s *stage) age(at *site) time.Time {
+func (s *stage) age(at *place) time.Time {
 	if s.isNew && !at.created.After(at.startedAt) {
 		return at.startedAt.Add(time.Nanosecond)
 	}
 	return at.created
 }
 
-// site is a cluster as a stage sees it.
-type site struct {
+// place is a cluster as a stage sees it.
+type place struct {
 	// k8s is its version of Kubernetes.
 	k8s           string
 	set           set
@@ -78,7 +78,7 @@ type site struct {
 // too, as long as it has no core add-on from before: without a network it is never Ready, and a halt
 // may last. Creation is told in seconds: what was made in the very second counts as from before, or a
 // move of it would give its place away.
-func (s *site) isNew() bool {
+func (s *place) isNew() bool {
 	if s.created.After(s.startedAt) {
 		return true
 	}
@@ -93,7 +93,7 @@ func (s *site) isNew() bool {
 // stager makes the stage of a cluster.
 type stager struct {
 	*offers
-	site
+	place
 	stage
 	// withheld are items that are not made, since what they would bring can't be staged.
 	withheld map[string]bool
@@ -101,8 +101,8 @@ type stager struct {
 
 // stageFor compares the set of a cluster with what is there, as planFor does, and takes what is to
 // change in the user cluster apart from what keeps it as it is.
-func stageFor(from *offers, at site) stage {
-	s := stager{offers: from, site: at, withheld: map[string]bool{}, stage: stage{isNew: at.isNew()}}
+func stageFor(from *offers, at place) stage {
+	s := stager{offers: from, place: at, withheld: map[string]bool{}, stage: stage{isNew: at.isNew()}}
 	wantedSet, installations := at.set, at.installations
 	items := map[string]wanted{}
 	aimed := wantedSet
@@ -364,9 +364,9 @@ func appliedVersion(live *v1.AddonInstallation) string {
 
 // stampsOf are the annotations of a write under a Core set. What only pins or puts back keeps those
 // of the move before.
-func (c change) stampsOf(u *under) map[string]string {
+func (c change) stampsOf(set *inForce) map[string]string {
 	if c.stays {
 		return installation.KeptStamps(c.live)
 	}
-	return installation.Move{At: u.at, StartedAt: u.startedAt, Pace: u.pace}.Stamps(c.live)
+	return installation.Move{At: set.at, StartedAt: set.startedAt, Pace: set.pace}.Stamps(c.live)
 }

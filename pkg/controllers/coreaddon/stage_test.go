@@ -47,13 +47,13 @@ func listing(addons ...string) listState {
 	return state
 }
 
-// siteWith is a cluster that is older than the revision, with a rollout and a list.
-func siteWith(list listState, live ...v1.AddonInstallation) site {
+// placeWith is a cluster that is older than the revision, with a rollout and a list.
+func placeWith(list listState, live ...v1.AddonInstallation) place {
 	kkp := fullCluster()
 	bare(kkp)
 	wants := setFor(described(kkp), list, "")
 	wants.wanted = slices.DeleteFunc(wants.wanted, func(one wanted) bool { return one.origin == v1.OriginRule })
-	return site{
+	return place{
 		k8s: "v1.37.0", set: wants, installations: live, created: noon.Add(-24 * time.Hour), startedAt: noon,
 		grace: 30 * time.Minute, isStaged: true,
 	}
@@ -108,18 +108,18 @@ func TestWhatCantBeStagedIsBlocked(t *testing.T) {
 	for _, test := range []struct {
 		why    string
 		live   []v1.AddonInstallation
-		change func(*site)
+		change func(*place)
 		want   string
 		blocks bool
 	}{
 		{"what is there stays", []v1.AddonInstallation{pinnedTo("net", "1.0.0", "old")}, nil, "[]", true},
 		{"what is not there is not made", nil, nil, "[]", true},
-		{"but in a new cluster", nil, func(s *site) { s.created = noon.Add(time.Minute) }, "[make net 2.0.0]", true},
+		{"but in a new cluster", nil, func(s *place) { s.created = noon.Add(time.Minute) }, "[make net 2.0.0]", true},
 		{"without a rollout nothing is staged", []v1.AddonInstallation{pinnedTo("net", "1.0.0", "old")},
-			func(s *site) { s.isStaged = false }, "[move net 2.0.0]", false},
+			func(s *place) { s.isStaged = false }, "[move net 2.0.0]", false},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			at := siteWith(listing("net"), test.live...)
+			at := placeWith(listing("net"), test.live...)
 			if test.change != nil {
 				test.change(&at)
 			}
@@ -148,7 +148,7 @@ func TestWhoMayDeleteACoreAddonFailsNoCluster(t *testing.T) {
 			Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonReady, LastTransitionTime: metav1.NewTime(noon),
 		}}
 	})
-	made := stageFor(&offers{entries: map[string]*catalogue.Entry{"net": entry}}, siteWith(listing("net"), live))
+	made := stageFor(&offers{entries: map[string]*catalogue.Entry{"net": entry}}, placeWith(listing("net"), live))
 	strategy, err := rollout.NewStrategy(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func TestRemovalsThatWaitAreHeld(t *testing.T) {
 		live.Spec.AddonRef = v1.AddonReference{Name: "old"} // not pinned yet
 		live.Status.LastApplied.VolumeClaims = 1
 	})
-	made := stageFor(offered, siteWith(listing("net"), pinnedTo("net", "1.0.0", "y"), old))
+	made := stageFor(offered, placeWith(listing("net"), pinnedTo("net", "1.0.0", "y"), old))
 	if len(made.removals) != 1 || !made.removals[0].HasVolumes || made.removals[0].ID != "old" {
 		t.Errorf("the guard sees %+v", made.removals)
 	}
@@ -208,7 +208,7 @@ func TestAClusterThatIsBeingMadeIsNew(t *testing.T) {
 		{"it had some before", -10 * time.Minute, []v1.AddonInstallation{after, before}, false},
 		{"it has none and is old", -time.Hour, nil, false},
 	} {
-		at := siteWith(listing("net"), test.live...)
+		at := placeWith(listing("net"), test.live...)
 		at.created = noon.Add(test.created)
 		made := stageFor(&offers{entries: map[string]*catalogue.Entry{}}, at)
 		if made.isNew != test.want || made.age(&at).After(noon) != test.want {
@@ -254,12 +254,17 @@ func TestAPassOverTheSetCostsTheSameInLargeFleets(t *testing.T) {
 		f.run = begin(f.set)
 		f.run.counted, f.run.paused = true, false
 		r.staging.run = f.run
+		current := waves.Standing{Standing: rollout.Standing{State: v1.ClusterCurrent}}
+		put := func(name string) {
+			f.run.known("cluster-"+name, name).Stand(current, false, noon)
+			f.run.guard.Note("cluster-"+name, 1, nil)
+			f.run.tally.Put(name, current.Standing)
+		}
 		for i := range clusters {
-			name := fmt.Sprint("c", i)
-			f.run.put("cluster-"+name, name, stood{standing: waves.Standing{Standing: rollout.Standing{State: v1.ClusterCurrent}}})
+			put(fmt.Sprint("c", i))
 		}
 		return testing.AllocsPerRun(20, func() {
-			f.run.put("cluster-c0", "c0", stood{standing: waves.Standing{Standing: rollout.Standing{State: v1.ClusterCurrent}}})
+			put("c0")
 			if outcome := r.count(t.Context(), f); outcome != nil {
 				t.Fatalf("counting ends the pass: %+v", outcome)
 			}

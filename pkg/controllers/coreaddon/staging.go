@@ -41,7 +41,7 @@ type running struct {
 	// invalid is why the spec of that generation can't be read; nil as a rule.
 	invalid error
 	paused  bool
-	terms
+	settings
 	// basis is what the revision was taken from; nil before.
 	basis *basis
 	// revision is in the status of the copy, and when it began.
@@ -50,35 +50,26 @@ type running struct {
 	counted bool
 	tally   *rollout.Tally
 	// clusters by namespace are those in the tally, namespaces theirs by name.
-	clusters   map[string]*staged
+	clusters   map[string]*known
 	namespaces map[string]string
-	guarded    guarded
-	decision   rollout.Decision
+	// guard says which removals wait: what is out of rules, list or catalogues goes with its cluster's move.
+	guard    waves.Guard
+	decision rollout.Decision
 	// shown is the status that was written last.
 	shown   v1.AddonSetStatus
 	shownAt time.Time
 }
 
-// staged is what is kept of one cluster.
-type staged struct {
+// known is what is kept of one cluster.
+type known struct {
 	name string
-	stood
-	// granted says that it may be moved, writing that it is, unsure that it may have been, since the answer
-	// to a write is not known: each holds a place.
-	granted, writing, unsure bool
+	waves.Move
+	// repairs says that something is to be written that changes nothing in the user cluster.
+	repairs bool
 }
 
-// stood is what counting a cluster finds.
-type stood struct {
-	standing waves.Standing
-	// holds says that something is to be written that changes nothing in the user cluster.
-	holds bool
-	// has is how many core installations there are.
-	has int
-}
-
-// terms are what a set does with each cluster.
-type terms struct {
+// settings are what a set has for all clusters.
+type settings struct {
 	offers   *offers
 	strategy rollout.Strategy
 	// isStaged says that the set has a rollout.
@@ -90,14 +81,15 @@ type terms struct {
 }
 
 // groupOf a cluster.
-func (t *terms) groupOf(found target.Description) rollout.Group {
-	return t.strategy.Groups[t.strategy.GroupOf(cluster.Labels(found, t.seed))]
+func (s *settings) groupOf(found target.Description) rollout.Group {
+	return s.strategy.Groups[s.strategy.GroupOf(cluster.Labels(found, s.seed))]
 }
 
-func (t *terms) siteOf(found target.Description, wants set, installations []v1.AddonInstallation) site {
-	made := site{
-		k8s: found.KubernetesVersion, set: wants, installations: installations, startedAt: t.startedAt,
-		grace: t.groupOf(found).ProgressDeadline, isStaged: t.isStaged,
+// placeOf a cluster, with what it is to have and what is there.
+func (s *settings) placeOf(found target.Description, wants set, installations []v1.AddonInstallation) place {
+	made := place{
+		k8s: found.KubernetesVersion, set: wants, installations: installations, startedAt: s.startedAt,
+		grace: s.groupOf(found).ProgressDeadline, isStaged: s.isStaged,
 	}
 	if object, isObject := found.Object.(client.Object); isObject {
 		made.created = object.GetCreationTimestamp().Time
@@ -105,9 +97,9 @@ func (t *terms) siteOf(found target.Description, wants set, installations []v1.A
 	return made
 }
 
-// under is what a pass over a cluster knows of the Core set.
-type under struct {
-	terms
+// inForce is what a pass over a cluster knows of the Core set.
+type inForce struct {
+	settings
 	// mayMove says that the cluster is written as the set has it now, mayMake that it gets what is not
 	// there.
 	mayMove, mayMake bool
@@ -147,17 +139,18 @@ func (s *staging) isActive() bool {
 	return s.run != nil
 }
 
-// touch has a cluster counted again after a pass over it. What was written is through by now; unsure:
-// that is not known of all of it, until the next pass has asked.
-func (s *staging) touch(namespace string, unsure bool) {
+// touch has a cluster counted again after a pass over it, which wrote what it could.
+func (s *staging) touch(namespace string, refused *refusedWrite, now time.Time) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.run == nil {
 		return
 	}
-	if one := s.run.clusters[namespace]; one != nil {
-		one.unsure = one.unsure || one.writing && unsure
-		one.writing = false
+	if one := s.run.clusters[namespace]; one != nil && one.IsWriting() {
+		one.End()
+		if refused != nil {
+			one.Refuse(refused.name, refused.err, now)
+		}
 	}
 	s.touched[namespace] = true
 	s.wakeSet()
@@ -197,25 +190,6 @@ func (s *staging) overlaid(namespace string, cached []v1.AddonInstallation) []v1
 	return merged
 }
 
-// isUnsure says whether it is not known what was written to a cluster.
-func (s *staging) isUnsure(namespace string) bool {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.run != nil && s.run.clusters[namespace] != nil && s.run.clusters[namespace].unsure
-}
-
-// learn what the API server has in a namespace: it stands over the cache until that has it.
-func (s *staging) learn(namespace string, found []v1.AddonInstallation, now time.Time) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	for i := range found {
-		s.written.Put(&found[i], false, now)
-	}
-	if s.run != nil && s.run.clusters[namespace] != nil {
-		s.run.clusters[namespace].unsure = false
-	}
-}
-
 // unseen are the names in a namespace that were written a while ago and that the cache does not have.
 // While something is missing the cluster is looked at again.
 func (s *staging) unseen(namespace string, cached []v1.AddonInstallation, now time.Time) []string {
@@ -232,20 +206,16 @@ func (s *staging) unseen(namespace string, cached []v1.AddonInstallation, now ti
 	return s.written.Unseen(namespace, listed, now)
 }
 
-// confirm what the API server has of an installation that was written; empty: nothing.
-func (s *staging) confirm(key client.ObjectKey, found *v1.AddonInstallation, now time.Time) {
+// settle what the API server has of an installation that was written.
+func (s *staging) settle(key client.ObjectKey, found waves.Answer, now time.Time) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if found.UID == "" {
-		s.written.Drop(key.Namespace, key.Name)
-		return
-	}
-	s.written.Put(found, false, now)
+	s.written.Settle(key, found, now)
 }
 
-// underFor a cluster pass; nil where the set is not counted yet, so that nothing is to be written. A
+// inForceFor a cluster pass; nil where the set is not counted yet, so that nothing is to be written. A
 // cluster that may move counts as being written from here.
-func (s *staging) underFor(of coreCopy, namespace string, now time.Time) *under {
+func (s *staging) inForceFor(of coreCopy, namespace string, now time.Time) *inForce {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	run := s.run
@@ -256,12 +226,14 @@ func (s *staging) underFor(of coreCopy, namespace string, now time.Time) *under 
 	if one == nil { // it is counted first
 		return nil
 	}
-	found := &under{
-		terms: run.terms, at: now, mayRemove: run.guarded.mayRemove,
-		mayMove: !run.paused && (one.granted || one.standing.AtOnce),
-		mayMake: run.paused && one.standing.AtOnce && one.standing.State == v1.ClusterNew,
+	found := &inForce{
+		settings: run.settings, at: now, mayRemove: run.guard.Allowed(),
+		mayMove: !run.paused && one.IsGranted(),
+		mayMake: run.paused && one.AtOnce && one.State == v1.ClusterNew,
 	}
-	one.writing = found.mayMove
+	if found.mayMove {
+		one.Begin()
+	}
 	return found
 }
 
@@ -270,20 +242,20 @@ func (s *staging) moved(namespace string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.run != nil && s.run.clusters[namespace] != nil {
-		s.run.clusters[namespace].granted = false
+		s.run.clusters[namespace].Done()
 	}
 }
 
 // planStage puts what is for now in the place of the ordinary plan: until its move, what the cluster
 // has is the set.
 func (r *Reconciler) planStage(f *facts) {
-	group := f.under.groupOf(f.cluster)
-	f.under.pace = installation.Pace{Soak: group.Soak, Deadline: group.ProgressDeadline}
-	made := stageFor(f.under.offers, f.under.siteOf(f.cluster, f.set, f.installations))
+	group := f.inForce.groupOf(f.cluster)
+	f.inForce.pace = installation.Pace{Soak: group.Soak, Deadline: group.ProgressDeadline}
+	made := stageFor(f.inForce.offers, f.inForce.placeOf(f.cluster, f.set, f.installations))
 	switch {
-	case f.under.mayMove:
-		f.plan = made.moving(f.under.mayRemove)
-	case f.under.mayMake:
+	case f.inForce.mayMove:
+		f.plan = made.moving(f.inForce.mayRemove)
+	case f.inForce.mayMake:
 		f.plan = made.making()
 	default:
 		f.plan = made.hold
@@ -292,10 +264,22 @@ func (r *Reconciler) planStage(f *facts) {
 
 // noteWritten keeps what the API server answered, until the cache has it.
 func (r *Reconciler) noteWritten(f *facts, answer *v1.AddonInstallation, removed bool) {
-	if f.under == nil {
+	if f.inForce == nil {
 		return
 	}
 	r.staging.mutex.Lock()
 	defer r.staging.mutex.Unlock()
 	r.staging.written.Put(answer, removed, r.Clock.Now())
+}
+
+// noteRefused keeps that a write failed. Where it had no answer, the API server is asked before the
+// next one.
+func (r *Reconciler) noteRefused(f *facts, name string, err error) {
+	f.refused = &refusedWrite{name, err}
+	if f.inForce == nil || !waves.IsUnanswered(err) {
+		return
+	}
+	r.staging.mutex.Lock()
+	defer r.staging.mutex.Unlock()
+	r.staging.written.Doubt(f.asked.Namespace, name, r.Clock.Now())
 }

@@ -1,0 +1,91 @@
+package waves
+
+import (
+	"maps"
+	"slices"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+)
+
+// Guard holds removals of a set back until they were looked at together: many at a time wait for
+// approval. The zero value guards nothing yet.
+type Guard struct {
+	rollout.GuardedRemovals
+	// leaving are the removals, by cluster, in the caller's word for it; has counts the installations
+	// of the set there, and total all of them.
+	leaving map[string][]rollout.Removal
+	has     map[string]int
+	total   int
+	// judged are the IDs of removals that were looked at; nil: none were, by this process.
+	judged map[string]bool
+	// approved is the word that they were looked at with; changed says that they changed since.
+	approved string
+	changed  bool
+}
+
+// Note how many installations a set has in a cluster, and which are to go.
+func (g *Guard) Note(cluster string, has int, removals []rollout.Removal) {
+	if g.has == nil {
+		g.has, g.leaving = map[string]int{}, map[string][]rollout.Removal{}
+	}
+	g.changed = g.changed || has != g.has[cluster] || !slices.Equal(removals, g.leaving[cluster])
+	g.total += has - g.has[cluster]
+	if g.has[cluster] = has; has == 0 {
+		delete(g.has, cluster)
+	}
+	if g.leaving[cluster] = removals; len(removals) == 0 {
+		delete(g.leaving, cluster)
+	}
+}
+
+// Allowed says whether an installation may be removed: its removal was looked at, and does not wait
+// for approval. It stays as it is when the guard looks again.
+func (g *Guard) Allowed() func(live *v1.AddonInstallation) bool {
+	judged, waiting := g.judged, g.Waiting
+	return func(live *v1.AddonInstallation) bool { return judged[string(live.UID)] && !waiting[string(live.UID)] }
+}
+
+// Judge the removals where something changed. Looked are the clusters with one that it had not looked
+// at, held those that have to wait, or have not any more. Shown is what a status shows that an earlier
+// process wrote: later on, that may be done.
+func (g *Guard) Judge(shown *v1.PendingRemoval, approved string) (looked, held []string) {
+	if g.judged != nil && !g.changed && g.approved == approved {
+		return nil, nil
+	}
+	if g.judged != nil {
+		shown = g.Pending
+	}
+	before, waited := g.judged, g.Waiting
+	g.judged, g.approved, g.changed = map[string]bool{}, approved, false
+	var removals []rollout.Removal
+	clusters := slices.Sorted(maps.Keys(g.leaving))
+	for _, cluster := range clusters {
+		isNew := false
+		for _, removal := range g.leaving[cluster] {
+			removals = append(removals, removal)
+			isNew, g.judged[removal.ID] = isNew || !before[removal.ID], true
+		}
+		if isNew {
+			looked = append(looked, cluster)
+		}
+	}
+	g.GuardedRemovals = rollout.GuardRemovals(removals, g.total, shown, approved)
+	for _, cluster := range clusters {
+		if slices.ContainsFunc(g.leaving[cluster], func(one rollout.Removal) bool { return waited[one.ID] != g.Waiting[one.ID] }) {
+			held = append(held, cluster)
+		}
+	}
+	return looked, held
+}
+
+// Lift the guard: what is to go may go. Held are the clusters that waited.
+func (g *Guard) Lift() (held []string) {
+	for _, cluster := range slices.Sorted(maps.Keys(g.leaving)) {
+		if slices.ContainsFunc(g.leaving[cluster], func(one rollout.Removal) bool { return g.Waiting[one.ID] }) {
+			held = append(held, cluster)
+		}
+	}
+	g.GuardedRemovals, g.judged, g.changed = rollout.GuardedRemovals{}, map[string]bool{}, true
+	return held
+}

@@ -1,0 +1,141 @@
+package waves
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/rollout"
+)
+
+// retryInterval is how often a write is tried again, at most, of a cluster that is sick for it.
+const retryInterval = 5 * time.Minute
+
+// Move is how a cluster stands in a set's rollout, and what its controller does about its move (ADR
+// 69). Who was granted one holds a place; so does who is written, or may have been. The zero value is
+// of a cluster that was not looked at.
+type Move struct {
+	// Standing of the cluster, its writes counted.
+	Standing
+	// found is how it stands by its objects alone.
+	found Standing
+	// granted says that it may be written, writing that it is, doubted that it may have been: a write had
+	// no good answer.
+	granted, writing, doubted bool
+	refusal                   refusal
+}
+
+// refusal of writes of a move, the last of them in words. The zero value: there was none.
+type refusal struct {
+	first, last time.Time
+	trouble     rollout.Trouble
+}
+
+// Stand says how the cluster stands by its objects now; doubted: what was written there is InDoubt.
+func (m *Move) Stand(found Standing, doubted bool, now time.Time) {
+	m.found, m.doubted = found, doubted
+	isDue := found.mayMove()
+	if !isDue && found.State != v1.ClusterAway {
+		m.refusal = refusal{}
+	}
+	if !m.refusal.first.IsZero() {
+		found.refused(m.refusal, now)
+	}
+	m.granted = m.granted && found.mayMove()
+	if holds := m.granted || m.writing || m.doubted; holds && (isDue || found.State == v1.ClusterBehind) {
+		found.Again, found.Holds = false, found.State == v1.ClusterSick
+		if !found.Holds {
+			found.State = v1.ClusterMoving
+		}
+	}
+	m.Standing = found
+}
+
+// Hold has the cluster wait, or not, as the guard of removals has it now.
+func (m *Move) Hold(waiting map[string]bool, now time.Time) {
+	found := m.found
+	found.Held = found.State == v1.ClusterBehind && found.IsHeldBy(waiting)
+	m.Stand(found, m.doubted, now)
+}
+
+// mayMove says whether something is to be written there once the cluster is granted a move.
+func (s *Standing) mayMove() bool {
+	switch s.State {
+	case v1.ClusterBehind:
+		return !s.Held
+	case v1.ClusterMoving, v1.ClusterSick:
+		return s.Again
+	}
+	return false
+}
+
+// refused says how a cluster stands that can't be written: behind, for as long as a move may take, and
+// sick after that. Then it is tried now and then, and nobody waits for it.
+func (s *Standing) refused(by refusal, now time.Time) {
+	if s.State == v1.ClusterBehind {
+		if over := by.first.Add(s.deadline); over.After(now) {
+			s.Next = Sooner(s.Next, over)
+			return
+		}
+		s.State, s.Again, s.Trouble = v1.ClusterSick, true, by.trouble
+	}
+	if next := by.last.Add(min(s.deadline, retryInterval)); s.State == v1.ClusterSick && next.After(now) {
+		s.Again, s.Next = false, Sooner(s.Next, next)
+	}
+}
+
+// Grant the cluster a move.
+func (m *Move) Grant(now time.Time) {
+	m.granted = true
+	m.Stand(m.found, m.doubted, now)
+}
+
+// IsGranted says whether the cluster may be written, also where that takes no place.
+func (m *Move) IsGranted() bool { return m.granted || m.AtOnce }
+
+// IsWriting says whether a pass writes its move.
+func (m *Move) IsWriting() bool { return m.writing }
+
+// TakeBack what was granted, unless something is written by it; true: the place is free.
+func (m *Move) TakeBack() bool {
+	if !m.granted || m.writing || m.doubted {
+		return false
+	}
+	m.granted = false
+	return true
+}
+
+// Void what was granted and refused in another revision.
+func (m *Move) Void() { m.granted, m.refusal = false, refusal{} }
+
+// Begin to write it.
+func (m *Move) Begin() { m.writing = true }
+
+// End of a pass that wrote, or tried to.
+func (m *Move) End() { m.writing = false }
+
+// Done says that all of it was written.
+func (m *Move) Done() { m.granted, m.refusal = false, refusal{} }
+
+// Refuse notes that a write of it failed.
+func (m *Move) Refuse(item string, err error, now time.Time) {
+	if m.refusal.first.IsZero() {
+		m.refusal.first = now
+	}
+	m.refusal.last = now
+	m.refusal.trouble = rollout.Trouble{Item: item, Reason: v1.ReasonFailed, Message: "it can't be written: " + err.Error()}
+}
+
+// IsUnanswered says whether a write that failed may have been carried out all the same. It was not
+// where the API server refused it.
+func IsUnanswered(err error) bool {
+	refused, isAnswer := errors.AsType[*apierrors.StatusError](err)
+	if !isAnswer {
+		return true
+	}
+	code := refused.ErrStatus.Code
+	return code < http.StatusBadRequest || code >= http.StatusInternalServerError || code == http.StatusRequestTimeout
+}
