@@ -127,7 +127,9 @@ func TestWhichWritesAreUnanswered(t *testing.T) {
 // TestTheGuardTellsWhomItConcerns turns red when clusters are looked at again whose removals wait, or don't, as before.
 func TestTheGuardTellsWhomItConcerns(t *testing.T) {
 	var guard Guard
-	removal := func(id string, hasVolumes bool) []rollout.Removal { return []rollout.Removal{{ID: id, HasVolumes: hasVolumes}} }
+	removal := func(id string, hasVolumes bool) []rollout.Removal {
+		return []rollout.Removal{{ID: id, HasVolumes: hasVolumes}}
+	}
 	for i := range 10 {
 		guard.Note(fmt.Sprint("has-", i), 1, nil)
 	}

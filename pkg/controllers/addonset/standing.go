@@ -12,7 +12,9 @@ import (
 func (p *plan) counts() bool { return p.presence != waves.Absent || len(p.mine) > 0 }
 
 // repairs says whether others changed what the set wrote.
-func (p *plan) repairs() bool { return slices.ContainsFunc(p.steps, func(one step) bool { return one.repair }) }
+func (p *plan) repairs() bool {
+	return slices.ContainsFunc(p.steps, func(one step) bool { return one.repair })
+}
 
 // factsOf a cluster, by what the set wants of it.
 func (p *plan) factsOf(in *place) waves.Facts {

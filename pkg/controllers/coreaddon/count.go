@@ -121,7 +121,10 @@ func (r *Reconciler) standIn(f *setFacts, found target.Description, cached []v1.
 		Presence: waves.Present, Labels: cluster.Labels(found, run.seed), Created: made.age(&at), Mine: made.mine,
 		Changes: made.changes, Removals: made.removals, Blocked: made.blocked, AtOnce: made.unfit,
 	}
+	one := run.known(found.Namespace, found.Name)
 	switch {
+	case one.closed:
+		about.Away = v1.ReasonNamespaceTerminating
 	case found.Paused:
 		about.Away = v1.ReasonPaused
 	case found.KubernetesVersion == "" || !found.APIServerUp:
@@ -130,7 +133,6 @@ func (r *Reconciler) standIn(f *setFacts, found target.Description, cached []v1.
 	standing := waves.StandingOf(about, waves.Course{
 		Strategy: run.strategy, StartedAt: run.startedAt, Now: now, Waiting: run.guard.Waiting,
 	})
-	one := run.known(found.Namespace, found.Name)
 	one.repairs = len(made.hold.apply) > 0
 	one.Stand(standing, r.staging.written.InDoubt(found.Namespace), now)
 	run.guard.Note(found.Namespace, len(made.mine), standing.Removals)

@@ -84,12 +84,14 @@ func (r *Reconciler) findNamespace(ctx context.Context, f *facts) loop.Outcome {
 	namespace := loop.Metadata(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	err := r.Client.Get(ctx, client.ObjectKey{Name: f.asked.Namespace}, namespace)
 	if apierrors.IsNotFound(err) {
+		r.staging.close(f.asked.Namespace, true)
 		return loop.Done{}
 	}
 	if err != nil {
 		return failed(fmt.Errorf("getting namespace %q: %w", f.asked.Namespace, err))
 	}
 	f.terminating = !namespace.DeletionTimestamp.IsZero()
+	r.staging.close(f.asked.Namespace, f.terminating)
 	return nil
 }
 

@@ -26,8 +26,8 @@ func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 	if f.inForce != nil {
 		r.planStage(f)
 	}
-	if f.terminating {
-		f.plan.apply = slices.DeleteFunc(f.plan.apply, func(c change) bool { return c.live == nil })
+	if f.terminating { // the namespace's next event wakes a pass
+		f.plan.apply = nil
 	}
 	return nil
 }

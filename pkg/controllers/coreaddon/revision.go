@@ -92,7 +92,7 @@ func revisionOf(spec *v1.AddonSetSpec, from *basis) (string, error) {
 // revise takes the revision, and writes a new one into the status before anything moves by it. What
 // was granted for another is void.
 func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
-	if f.run.counted && f.run.offers.isSame(f.offers) {
+	if f.run.counted && f.run.seen.isSame(f.offers) {
 		return nil
 	}
 	before := f.run.basis
@@ -115,6 +115,7 @@ func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
 	}
 	r.staging.mutex.Lock()
 	defer r.staging.mutex.Unlock()
+	f.run.seen = f.offers
 	if isSame && revision == f.run.revision && f.run.offers != nil && f.run.offers.sameList(f.offers) {
 		return nil // also the entries, which an edit that changes nothing makes anew
 	}

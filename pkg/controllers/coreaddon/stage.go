@@ -112,6 +112,7 @@ func stageFor(from *offers, at place) stage {
 	}
 	s.move = planFor(aimed, installations, from.types)
 	s.move.apply = slices.DeleteFunc(s.move.apply, func(c change) bool { return c.live == nil && s.withheld[c.wanted.name] })
+	s.move.apply = slices.DeleteFunc(s.move.apply, s.isImmutable)
 	s.hold = plan{
 		taken: s.move.taken, missing: s.move.missing, total: s.move.total,
 		members: slices.Clone(s.move.members), blocked: slices.Clone(s.move.blocked),
@@ -254,6 +255,16 @@ func (s *stager) aim(one wanted) wanted {
 	return one
 }
 
+// isImmutable blocks a change of what an installation can't change: it stays as it is, and pinned.
+func (s *stager) isImmutable(c change) bool {
+	if c.live == nil || c.live.Spec.TargetNamespace == c.wanted.spec.TargetNamespace && c.live.Spec.ReleaseName == c.wanted.spec.ReleaseName {
+		return false
+	}
+	s.blocked = append(s.blocked, rollout.Trouble{Item: c.wanted.name, Reason: v1.ReasonImmutableField, Message: fmt.Sprintf(
+		"targetNamespace and releaseName of installation %q can't be changed: give the item another name", c.wanted.name)})
+	return true
+}
+
 // cannotStage is a version whose source moves by itself: what is there stays. A new cluster gets it
 // all the same, since it is not Ready without.
 func (s *stager) cannotStage(one wanted, live *v1.AddonInstallation, selected catalogue.Selection) wanted {
@@ -283,11 +294,12 @@ func (s *stager) live(name string) *v1.AddonInstallation {
 }
 
 // change takes a write apart: what changes nothing in the user cluster is for now, all else for the
-// move; until then the installation is pinned.
+// move; until then the installation is pinned. What was written already, and others changed since or on
+// its way, is put back: a move each time would begin its time anew.
 func (s *stager) change(live *v1.AddonInstallation, item, target wanted) {
 	applied := live.Status.LastApplied
 	isThere := applied == nil || applied.Version == target.spec.AddonRef.Version && applied.EntryDigest == target.spec.AddonRef.Digest
-	if isThere && comesFrom(live, item) {
+	if wroteWith(live, target, target.spec.AddonRef) || isThere && comesFrom(live, item) {
 		s.hold.apply = append(s.hold.apply, change{wanted: target, live: live, stays: true})
 		return
 	}

@@ -154,7 +154,7 @@ func TestWhoMayDeleteACoreAddonFailsNoCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, after := range []time.Duration{10 * time.Minute, 24 * time.Hour} {
-		found := waves.StandingOf(waves.Facts{Mine: made.mine, Changes: made.changes}, waves.Course{
+		found := waves.StandingOf(waves.Facts{Presence: waves.Present, Mine: made.mine, Changes: made.changes}, waves.Course{
 			Strategy: strategy, StartedAt: noon, Now: noon.Add(after),
 		})
 		if found.State != v1.ClusterCurrent {
@@ -273,5 +273,84 @@ func TestAPassOverTheSetCostsTheSameInLargeFleets(t *testing.T) {
 	}
 	if small, large := cost(100), cost(10_000); large > 1.5*small {
 		t.Errorf("a pass allocates %v times with 100 clusters, %v times with 10,000", small, large)
+	}
+}
+
+// TestWhatCantBeChangedIsBlocked: the list gives an item another namespace. Red when a cluster's move writes it, or waits for it, when the
+// cluster does not say so, and when the installation loses its pin.
+func TestWhatCantBeChangedIsBlocked(t *testing.T) {
+	offered := &offers{kkp: "2.31.0", entries: map[string]*catalogue.Entry{"net": entryOf(t, "net", [2]string{"2.0.0", "registry.example/net:2"})}}
+	for name, live := range map[string]v1.AddonInstallation{
+		"pinned": pinnedTo("net", "1.0.0", "old", func(live *v1.AddonInstallation) { live.Spec.TargetNamespace = "other" }),
+		"not yet": pinnedTo("net", "1.0.0", "old", func(live *v1.AddonInstallation) {
+			live.Spec.TargetNamespace, live.Spec.AddonRef = "other", v1.AddonReference{Name: "net"}
+		}),
+		"released as": pinnedTo("net", "1.0.0", "old", func(live *v1.AddonInstallation) { live.Spec.ReleaseName = "other" }),
+	} {
+		made := stageFor(offered, placeWith(listing("net"), live))
+		want := "[]"
+		if live.Spec.AddonRef.Digest == "" {
+			want = "[hold net 1.0.0]"
+		}
+		moves := made.moving(allowed(true))
+		if told, held := tellMove(&moves), tellMove(&made.hold); told != want || held != want {
+			t.Errorf("%s: it writes %s, and %s before its move, want %s", name, told, held, want)
+		}
+		for _, one := range moves.apply {
+			if one.wanted.spec.TargetNamespace != live.Spec.TargetNamespace || one.wanted.spec.AddonRef.Digest != "old" {
+				t.Errorf("%s: the pin is %+v", name, one.wanted.spec)
+			}
+		}
+		if len(made.changes) > 0 || len(made.blocked) != 1 || made.blocked[0].Reason != v1.ReasonImmutableField || made.blocked[0].Item != "net" {
+			t.Errorf("%s: it changes %+v, blocked %+v", name, made.changes, made.blocked)
+		}
+	}
+}
+
+// TestWhatIsChangedOnItsWayIsNoNewMove: something pauses what the set wrote, which is not applied yet. Red when putting that back is a
+// move: its time would begin anew with each try.
+func TestWhatIsChangedOnItsWayIsNoNewMove(t *testing.T) {
+	entry := entryOf(t, "net", [2]string{"2.0.0", "registry.example/net:2"})
+	_, origin := entry.Version("2.0.0")
+	live := pinnedTo("net", "2.0.0", origin.Content, func(live *v1.AddonInstallation) {
+		live.Spec.Paused = true
+		live.Status.LastApplied = &v1.AppliedState{Version: "1.0.0", EntryDigest: "old"}
+	})
+	made := stageFor(&offers{kkp: "2.31.0", entries: map[string]*catalogue.Entry{"net": entry}}, placeWith(listing("net"), live))
+	moves := made.moving(allowed(true))
+	if told := tellMove(&moves); told != "[hold net 2.0.0]" || len(made.changes) > 0 {
+		t.Errorf("it writes %s, and changes %+v", told, made.changes)
+	}
+}
+
+// TestABasisIsTakenOnce turns red when each pass takes the basis of a revision anew after an edit of a catalogue that changes nothing.
+func TestABasisIsTakenOnce(t *testing.T) {
+	offering := func() *offers {
+		return &offers{
+			kkp: "2.31.0", list: listState{read: true},
+			entries: map[string]*catalogue.Entry{"net": entryOf(t, "net", [2]string{"1.0.0", "registry.example/net:1"})},
+		}
+	}
+	r := New(Dependencies{})
+	f := &setFacts{coreCopy: coreCopy{set: &v1.AddonSet{}}, offers: offering()}
+	f.run = begin(f.set)
+	f.run.counted, f.run.spec.Type = true, v1.AddonSetCore
+	f.run.offers, f.run.seen = f.offers, f.offers
+	var err error
+	if f.run.basis, err = basisOf(f.offers, nil); err != nil {
+		t.Fatal(err)
+	}
+	if f.run.revision, err = revisionOf(&f.run.spec, f.run.basis); err != nil {
+		t.Fatal(err)
+	}
+	f.offers = offering()
+	revise := func() {
+		if outcome := r.revise(t.Context(), f); outcome != nil || !f.run.counted {
+			t.Fatalf("it ends the pass with %+v, counted %t", outcome, f.run.counted)
+		}
+	}
+	revise()
+	if cost := testing.AllocsPerRun(10, revise); cost > 5 {
+		t.Errorf("a pass in which nothing changed allocates %v times", cost)
 	}
 }

@@ -42,8 +42,10 @@ type running struct {
 	invalid error
 	paused  bool
 	settings
-	// basis is what the revision was taken from; nil before.
+	// basis is what the revision was taken from; nil before. seen are the offers that it was compared with
+	// last: an edit of a catalogue may change nothing.
 	basis *basis
+	seen  *offers
 	// revision is in the status of the copy, and when it began.
 	revision string
 	// counted says that every cluster was counted, with these offers and this revision.
@@ -66,6 +68,8 @@ type known struct {
 	waves.Move
 	// repairs says that something is to be written that changes nothing in the user cluster.
 	repairs bool
+	// closed says that its namespace is being deleted, or is gone: nothing is written there.
+	closed bool
 }
 
 // settings are what a set has for all clusters.
@@ -129,6 +133,15 @@ func (s *staging) wake(namespace string) {
 func (s *staging) wakeAfter(namespace string, rest time.Duration) {
 	if s.clusters != nil {
 		s.clusters.AddAfter(cluster.Request(target.Ref{Namespace: namespace}), rest)
+	}
+}
+
+// close says whether a cluster's namespace is one to write to.
+func (s *staging) close(namespace string, closed bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.run != nil && s.run.clusters[namespace] != nil {
+		s.run.clusters[namespace].closed = closed
 	}
 }
 

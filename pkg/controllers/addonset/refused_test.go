@@ -1,0 +1,102 @@
+package addonset_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/standins"
+	kit "github.com/trellis-addons/trellis/test/world"
+)
+
+// One cluster's namespace refuses what the set writes, and one moves at a time. Red when the others wait for it for ever, when it is
+// not told as sick with the API server's words, and when it is not written once the refusal ends.
+func TestANamespaceThatRefusesStopsNoWave(t *testing.T) {
+	w := newWorld(t, 3, 3, standins.Rule{Act: standins.Act{Takes: 100 * time.Millisecond}})
+	w.offers("web", "1.0.0")
+	of := w.set("tools", func(of *v1.AddonSet) {
+		of.Spec.Rollout.ProgressDeadline = &metav1.Duration{Duration: 3 * time.Second}
+	})
+	var policies []client.Object
+	for _, name := range w.names[:2] {
+		policies = append(policies, w.refusing(standins.NamespaceOf(name))...)
+	}
+	w.start()
+	w.write(of)
+	says := func(reason string, sick, installed int) {
+		t.Helper()
+		expect.Object(t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
+			told := 0
+			for _, row := range found.Status.Clusters {
+				if row.State == v1.ClusterSick && row.Item == "web" && strings.Contains(row.Message, "no installations here") {
+					told++
+				}
+			}
+			if at := w.at("1.0.0"); told != sick || len(at) != installed {
+				return fmt.Errorf("%d are told as sick, %q have it: %+v", told, at, found.Status.Clusters)
+			}
+			if found.Status.Counts.Moving > 0 {
+				return fmt.Errorf("%d are moving", found.Status.Counts.Moving)
+			}
+			return expect.Condition(found, v1.ConditionReady, map[bool]string{true: "True", false: "False"}[reason == v1.ReasonComplete], reason)
+		})
+	}
+	says(v1.ReasonComplete, 2, 1)
+	for _, policy := range policies {
+		if err := w.seed.Delete(t.Context(), policy); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says(v1.ReasonComplete, 0, 3)
+	if at := w.at("1.0.0"); !slices.Equal(at, w.names) {
+		t.Errorf("%q have it", at)
+	}
+}
+
+// refusing has a namespace refuse that AddonInstallations are made.
+func (w *world) refusing(namespace string) []client.Object {
+	w.t.Helper()
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "refusing." + namespace}}
+	policy.Spec = admissionv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionv1.MatchResources{
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+			ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+				Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule: admissionv1.Rule{
+					APIGroups: []string{v1.GroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{"addoninstallations"},
+				},
+			}}},
+		},
+		Validations: []admissionv1.Validation{{Expression: "false", Message: "no installations here"}},
+	}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policy.Name}}
+	binding.Spec.PolicyName, binding.Spec.ValidationActions = policy.Name, []admissionv1.ValidationAction{admissionv1.Deny}
+	objects := []client.Object{binding, policy}
+	kit.Create(w.t, w.seed, objects...)
+	w.t.Cleanup(func() {
+		for _, object := range objects {
+			if err := w.seed.Delete(context.Background(), object); client.IgnoreNotFound(err) != nil {
+				w.t.Error(err)
+			}
+		}
+	})
+	expect.Eventually(w.t, expect.Patience, func() error { // the API server knows the policy after a moment
+		probe := &v1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "probe"}}
+		probe.Spec = v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "probe"}, TargetNamespace: "probe"}
+		if err := w.seed.Create(w.t.Context(), probe, client.DryRunAll); err == nil {
+			return fmt.Errorf("the policy does not act")
+		}
+		return nil
+	})
+	return objects
+}
