@@ -1,6 +1,7 @@
 package coreaddon_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -516,4 +518,83 @@ func TestASeedIsToldByItsCopies(t *testing.T) {
 	if tools.Spec.Type != v1.AddonSetCustom {
 		t.Errorf("the copy is of type %s", tools.Spec.Type)
 	}
+}
+
+// TestANamespaceThatGoesStopsNoWave: the namespace of a living cluster is being deleted, and one cluster moves at a time. Red when it
+// takes the place again and again, when it is written or looked at all the time, or when the others don't move.
+func TestANamespaceThatGoesStopsNoWave(t *testing.T) {
+	w := newWorld(t)
+	clusters, of, _ := w.settled(3, ungrouped)
+	gone := clusters[0]
+	w.remove(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: gone.Status.NamespaceName}})
+	w.event(v1.EventDeletionBlocked)
+	player, last := w.content("b")
+	player.until(func() error {
+		if at := w.at(clusters, pinnedAt(last)); !slices.Equal(at, []int{1, 2}) {
+			return fmt.Errorf("%v have it", at)
+		}
+		return w.setSays(of, v1.ReasonComplete)
+	})
+	if counts := of.Status.Counts; counts == nil || counts.Away != 1 || counts.Current != 2 {
+		t.Errorf("the counts are %+v", counts)
+	}
+	writes, looks := w.writes.number.Load(), w.looks.one.Load()
+	expect.Always(t, 2*time.Second, func() error {
+		if now := w.writes.number.Load(); now != writes {
+			return fmt.Errorf("%d writes in a cluster that waits", now-writes)
+		}
+		if now := w.looks.one.Load(); now > looks+20 {
+			return fmt.Errorf("it was looked at %d times", now-looks)
+		}
+		return nil
+	})
+}
+
+// TestANamespaceThatRefusesStopsNoCoreWave: policies refuse what is written to one cluster's namespace, and one moves at a time. Red when
+// the others wait for it for ever, or when it is not told as sick with the API server's words.
+func TestANamespaceThatRefusesStopsNoCoreWave(t *testing.T) {
+	w := newWorld(t)
+	clusters, of, _ := w.settled(3, ungrouped, func(of *v1.AddonSet) {
+		of.Spec.Rollout.ProgressDeadline = &metav1.Duration{Duration: 4 * time.Second}
+	})
+	policy, binding := pausing(clusters[1].Status.NamespaceName)
+	refusal := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: policy.Name}}
+	refusal.Spec = admissionv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: policy.Spec.MatchConstraints,
+		Validations: []admissionv1.Validation{{
+			Expression: "object.spec == oldObject.spec", Message: "nothing changes here",
+		}},
+	}
+	refusal.Spec.MatchConstraints.ResourceRules[0].Operations = []admissionv1.OperationType{admissionv1.Update}
+	denial := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: binding.ObjectMeta}
+	denial.Spec.PolicyName, denial.Spec.ValidationActions = refusal.Name, []admissionv1.ValidationAction{admissionv1.Deny}
+	w.create(refusal, denial)
+	t.Cleanup(func() {
+		for _, object := range []client.Object{denial, refusal} {
+			if err := w.seed.Delete(context.Background(), object); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	expect.Eventually(t, expect.Patience, func() error { // the API server knows the policy after a moment
+		probe := installationOf(clusters[1], "rbac")
+		if err := w.seed.Patch(t.Context(), probe, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"paused":true}}`)),
+			client.DryRunAll); err == nil {
+			return fmt.Errorf("the policy does not act")
+		}
+		return nil
+	})
+	player, last := w.content("b")
+	player.until(func() error {
+		if at := w.at(clusters, pinnedAt(last)); !slices.Equal(at, []int{0, 2}) {
+			return fmt.Errorf("%v have it", at)
+		}
+		if err := w.setSays(of, v1.ReasonComplete); err != nil {
+			return err
+		}
+		if rows := of.Status.Clusters; len(rows) != 1 || rows[0].State != v1.ClusterSick || !strings.Contains(rows[0].Message, "nothing changes here") {
+			return fmt.Errorf("the clusters in trouble are %+v", rows)
+		}
+		return nil
+	})
 }

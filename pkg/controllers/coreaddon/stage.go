@@ -112,7 +112,7 @@ func stageFor(from *offers, at place) stage {
 	}
 	s.move = planFor(aimed, installations, from.types)
 	s.move.apply = slices.DeleteFunc(s.move.apply, func(c change) bool { return c.live == nil && s.withheld[c.wanted.name] })
-	s.move.apply = slices.DeleteFunc(s.move.apply, s.isImmutable)
+	s.move.apply = slices.DeleteFunc(s.move.apply, func(c change) bool { return s.cannotChange(c, items) })
 	s.hold = plan{
 		taken: s.move.taken, missing: s.move.missing, total: s.move.total,
 		members: slices.Clone(s.move.members), blocked: slices.Clone(s.move.blocked),
@@ -255,13 +255,15 @@ func (s *stager) aim(one wanted) wanted {
 	return one
 }
 
-// isImmutable blocks a change of what an installation can't change: it stays as it is, and pinned.
-func (s *stager) isImmutable(c change) bool {
+// cannotChange blocks a change of what an installation can't change. It stays as it is, and pinned, as
+// if no item named it.
+func (s *stager) cannotChange(c change, items map[string]wanted) bool {
 	if c.live == nil || c.live.Spec.TargetNamespace == c.wanted.spec.TargetNamespace && c.live.Spec.ReleaseName == c.wanted.spec.ReleaseName {
 		return false
 	}
 	s.blocked = append(s.blocked, rollout.Trouble{Item: c.wanted.name, Reason: v1.ReasonImmutableField, Message: fmt.Sprintf(
 		"targetNamespace and releaseName of installation %q can't be changed: give the item another name", c.wanted.name)})
+	delete(items, c.wanted.name)
 	return true
 }
 
