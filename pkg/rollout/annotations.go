@@ -8,18 +8,20 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// maxAnnotation is the longest value of annotations approve and gate that is read: a revision and a name.
+// maxAnnotation is the longest value of annotations approve and gate that is read: a revision and a
+// name.
 const maxAnnotation = 128 + 1 + 63
 
-// Allowance is how many groups of a revision a seed may open, from the first: a number from 0, which lets nothing
-// move, or one of the following.
+// Allowance is how many groups of a revision a seed may open, from the first: a number from 0,
+// which lets nothing move, or one of the following.
 type Allowance int
 
 const (
-	// ByRule: nobody else judges, the seed goes by evidence and its own failures. Groups that wait for approval
-	// don't open.
+	// ByRule: nobody else judges, the seed goes by evidence and its own failures. Groups that wait
+	// for approval don't open.
 	ByRule Allowance = -1
-	// FirstOnly: the master has not judged this revision yet. The first group is open if it starts by itself.
+	// FirstOnly: the master has not judged this revision yet. The first group is open if it starts
+	// by itself.
 	FirstOnly Allowance = -2
 )
 
@@ -57,9 +59,9 @@ func split(value string) (revision, what string, ok bool) {
 	return value[:at], value[at+1:], true
 }
 
-// ReadApproval reads annotation approve: the last group that is approved in this revision, or NoGroup. A
-// value for another revision approves nothing, and is no error. Errors are of types AnnotationError and
-// UnknownGroupError; with one nothing is approved.
+// ReadApproval reads annotation approve: the last group that is approved in this revision, or
+// NoGroup. A value for another revision approves nothing, and is no error. Errors are of types
+// AnnotationError and UnknownGroupError; with one nothing is approved.
 func (s Strategy) ReadApproval(value, revision string) (int, error) {
 	if value == "" {
 		return NoGroup, nil
@@ -82,8 +84,8 @@ func (s Strategy) ReadApproval(value, revision string) (int, error) {
 	return NoGroup, &UnknownGroupError{name}
 }
 
-// ReadGate reads annotation gate of a copy. Absent, or for another revision, it is FirstOnly. What can't be read
-// opens nothing, with an AnnotationError.
+// ReadGate reads annotation gate of a copy. Absent, or for another revision, it is FirstOnly. What
+// can't be read opens nothing, with an AnnotationError.
 func ReadGate(value, revision string) (Allowance, error) {
 	if value == "" {
 		return FirstOnly, nil

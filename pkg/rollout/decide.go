@@ -13,15 +13,15 @@ type Decision struct {
 	Groups []kubermaticv1.GroupState
 	// Open is the group whose clusters move, or NoGroup.
 	Open int
-	// Move are the clusters that may be written now, in order. The caller Puts each as Moving, or as sick
-	// and Holds, before it decides again.
+	// Move are the clusters that may be written now, in order. The caller Puts each as Moving, or
+	// as sick and Holds, before it decides again.
 	Move []string
 	// Reason of condition Ready, and its message: Complete is the one that makes it True.
 	Reason, Message string
 }
 
-// Decide says which clusters of a seed may move now. All clusters are to be in the Tally, with the groups that
-// this strategy gives them: after a start, nothing is decided before.
+// Decide says which clusters of a seed may move now. All clusters are to be in the Tally, with the
+// groups that this strategy gives them: after a start, nothing is decided before.
 func Decide(strategy Strategy, tally *Tally, gate Allowance) Decision {
 	counts, may := tally.GroupCounts(strategy), gate.permit(strategy)
 	may.excesses = excesses(strategy, counts)
@@ -42,8 +42,8 @@ func Decide(strategy Strategy, tally *Tally, gate Allowance) Decision {
 	return decision
 }
 
-// turns are the clusters of a group that may be written now. Where it is not the open one, nothing is
-// left to move, and that is who is sick and lacks something.
+// turns are the clusters of a group that may be written now. Where it is not the open one, nothing
+// is left to move, and that is who is sick and lacks something.
 func (g *groupTally) turns(group Group, isOpen bool) []string {
 	var found []string
 	take := func(some []*entry) {

@@ -32,8 +32,8 @@ type Row struct {
 	State RowState
 	// Since is when it was synced and reached last, or when it was first waited for.
 	Since time.Time
-	// Revision, Counts, Groups, Reason (of Ready) and Removal are from the status of the copy. Other people's
-	// clusters wrote them.
+	// Revision, Counts, Groups, Reason (of Ready) and Removal are from the status of the copy.
+	// Other people's clusters wrote them.
 	Revision string
 	Counts   kubermaticv1.ClusterCounts
 	Groups   []kubermaticv1.GroupStatus
@@ -45,12 +45,14 @@ type Row struct {
 type Fleet struct {
 	// Counted are the rows that all that is told and decided is made from.
 	Counted []Row
-	// Gate is how many groups every seed may open: the value of annotation gate for the seeds in Gated.
+	// Gate is how many groups every seed may open: the value of annotation gate for the seeds in
+	// Gated.
 	Gate int
-	// Gated are the seeds that Gate is for: those whose row is synced. All others keep the gate that they have.
+	// Gated are the seeds that Gate is for: those whose row is synced. All others keep the gate
+	// that they have.
 	Gated []string
-	// LeftOut are the seeds that were not synced for progressDeadline: they don't count. Awaited are those
-	// that were not for a shorter time: no group opens past the first while one lags.
+	// LeftOut are the seeds that were not synced for progressDeadline: they don't count. Awaited
+	// are those that were not for a shorter time: no group opens past the first while one lags.
 	LeftOut, Awaited []string
 	// Counts and Groups are summed over the seeds that count.
 	Counts kubermaticv1.ClusterCounts
@@ -59,8 +61,9 @@ type Fleet struct {
 	Reason, Message string
 }
 
-// SelectRows finds out which rows count: those whose status speaks of the present set, now or when the seed was
-// reached last. Of the others, the ones that were waited for during progressDeadline are left out.
+// SelectRows finds out which rows count: those whose status speaks of the present set, now or when
+// the seed was reached last. Of the others, the ones that were waited for during progressDeadline
+// are left out.
 func SelectRows(strategy Strategy, rows []Row, now time.Time) Fleet {
 	fleet := Fleet{}
 	for i := range rows {
@@ -82,8 +85,8 @@ func SelectRows(strategy Strategy, rows []Row, now time.Time) Fleet {
 	return fleet
 }
 
-// Gate says how many groups each seed of a fleet that SelectRows gave may open. Approved is what Strategy.ReadApproval
-// gave for the fleet's Revision.
+// Gate says how many groups each seed of a fleet that SelectRows gave may open. Approved is what
+// Strategy.ReadApproval gave for the fleet's Revision.
 func Gate(strategy Strategy, fleet Fleet, approved int) Fleet {
 	sums := newSums(strategy)
 	for i := range fleet.Counted {
@@ -153,8 +156,8 @@ func (s Strategy) isOf(groups []kubermaticv1.GroupStatus) bool {
 	return true
 }
 
-// Revision sums the revisions of the seeds that count up: the one that they all have, or a hash over them.
-// It is what annotation approve on the master speaks of.
+// Revision sums the revisions of the seeds that count up: the one that they all have, or a hash
+// over them. It is what annotation approve on the master speaks of.
 func (f *Fleet) Revision() string {
 	var revisions []string
 	for i := range f.Counted {

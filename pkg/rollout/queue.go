@@ -3,8 +3,8 @@ package rollout
 // nowhere is the position of an entry that is in no queue.
 const nowhere = -1
 
-// queue keeps entries in order, as a binary heap that knows where each is: pushing and removing one costs O(log n),
-// whatever order they come in.
+// queue keeps entries in order, as a binary heap that knows where each is: pushing and removing one
+// costs O(log n), whatever order they come in.
 type queue struct {
 	entries []*entry
 	less    func(a, b *entry) bool
@@ -70,8 +70,9 @@ func (q *queue) down(i int) {
 	}
 }
 
-// first gives the first few entries in order and leaves them where they are. It looks at twice as many,
-// whatever the length of the queue: below the entries that were given stand those that can be next.
+// first gives the first few entries in order and leaves them where they are. It looks at twice as
+// many, whatever the length of the queue: below the entries that were given stand those that can be
+// next.
 func (q *queue) first(most int) []*entry {
 	var found []*entry
 	var unused int // entries keep the position that they have in this queue

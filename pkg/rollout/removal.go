@@ -7,7 +7,8 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Removals of so many installations, and of no more than half of what the set has on the seed, wait for nobody.
+// Removals of so many installations, and of no more than half of what the set has on the seed, wait
+// for nobody.
 const unguarded = 5
 
 // Removal is an installation that is to go.
@@ -22,18 +23,19 @@ type Removal struct {
 type GuardedRemovals struct {
 	// Waiting are the IDs of installations that are not to be removed now.
 	Waiting map[string]bool
-	// Pending is for status.removal: what annotation removal-approved covers, approved or not. It is nil when
-	// nothing needs approval.
+	// Pending is for status.removal: what annotation removal-approved covers, approved or not. It
+	// is nil when nothing needs approval.
 	Pending *kubermaticv1.PendingRemoval
 }
 
-// GuardRemovals holds removals back until annotation removal-approved has the word in the status. They need
-// that if they are more than five and more than half of all the installations that the set has on the
-// seed, and each for itself if it has PersistentVolumeClaims. Removals are those that are not deleted yet;
-// shown is status.removal, nil for none.
+// GuardRemovals holds removals back until annotation removal-approved has the word in the status.
+// They need that if they are more than five and more than half of all the installations that the
+// set has on the seed, and each for itself if it has PersistentVolumeClaims. Removals are those
+// that are not deleted yet; shown is status.removal, nil for none.
 //
-// A word is a hash over the installations, so it is another one next time. It stays while they become
-// fewer, and its count goes down with them: what comes on top of what was shown needs a new word.
+// A word is a hash over the installations, so it is another one next time. It stays while they
+// become fewer, and its count goes down with them: what comes on top of what was shown needs a new
+// word.
 func GuardRemovals(removals []Removal, has int, shown *kubermaticv1.PendingRemoval, approved string) GuardedRemovals {
 	isMany := len(removals) > unguarded && 2*len(removals) > has
 	var ids []string
@@ -63,9 +65,10 @@ func GuardRemovals(removals []Removal, has int, shown *kubermaticv1.PendingRemov
 	return guarded
 }
 
-// Removal sums up what waits on the seeds that count: the word of the one that has something, or one for all
-// of them. With it in annotation removal-approved of the set, the distributor writes the own word of each of
-// these seeds to its copy. What waits on a seed that does not count is not shown, so it is not approved.
+// Removal sums up what waits on the seeds that count: the word of the one that has something, or
+// one for all of them. With it in annotation removal-approved of the set, the distributor writes
+// the own word of each of these seeds to its copy. What waits on a seed that does not count is not
+// shown, so it is not approved.
 func (f *Fleet) Removal() *kubermaticv1.PendingRemoval {
 	rows := f.Counted
 	var words []string

@@ -60,13 +60,14 @@ func finished(counts kubermaticv1.ClusterCounts) bool {
 	return counts.Behind <= 0 && counts.Moving <= 0
 }
 
-// isNoEvidence says that a group has only away, failed and sick clusters. Where there is no cluster, or
-// nothing can be carried out in any, nobody is asked for evidence.
+// isNoEvidence says that a group has only away, failed and sick clusters. Where there is no
+// cluster, or nothing can be carried out in any, nobody is asked for evidence.
 func isNoEvidence(counts kubermaticv1.ClusterCounts) bool {
 	return finished(counts) && counts.Current <= 0 && counts.New <= 0 && counts.Away+counts.Failed+counts.Sick > 0
 }
 
-// judge is the rule by which groups open. Counts are those of the strategy's groups; total has the clusters in no group too.
+// judge is the rule by which groups open. Counts are those of the strategy's groups; total has the
+// clusters in no group too.
 func judge(strategy Strategy, counts []kubermaticv1.ClusterCounts, total kubermaticv1.ClusterCounts, may permit) verdict {
 	if at := slices.IndexFunc(may.excesses, func(found *excess) bool { return found != nil }); at >= 0 {
 		return halted(strategy, counts, may.excesses, at)
@@ -148,7 +149,8 @@ func (l Limit) isExceeded(counts kubermaticv1.ClusterCounts) bool {
 	return int(counts.Failed) > l.Failures(int(counts.Selected))
 }
 
-// excesses are, by group, failures that are too many for all clusters that are counted; nil: they are not.
+// excesses are, by group, failures that are too many for all clusters that are counted; nil: they
+// are not.
 func excesses(strategy Strategy, counts []kubermaticv1.ClusterCounts) []*excess {
 	found := make([]*excess, len(counts))
 	for i, group := range strategy.Groups {
@@ -178,7 +180,8 @@ func halted(strategy Strategy, counts []kubermaticv1.ClusterCounts, found []*exc
 	return result
 }
 
-// obstruction is what judge found: what keeps which group, which group is open, and which is the last with something behind.
+// obstruction is what judge found: what keeps which group, which group is open, and which is the
+// last with something behind.
 type obstruction struct {
 	at                    obstacle
 	reached, open, behind int

@@ -14,7 +14,8 @@ import (
 const (
 	maxRows    = 50
 	maxPending = 50
-	// maxChanges is how many changes of one cluster are counted: the items of a set, and as many that it no longer has.
+	// maxChanges is how many changes of one cluster are counted: the items of a set, and as many
+	// that it no longer has.
 	maxChanges = 128
 	maxItem    = 63
 	maxReason  = 128
@@ -66,7 +67,8 @@ func rowsBefore(a, b *entry) bool {
 	return a.cluster < b.cluster
 }
 
-// Troubled are the rows of status.clusters: those that failed first, then sick, away and blocked ones, at most 50.
+// Troubled are the rows of status.clusters: those that failed first, then sick, away and blocked
+// ones, at most 50.
 func (t *Tally) Troubled() []kubermaticv1.SetClusterStatus {
 	var rows []kubermaticv1.SetClusterStatus
 	for _, e := range t.troubled.first(maxRows) {
@@ -91,8 +93,8 @@ func (b *bucket) has(e *entry) bool {
 	return e != nil && slices.ContainsFunc(e.changes, func(one membership) bool { return one.bucket == b })
 }
 
-// exampleOf the clusters is the one that was shown before, as long as it has the change, or else the
-// first by name: the status of a set is not to change where nothing did.
+// exampleOf the clusters is the one that was shown before, as long as it has the change, or else
+// the first by name: the status of a set is not to change where nothing did.
 func (b *bucket) exampleOf() string {
 	if !b.has(b.example) {
 		first := slices.MinFunc(b.members, func(one, other member) int { return strings.Compare(one.entry.cluster, other.entry.cluster) })
@@ -151,8 +153,8 @@ func (t *Tally) takeChanges(e *entry) {
 	e.changes = nil
 }
 
-// Pending is what would change, and how many changes that are in all: by item, kind and versions, at most 50. Of
-// more than that those with the most clusters are given.
+// Pending is what would change, and how many changes that are in all: by item, kind and versions,
+// at most 50. Of more than that those with the most clusters are given.
 func (t *Tally) Pending() (changes []kubermaticv1.PendingChange, count int32) {
 	for _, one := range t.changes {
 		changes = append(changes, kubermaticv1.PendingChange{
@@ -212,7 +214,8 @@ func SumPending(seeds ...[]kubermaticv1.PendingChange) []kubermaticv1.PendingCha
 	return fewest(changes)
 }
 
-// SumClusters puts the rows of seeds together, by seed: failed ones first, at most 50. Rows of other states are left out.
+// SumClusters puts the rows of seeds together, by seed: failed ones first, at most 50. Rows of
+// other states are left out.
 func SumClusters(seeds map[string][]kubermaticv1.SetClusterStatus) []kubermaticv1.SetClusterStatus {
 	var rows []kubermaticv1.SetClusterStatus
 	for seed, clusters := range seeds {

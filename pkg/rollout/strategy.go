@@ -35,7 +35,8 @@ type Limit struct {
 	percent bool
 }
 
-// Places is how many of so many clusters may move at a time: a percentage is rounded up. It is at least 1.
+// Places is how many of so many clusters may move at a time: a percentage is rounded up. It is at
+// least 1.
 func (l Limit) Places(clusters int) int {
 	if !l.percent {
 		return max(l.amount, 1)
@@ -59,7 +60,8 @@ type Group struct {
 	Start kubermaticv1.GroupStart
 	// MaxConcurrency is how many clusters of the group move at a time, on one seed.
 	MaxConcurrency Limit
-	// MaxFailures is how many clusters of the group may fail: on the master a number is of all seeds, a percentage of each.
+	// MaxFailures is how many clusters of the group may fail: on the master a number is of all
+	// seeds, a percentage of each.
 	MaxFailures Limit
 	// Soak is how long a cluster is to be Ready until its move is a success.
 	Soak time.Duration
@@ -69,8 +71,8 @@ type Group struct {
 	selector labels.Selector
 }
 
-// Strategy is how a set rolls: at least one group, in the order in which they move. The last one has all
-// clusters that no other selects.
+// Strategy is how a set rolls: at least one group, in the order in which they move. The last one
+// has all clusters that no other selects.
 type Strategy struct {
 	Groups []Group
 }
@@ -88,8 +90,8 @@ func (e *InvalidError) Error() string { return fmt.Sprintf("spec.rollout.%s: %v"
 // Unwrap gives why the field can't be used.
 func (e *InvalidError) Unwrap() error { return e.Why }
 
-// NewStrategy reads spec.rollout; nil is one group that moves at once, whatever fails. Errors are of type
-// InvalidError.
+// NewStrategy reads spec.rollout; nil is one group that moves at once, whatever fails. Errors are
+// of type InvalidError.
 func NewStrategy(rollout *kubermaticv1.Rollout) (Strategy, error) {
 	if rollout == nil {
 		return Strategy{Groups: []Group{{
@@ -125,7 +127,8 @@ func NewStrategy(rollout *kubermaticv1.Rollout) (Strategy, error) {
 	return strategy, nil
 }
 
-// readGroup reads one group; what it doesn't say is as in rest, which has the pace of the whole rollout.
+// readGroup reads one group; what it doesn't say is as in rest, which has the pace of the whole
+// rollout.
 func readGroup(from *kubermaticv1.RolloutGroup, rest Group) (Group, error) {
 	group := rest
 	group.Name = string(from.Name)
@@ -181,7 +184,8 @@ func (g Group) with(pace kubermaticv1.Pace, prefix string) (Group, error) {
 	return g, nil
 }
 
-// readLimit reads a number from the least one, or a percentage from 1% to 100%, as the kind has them.
+// readLimit reads a number from the least one, or a percentage from 1% to 100%, as the kind has
+// them.
 func readLimit(from intstr.IntOrString, least int) (Limit, error) {
 	if from.Type == intstr.Int {
 		if int(from.IntVal) < least || from.IntVal > 1000000 {
@@ -207,8 +211,8 @@ func (s Strategy) GroupOf(cluster labels.Set) int {
 	return len(s.Groups) - 1
 }
 
-// Ungrouped is the strategy with its last group alone, for what goes by places and not by groups: all
-// that a set which is deleted had made.
+// Ungrouped is the strategy with its last group alone, for what goes by places and not by groups:
+// all that a set which is deleted had made.
 func (s Strategy) Ungrouped() Strategy { return Strategy{Groups: s.Groups[len(s.Groups)-1:]} }
 
 // ProgressDeadline is the whole rollout's.

@@ -15,7 +15,8 @@ type sums struct {
 	strategy Strategy
 	groups   [][9]int64
 	total    [9]int64
-	// alone is, by group, the first seed that is above a limit that is a percentage, of its own clusters.
+	// alone is, by group, the first seed that is above a limit that is a percentage, of its own
+	// clusters.
 	alone []*excess
 }
 
@@ -40,8 +41,8 @@ func (s *sums) add(row *Row) {
 	sum(&s.total, plausible(highest(total, row.Counts)))
 }
 
-// excesses are, by group, which failures are too many; nil: none are. A percentage is of the clusters of each
-// seed, so that none is larger for what another one says of itself.
+// excesses are, by group, which failures are too many; nil: none are. A percentage is of the
+// clusters of each seed, so that none is larger for what another one says of itself.
 func (s *sums) excesses(counts []kubermaticv1.ClusterCounts) []*excess {
 	found := make([]*excess, len(counts))
 	for i, all := range excesses(s.strategy, counts) {

@@ -11,20 +11,22 @@ import (
 type Standing struct {
 	// Group that it is in, or NoGroup: a new cluster, or one that is written at once.
 	Group int
-	// State of the cluster, one of kubermaticv1.ClusterState. Blocked is one in which no item can be carried
-	// out: it has nothing to move, and shows nothing.
+	// State of the cluster, one of kubermaticv1.ClusterState. Blocked is one in which no item can
+	// be carried out: it has nothing to move, and shows nothing.
 	State kubermaticv1.ClusterState
 	// Sick: it is not Ready before its move, so it moves after all others of its group.
 	Sick bool
 	// Blocked: some item can't be carried out there. It is counted beside the state.
 	Blocked bool
-	// Held: it is behind, and all that is to be written there waits for annotation removal-approved.
+	// Held: it is behind, and all that is to be written there waits for annotation
+	// removal-approved.
 	Held bool
-	// Again: it is moving or sick, and its target is another one by now. It is written again when its
-	// group's turn is there: in the place that it has, or, being sick, once nobody else needs one.
+	// Again: it is moving or sick, and its target is another one by now. It is written again when
+	// its group's turn is there: in the place that it has, or, being sick, once nobody else needs
+	// one.
 	Again bool
-	// Holds: it is sick, and written, or what was written last may still come to an end. It takes a place,
-	// and nobody waits for it.
+	// Holds: it is sick, and written, or what was written last may still come to an end. It takes a
+	// place, and nobody waits for it.
 	Holds bool
 	// Trouble is what the status says of a failed, sick, away or blocked cluster.
 	Trouble Trouble
@@ -48,8 +50,8 @@ type Change struct {
 	From, To string
 }
 
-// Tally has the standing of every cluster of a set on a seed, in counts and in the order in which clusters
-// move. An event costs O(log n). It is not safe for use by several goroutines.
+// Tally has the standing of every cluster of a set on a seed, in counts and in the order in which
+// clusters move. An event costs O(log n). It is not safe for use by several goroutines.
 type Tally struct {
 	set      string
 	clusters map[string]*entry
@@ -65,8 +67,8 @@ type groupTally struct {
 	counts kubermaticv1.ClusterCounts
 	// behind ones that may move, and moving and sick ones that may be written again.
 	behind, again, late queue
-	// held is how many are behind and wait for annotation removal-approved, holding how many sick ones
-	// take a place.
+	// held is how many are behind and wait for annotation removal-approved, holding how many sick
+	// ones take a place.
 	held, holding int
 }
 
@@ -81,8 +83,8 @@ type entry struct {
 	changes   []membership
 }
 
-// NewTally makes a Tally without clusters. The name of the set is part of the order in which clusters move,
-// so that not the same cluster is always first.
+// NewTally makes a Tally without clusters. The name of the set is part of the order in which
+// clusters move, so that not the same cluster is always first.
 func NewTally(set string) *Tally {
 	tally := &Tally{
 		set: set, clusters: map[string]*entry{}, changes: map[Change]*bucket{},
@@ -106,7 +108,8 @@ func movesBefore(a, b *entry) bool {
 	return a.cluster < b.cluster
 }
 
-// Put says how a cluster stands from now on. A cluster that was granted a move is to be Put as Moving at once.
+// Put says how a cluster stands from now on. A cluster that was granted a move is to be Put as
+// Moving at once.
 func (t *Tally) Put(cluster string, standing Standing) {
 	found := t.clusters[cluster]
 	if found == nil {

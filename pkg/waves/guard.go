@@ -12,8 +12,8 @@ import (
 // approval. The zero value guards nothing yet.
 type Guard struct {
 	rollout.GuardedRemovals
-	// leaving are the removals, by cluster, in the caller's word for it; has counts the installations
-	// of the set there, and total all of them.
+	// leaving are the removals, by cluster, in the caller's word for it; has counts the
+	// installations of the set there, and total all of them.
 	leaving map[string][]rollout.Removal
 	has     map[string]int
 	total   int
@@ -46,9 +46,9 @@ func (g *Guard) Allowed() func(live *v1.AddonInstallation) bool {
 	return func(live *v1.AddonInstallation) bool { return judged[string(live.UID)] && !waiting[string(live.UID)] }
 }
 
-// Judge the removals where something changed. Looked are the clusters with one that it had not looked
-// at, held those that have to wait, or have not any more. Shown is what a status shows that an earlier
-// process wrote: later on, that may be done.
+// Judge the removals where something changed. Looked are the clusters with one that it had not
+// looked at, held those that have to wait, or have not any more. Shown is what a status shows that
+// an earlier process wrote: later on, that may be done.
 func (g *Guard) Judge(shown *v1.PendingRemoval, approved string) (looked, held []string) {
 	if g.judged != nil && !g.changed && g.approved == approved {
 		return nil, nil

@@ -15,15 +15,15 @@ import (
 const retryInterval = 5 * time.Minute
 
 // Move is how a cluster stands in a set's rollout, and what its controller does about its move (ADR
-// 69). Who was granted one holds a place; so does who is written, or may have been. The zero value is
-// of a cluster that was not looked at.
+// 69). Who was granted one holds a place; so does who is written, or may have been. The zero value
+// is of a cluster that was not looked at.
 type Move struct {
 	// Standing of the cluster, its writes counted.
 	Standing
 	// found is how it stands by its objects alone.
 	found Standing
-	// granted says that it may be written, writing that it is, doubted that it may have been: a write had
-	// no good answer.
+	// granted says that it may be written, writing that it is, doubted that it may have been: a
+	// write had no good answer.
 	granted, writing, doubted bool
 	refusal                   refusal
 }
@@ -72,8 +72,8 @@ func (s *Standing) mayMove() bool {
 	return false
 }
 
-// refused says how a cluster stands that can't be written: behind, for as long as a move may take, and
-// sick after that. Then it is tried now and then, and nobody waits for it.
+// refused says how a cluster stands that can't be written: behind, for as long as a move may take,
+// and sick after that. Then it is tried now and then, and nobody waits for it.
 func (s *Standing) refused(by refusal, now time.Time) {
 	if s.State == v1.ClusterBehind {
 		if over := by.first.Add(s.deadline); over.After(now) {

@@ -12,7 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/rollout"
 )
 
-// Presence says whether a set is about a cluster.
+// Presence says whether a set, or a rule of one, is about a cluster.
 type Presence int
 
 const (
@@ -103,20 +103,20 @@ func StandingOf(found Facts, along Course) Standing {
 type situation struct {
 	Facts
 	moves
-	// isHeld says that all that is to be written waits for approval; isNew that the cluster is younger
-	// than the revision.
+	// isHeld says that all that is to be written waits for approval; isNew that the cluster is
+	// younger than the revision.
 	isBehind, isHeld, isNew bool
 }
 
-// counts says whether trouble of an installation counts; nil: there is none. What is in trouble where
-// the set is absent is to be removed, and counts once its removal is in trouble.
+// counts says whether trouble of an installation counts; nil: there is none. What is in trouble
+// where the set is absent is to be removed, and counts once its removal is in trouble.
 func (s *situation) counts(live *v1.AddonInstallation) bool {
 	return live != nil && (s.Presence != Absent || !live.DeletionTimestamp.IsZero())
 }
 
-// isAtOnce says whether a cluster moves at once, without a place: a new one that is not done, and one
-// whose applied version no longer fits, also where it failed with another, or moves to another: then
-// it keeps the place that it has. None moves while it is away.
+// isAtOnce says whether a cluster moves at once, without a place: a new one that is not done, and
+// one whose applied version no longer fits, also where it failed with another, or moves to another:
+// then it keeps the place that it has. None moves while it is away.
 func (s *Standing) isAtOnce(about *situation) bool {
 	isDone := !about.isBehind && about.underway == nil && about.failed == nil && about.overdue == nil
 	switch {
@@ -134,9 +134,9 @@ func (s *Standing) isAtOnce(about *situation) bool {
 	return true
 }
 
-// isInTrouble says whether a cluster failed, takes too long or is away. What takes too long is sick:
-// no failure, since people may have stopped it, and no success. Nobody waits for it, and it gets what
-// it lacks after all others of its group.
+// isInTrouble says whether a cluster failed, takes too long or is away. What takes too long is
+// sick: no failure, since people may have stopped it, and no success. Nobody waits for it, and it
+// gets what it lacks after all others of its group.
 func (s *Standing) isInTrouble(about *situation) bool {
 	switch {
 	case about.counts(about.failed) && !about.isSick():

@@ -57,8 +57,8 @@ func (w Written) InDoubt(namespace string) bool {
 	return false
 }
 
-// Answer is what the API server has under a name. One that is no more is being removed as long as the
-// cache has it.
+// Answer is what the API server has under a name. One that is no more is being removed as long as
+// the cache has it.
 type Answer struct {
 	// object is nil where there is none, in the cache neither.
 	object  *v1.AddonInstallation

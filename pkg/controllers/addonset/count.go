@@ -64,8 +64,8 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 	return nil
 }
 
-// wakeWorking wakes the clusters of a set that are to be written, or that time changes. The mutex is
-// held.
+// wakeWorking wakes the clusters of a set that are to be written, or that time changes. The mutex
+// is held.
 func (r *Reconciler) wakeWorking(of *running) {
 	for _, name := range slices.Sorted(maps.Keys(of.clusters)) {
 		if one := of.clusters[name]; one.hasWork() && of.writes() || !one.Next.IsZero() {
@@ -245,8 +245,8 @@ func (r *Reconciler) leave(of *running, namespace string) {
 	}
 }
 
-// confirm asks the API server for what was written a while ago and that the cache does not have, and
-// for what a write that failed left.
+// confirm asks the API server for what was written a while ago and that the cache does not have,
+// and for what a write that failed left.
 func (r *Reconciler) confirm(ctx context.Context, f *clusterFacts) loop.Outcome {
 	var list v1.AddonInstallationList
 	if err := r.Client.List(ctx, &list, cluster.InstallationsOf(f.asked), client.UnsafeDisableDeepCopy); err != nil {

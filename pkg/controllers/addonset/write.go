@@ -51,8 +51,8 @@ func (r *Reconciler) taskFor(of *running, in *place, one *known, planned *plan) 
 		made.moves = made.moves || isMove
 		made.steps = append(made.steps, step)
 	}
-	// What is removed goes first: a name or a place may be another's.
-	// Among those, what depends on others does: an installation whose removal began waits for nobody.
+	// What is removed goes first: a name or a place may be another's. Among those, what depends on
+	// others does: an installation whose removal began waits for nobody.
 	needed := neededBy(made.steps)
 	slices.SortStableFunc(made.steps, func(a, b step) int {
 		return cmp.Or(removalsFirst(a)-removalsFirst(b), needed[b.item]-needed[a.item])
@@ -267,9 +267,9 @@ func (r *Reconciler) note(answer *v1.AddonInstallation, removed bool) {
 	r.written.Put(answer, removed, r.Clock.Now())
 }
 
-// doubt what a write that had no answer left. It may have arrived: the next pass asks the API server
-// (confirm) before it writes again. A second write would move the installation a second time, and
-// count its soak anew.
+// doubt what a write that had no answer left. It may have arrived: the next pass asks the API
+// server (confirm) before it writes again. A second write would move the installation a second
+// time, and count its soak anew.
 func (r *Reconciler) doubt(about client.Object, err error) {
 	if !waves.IsUnanswered(err) {
 		return

@@ -24,7 +24,8 @@ type coreCopy struct {
 	set *v1.AddonSet
 	// held says that there is a set whose copy was edited: nothing is written until it is restored.
 	held bool
-	// others are copies of type Core that are not in force, ending those whose deletion was confirmed.
+	// others are copies of type Core that are not in force, ending those whose deletion was
+	// confirmed.
 	others, ending []*v1.AddonSet
 	// seed is the name of this seed, as copies of any type say; empty where there is none.
 	seed string
@@ -33,9 +34,9 @@ type coreCopy struct {
 // isNone says that core add-ons are under no set.
 func (c coreCopy) isNone() bool { return c.set == nil && !c.held }
 
-// coreSet finds the Core set among the copies: by priority, then the age of the sets that they were made
-// of. One that the distributor did not mark counts for nothing, unless it was in force, which its status
-// tells: then somebody edited it, and what it holds stays.
+// coreSet finds the Core set among the copies: by priority, then the age of the sets that they were
+// made of. One that the distributor did not mark counts for nothing, unless it was in force, which
+// its status tells: then somebody edited it, and what it holds stays.
 func (r *Reconciler) coreSet(ctx context.Context) (coreCopy, error) {
 	var list v1.AddonSetList
 	if err := r.Client.List(ctx, &list, client.InNamespace(r.Options.CatalogueNamespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -66,7 +67,8 @@ func (r *Reconciler) coreSet(ctx context.Context) (coreCopy, error) {
 	return found, nil
 }
 
-// reconcileSet makes one pass over the Core set: what it is, how its clusters stand, which may move.
+// reconcileSet makes one pass over the Core set: what it is, how its clusters stand, which may
+// move.
 func (r *Reconciler) reconcileSet(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	outcome := r.setFailures.BackOff(request.Name, loop.Run(ctx, r.setSteps(), &setFacts{}))
 	if retry, failed := outcome.(loop.RetryAt); failed {
@@ -82,8 +84,8 @@ type setFacts struct {
 	// catalogues is the digest of all merged catalogues.
 	catalogues string
 	run        *running
-	// gateProblem says why annotation gate can't be read, invalid why the copy can't: then what was read
-	// last goes on. Both are nil as a rule.
+	// gateProblem says why annotation gate can't be read, invalid why the copy can't: then what was
+	// read last goes on. Both are nil as a rule.
 	gateProblem, invalid error
 }
 
@@ -132,8 +134,8 @@ func (r *Reconciler) readSet(ctx context.Context, f *setFacts) loop.Outcome {
 	return nil
 }
 
-// take the set into memory. Of a spec that can't be read nothing is taken: the last good one goes on. A
-// process that knows none holds all clusters as they are.
+// take the set into memory. Of a spec that can't be read nothing is taken: the last good one goes
+// on. A process that knows none holds all clusters as they are.
 func (r *Reconciler) take(f *setFacts) {
 	s := &r.staging
 	s.mutex.Lock()
@@ -157,8 +159,8 @@ func (r *Reconciler) take(f *setFacts) {
 	f.run.strategy, f.run.isStaged = strategy, f.set.Spec.Rollout != nil
 }
 
-// begin to carry a copy out, with what its status says of an earlier process: paused, until its spec was
-// read.
+// begin to carry a copy out, with what its status says of an earlier process: paused, until its
+// spec was read.
 func begin(of *v1.AddonSet) *running {
 	made := &running{
 		uid: of.UID, generation: -1, paused: true, tally: rollout.NewTally(of.Name),
@@ -172,8 +174,8 @@ func begin(of *v1.AddonSet) *running {
 	return made
 }
 
-// endSet lets the clusters of a set that is gone have ordinary passes, also those that wait for the name
-// of the seed.
+// endSet lets the clusters of a set that is gone have ordinary passes, also those that wait for the
+// name of the seed.
 func (r *Reconciler) endSet(ctx context.Context, seed string) {
 	r.staging.mutex.Lock()
 	was := r.staging.run != nil || r.staging.seed != seed

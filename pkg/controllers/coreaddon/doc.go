@@ -3,8 +3,8 @@
 //
 // Reads, on the seed: Clusters (through cluster.Finder), merged AddonCatalogues, the custom core
 // list (ConfigMap custom-core-addons, key addons.yaml, in the platform namespace),
-// AddonInstallations, the namespaces of clusters, the metadata of available catalogues, and copies of
-// AddonSets of type Core. It never calls a user cluster.
+// AddonInstallations, the namespaces of clusters, the metadata of available catalogues, and copies
+// of AddonSets of type Core. It never calls a user cluster.
 //
 // Writes: AddonInstallations with coreAddon true, their finalizer core-addon-protection, and on the
 // cluster's available catalogue status.core and condition AddonsReady. All of it by server-side
@@ -22,10 +22,11 @@
 // installations are the set. Where there is no list, what an earlier list brought stays. Only a
 // present list or a present field takes an add-on out of the set.
 //
-// Under an AddonSet of type Core (ADR 64) a second queue (setSteps) reads the copy, takes a revision,
-// counts clusters and grants moves; stage.go (pure) says of a cluster what is its move and what keeps
-// it as it is, guard.go which removals wait, staging.go what is remembered. A paused set holds all moves;
-// pins, repairs and what new clusters lack are written. Without such a set none of that is in a pass's way.
+// Under an AddonSet of type Core (ADR 64) a second queue (setSteps) reads the copy, takes a
+// revision, counts clusters and grants moves; stage.go (pure) says of a cluster what is its move
+// and what keeps it as it is, guard.go which removals wait, staging.go what is remembered. A paused
+// set holds all moves; pins, repairs and what new clusters lack are written. Without such a set
+// none of that is in a pass's way.
 //
 // One pass reconciles one cluster namespace, in the order of steps.go; each step is in the file of
 // its name. An installation that is deleted while it is in the set keeps its finalizer, and the

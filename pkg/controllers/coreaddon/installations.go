@@ -31,8 +31,9 @@ func (r *Reconciler) listInstallations(ctx context.Context, f *facts) loop.Outco
 	return nil
 }
 
-// confirm asks the API server where the answer to a write is not known; and for what was written a while
-// ago and the cache does not have: it may have come and gone between two of the cache's events.
+// confirm asks the API server where the answer to a write is not known; and for what was written a
+// while ago and the cache does not have: it may have come and gone between two of the cache's
+// events.
 func (r *Reconciler) confirm(ctx context.Context, f *facts, cached []v1.AddonInstallation) error {
 	for _, name := range r.staging.unseen(f.asked.Namespace, cached, r.Clock.Now()) {
 		key := client.ObjectKey{Namespace: f.asked.Namespace, Name: name}

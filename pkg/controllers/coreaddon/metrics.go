@@ -25,8 +25,9 @@ const (
 	listGone    = "gone"
 )
 
-// SetFigures are what the metrics of sets say of the Core set: how its clusters stand, the reason of its
-// condition Ready, empty without such a set, and how many installations it made, changed or removed.
+// SetFigures are what the metrics of sets say of the Core set: how its clusters stand, the reason
+// of its condition Ready, empty without such a set, and how many installations it made, changed or
+// removed.
 func (r *Reconciler) SetFigures() (clusters v1.ClusterCounts, reason string, moves int64) {
 	r.staging.mutex.Lock()
 	defer r.staging.mutex.Unlock()

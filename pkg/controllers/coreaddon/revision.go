@@ -21,8 +21,8 @@ import (
 // revisionLength is how much of the hash a revision shows: people write it into annotations.
 const revisionLength = 16
 
-// basis is what a revision of a Core set is taken from besides its spec. What is not known for a while
-// is as it was before, and no new revision, which would forget what failed.
+// basis is what a revision of a Core set is taken from besides its spec. What is not known for a
+// while is as it was before, and no new revision, which would forget what failed.
 type basis struct {
 	Rules    [][2]string
 	List     string
@@ -30,8 +30,8 @@ type basis struct {
 	KKP      string
 }
 
-// basisOf offers; before is the one of the present revision, nil at the start of a process. A list that is
-// gone is none: what it brought stays.
+// basisOf offers; before is the one of the present revision, nil at the start of a process. A list
+// that is gone is none: what it brought stays.
 func basisOf(from *offers, before *basis) (made *basis, err error) {
 	made = &basis{Contents: map[string]string{}, KKP: catalogue.CanonicalPlatformVersion(from.kkp)}
 	for _, one := range rules() {
@@ -64,7 +64,8 @@ func basisOf(from *offers, before *basis) (made *basis, err error) {
 	return made, nil
 }
 
-// contentOf is the digest of all that can be chosen of an add-on. Whether a version is deprecated does not count.
+// contentOf is the digest of all that can be chosen of an add-on. Whether a version is deprecated
+// does not count.
 func contentOf(entry *catalogue.Entry) (string, error) {
 	var found [][]any
 	for _, version := range entry.Addon.Versions {

@@ -9,6 +9,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
 // Names of features in Cluster.spec.features, network plugins and proxy modes, as KKP writes them.
@@ -21,21 +22,10 @@ const (
 	providerAzure                = "azure"
 )
 
-// presence is a rule's answer about its add-on.
-type presence int
-
-const (
-	// unknown: a field that the rule needs is missing or unknown to us. What exists stays.
-	unknown presence = iota
-	// present: the cluster is to have the add-on.
-	present
-	// absent: it is not to have it.
-	absent
-)
-
-// answer is a rule's answer for one cluster; detail says what is missing where it is unknown.
+// answer is a rule's answer for one cluster. It is unknown where a field that the rule needs is missing,
+// or unknown to us, as detail says: what exists stays.
 type answer struct {
-	presence presence
+	presence waves.Presence
 	detail   string
 }
 
@@ -76,18 +66,18 @@ func rulesConcern(before, after target.Description) bool {
 	return isOne && isOther && !equality.Semantic.DeepEqual(one.Spec, other.Spec)
 }
 
-func always(*kkpv1.Cluster) answer { return answer{presence: present} }
+func always(*kkpv1.Cluster) answer { return answer{presence: waves.Present} }
 
 // missing is the answer of a rule that can't decide.
 func missing(format string, arguments ...any) answer {
-	return answer{unknown, fmt.Sprintf(format, arguments...)}
+	return answer{waves.Unknown, fmt.Sprintf(format, arguments...)}
 }
 
 func when(condition bool) answer {
 	if condition {
-		return answer{presence: present}
+		return answer{presence: waves.Present}
 	}
-	return answer{presence: absent}
+	return answer{presence: waves.Absent}
 }
 
 // onProvider is for add-ons of one provider. A feature that is not set is off.

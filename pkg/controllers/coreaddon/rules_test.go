@@ -9,65 +9,66 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
 func TestRules(t *testing.T) {
 	for _, test := range []struct {
 		why, addon string
 		change     func(*kkpv1.ClusterSpec)
-		want       presence
+		want       waves.Presence
 	}{
-		{"on aws", "aws-node-termination-handler", provider("aws"), present},
-		{"on another provider", "aws-node-termination-handler", provider("gcp"), absent},
-		{"the provider is not known", "aws-node-termination-handler", provider(""), unknown},
-		{"on azure with the external cloud provider", "azure-cloud-node-manager", external("azure"), present},
-		{"on azure without it", "azure-cloud-node-manager", provider("azure"), absent},
-		{"with it on another provider", "azure-cloud-node-manager", external("aws"), absent},
-		{"the provider is not known", "azure-cloud-node-manager", provider(""), unknown},
-		{"the plugin is canal", "canal", plugin("canal", "v3.29"), present},
-		{"the first canal that is known", "canal", plugin("canal", "v3.21"), present},
-		{"a canal that is newer than this release", "canal", plugin("canal", "v4.1.2"), present},
-		{"a plugin is not taken away over a version nobody knows", "canal", plugin("canal", "v3.8"), unknown},
-		{"nor over a missing version", "canal", plugin("canal", ""), unknown},
-		{"the plugin is another", "canal", plugin("cilium", "1.12.0"), absent},
-		{"there is no plugin by choice", "canal", plugin("none", ""), absent},
-		{"the plugin is not known", "canal", func(s *kkpv1.ClusterSpec) { s.CNIPlugin = nil }, unknown},
-		{"an old cilium", "cilium", plugin("cilium", "v1.12.3"), present},
-		{"the last old cilium, by a pre-release of the next", "cilium", plugin("cilium", "1.13.0-rc.1"), present},
-		{"the first cilium that is an application", "cilium", plugin("cilium", "1.13.0"), absent},
-		{"a new cilium", "cilium", plugin("cilium", "v1.16.6"), absent},
-		{"a cilium without a version", "cilium", plugin("cilium", ""), unknown},
-		{"the plugin is another", "cilium", plugin("canal", "v3.29"), absent},
-		{"the plugin is not known", "cilium", func(s *kkpv1.ClusterSpec) { s.CNIPlugin.Type = "" }, unknown},
-		{"aws by the external provider", "csi", external("aws"), present},
-		{"aws in the tree", "csi", provider("aws"), absent},
-		{"azure by the external provider", "csi", external("azure"), present},
-		{"azure in the tree", "csi", provider("azure"), absent},
-		{"hetzner by the external provider", "csi", external("hetzner"), present},
-		{"openstack by the external provider", "csi", external("openstack"), present},
-		{"openstack in the tree", "csi", provider("openstack"), absent},
-		{"vsphere by the external provider", "csi", external("vsphere"), present},
-		{"digitalocean", "csi", provider("digitalocean"), present},
-		{"gcp", "csi", provider("gcp"), present},
-		{"kubevirt", "csi", provider("kubevirt"), present},
-		{"nutanix", "csi", provider("nutanix"), present},
-		{"vmwareclouddirector", "csi", provider("vmwareclouddirector"), present},
-		{"a provider without a driver", "csi", provider("bringyourown"), absent},
-		{"the provider is not known", "csi", provider(""), unknown},
-		{"the driver is disabled, whatever the provider", "csi", disabledCSI(""), absent},
-		{"storage classes come with drivers", "default-storage-class", provider("gcp"), present},
-		{"and in clusters whose provider is not known: the add-on looks itself", "default-storage-class", provider(""), present},
-		{"the driver is disabled", "default-storage-class", disabledCSI("gcp"), absent},
-		{"iptables", "kube-proxy", proxy("iptables"), present},
-		{"ipvs", "kube-proxy", proxy("ipvs"), present},
-		{"ebpf does it without", "kube-proxy", proxy("ebpf"), absent},
-		{"the mode is not known", "kube-proxy", proxy(""), unknown},
-		{"always", "kubeadm-configmap", provider(""), present},
-		{"always", "kubelet-configmap", provider(""), present},
-		{"always", "rbac", provider(""), present},
-		{"konnectivity instead", "openvpn", konnectivity(new(true)), absent},
-		{"no konnectivity", "openvpn", konnectivity(new(false)), present},
-		{"konnectivity is not known", "openvpn", konnectivity(nil), unknown},
+		{"on aws", "aws-node-termination-handler", provider("aws"), waves.Present},
+		{"on another provider", "aws-node-termination-handler", provider("gcp"), waves.Absent},
+		{"the provider is not known", "aws-node-termination-handler", provider(""), waves.Unknown},
+		{"on azure with the external cloud provider", "azure-cloud-node-manager", external("azure"), waves.Present},
+		{"on azure without it", "azure-cloud-node-manager", provider("azure"), waves.Absent},
+		{"with it on another provider", "azure-cloud-node-manager", external("aws"), waves.Absent},
+		{"the provider is not known", "azure-cloud-node-manager", provider(""), waves.Unknown},
+		{"the plugin is canal", "canal", plugin("canal", "v3.29"), waves.Present},
+		{"the first canal that is known", "canal", plugin("canal", "v3.21"), waves.Present},
+		{"a canal that is newer than this release", "canal", plugin("canal", "v4.1.2"), waves.Present},
+		{"a plugin is not taken away over a version nobody knows", "canal", plugin("canal", "v3.8"), waves.Unknown},
+		{"nor over a missing version", "canal", plugin("canal", ""), waves.Unknown},
+		{"the plugin is another", "canal", plugin("cilium", "1.12.0"), waves.Absent},
+		{"there is no plugin by choice", "canal", plugin("none", ""), waves.Absent},
+		{"the plugin is not known", "canal", func(s *kkpv1.ClusterSpec) { s.CNIPlugin = nil }, waves.Unknown},
+		{"an old cilium", "cilium", plugin("cilium", "v1.12.3"), waves.Present},
+		{"the last old cilium, by a pre-release of the next", "cilium", plugin("cilium", "1.13.0-rc.1"), waves.Present},
+		{"the first cilium that is an application", "cilium", plugin("cilium", "1.13.0"), waves.Absent},
+		{"a new cilium", "cilium", plugin("cilium", "v1.16.6"), waves.Absent},
+		{"a cilium without a version", "cilium", plugin("cilium", ""), waves.Unknown},
+		{"the plugin is another", "cilium", plugin("canal", "v3.29"), waves.Absent},
+		{"the plugin is not known", "cilium", func(s *kkpv1.ClusterSpec) { s.CNIPlugin.Type = "" }, waves.Unknown},
+		{"aws by the external provider", "csi", external("aws"), waves.Present},
+		{"aws in the tree", "csi", provider("aws"), waves.Absent},
+		{"azure by the external provider", "csi", external("azure"), waves.Present},
+		{"azure in the tree", "csi", provider("azure"), waves.Absent},
+		{"hetzner by the external provider", "csi", external("hetzner"), waves.Present},
+		{"openstack by the external provider", "csi", external("openstack"), waves.Present},
+		{"openstack in the tree", "csi", provider("openstack"), waves.Absent},
+		{"vsphere by the external provider", "csi", external("vsphere"), waves.Present},
+		{"digitalocean", "csi", provider("digitalocean"), waves.Present},
+		{"gcp", "csi", provider("gcp"), waves.Present},
+		{"kubevirt", "csi", provider("kubevirt"), waves.Present},
+		{"nutanix", "csi", provider("nutanix"), waves.Present},
+		{"vmwareclouddirector", "csi", provider("vmwareclouddirector"), waves.Present},
+		{"a provider without a driver", "csi", provider("bringyourown"), waves.Absent},
+		{"the provider is not known", "csi", provider(""), waves.Unknown},
+		{"the driver is disabled, whatever the provider", "csi", disabledCSI(""), waves.Absent},
+		{"storage classes come with drivers", "default-storage-class", provider("gcp"), waves.Present},
+		{"and in clusters whose provider is not known: the add-on looks itself", "default-storage-class", provider(""), waves.Present},
+		{"the driver is disabled", "default-storage-class", disabledCSI("gcp"), waves.Absent},
+		{"iptables", "kube-proxy", proxy("iptables"), waves.Present},
+		{"ipvs", "kube-proxy", proxy("ipvs"), waves.Present},
+		{"ebpf does it without", "kube-proxy", proxy("ebpf"), waves.Absent},
+		{"the mode is not known", "kube-proxy", proxy(""), waves.Unknown},
+		{"always", "kubeadm-configmap", provider(""), waves.Present},
+		{"always", "kubelet-configmap", provider(""), waves.Present},
+		{"always", "rbac", provider(""), waves.Present},
+		{"konnectivity instead", "openvpn", konnectivity(new(true)), waves.Absent},
+		{"no konnectivity", "openvpn", konnectivity(new(false)), waves.Present},
+		{"konnectivity is not known", "openvpn", konnectivity(nil), waves.Unknown},
 	} {
 		t.Run(test.addon+"/"+test.why, func(t *testing.T) {
 			cluster := fullCluster()
@@ -76,7 +77,7 @@ func TestRules(t *testing.T) {
 			if got.presence != test.want {
 				t.Errorf("presence %d, want %d", got.presence, test.want)
 			}
-			if (got.presence == unknown) != (got.detail != "") {
+			if (got.presence == waves.Unknown) != (got.detail != "") {
 				t.Errorf("detail %q beside presence %d", got.detail, got.presence)
 			}
 			if strings.Contains(got.detail, "v3.8") {

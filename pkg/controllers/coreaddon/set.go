@@ -15,10 +15,12 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
-// decideSet reads the list, once for each of its versions, and joins rules and list. Under a Core set
-// that is what its revision was taken from; nothing is written before its clusters were counted.
+// decideSet reads the list, once for each of its versions, and joins rules and list. Under a Core
+// set that is what its revision was taken from; nothing is written before its clusters were
+// counted.
 func (r *Reconciler) decideSet(ctx context.Context, f *facts) loop.Outcome {
 	state, err := r.readCoreList(ctx)
 	if err != nil {
@@ -95,7 +97,8 @@ type set struct {
 }
 
 // setFor is the set of a cluster: the rules, and above them the list. The name of the seed is empty
-// where no copy of a set tells it: whether an item that selects by it is for the cluster is not known.
+// where no copy of a set tells it: whether an item that selects by it is for the cluster is not
+// known.
 func setFor(found target.Description, list listState, seed string) set {
 	result := set{held: map[string]string{}, keepListed: list.absent}
 	switch {
@@ -109,13 +112,13 @@ func setFor(found target.Description, list listState, seed string) set {
 	for _, one := range list.items {
 		addon := string(one.spec.AddonRef.Name)
 		switch one.presenceIn(facts) {
-		case present:
+		case waves.Present:
 			listed[addon] = true
 			result.wanted = append(result.wanted, wanted{name: one.name, origin: v1.OriginList, spec: one.spec})
-		case unknown:
+		case waves.Unknown:
 			listed[addon] = true
 			result.held[addon] = "its item selects by the name of the seed, which no copy of an AddonSet tells"
-		case absent:
+		case waves.Absent:
 		}
 	}
 	kkp, isKKP := kkpCluster(found)
@@ -124,36 +127,36 @@ func setFor(found target.Description, list listState, seed string) set {
 			continue
 		}
 		switch answer := rule.decide(kkp); answer.presence {
-		case present:
+		case waves.Present:
 			result.wanted = append(result.wanted, wanted{name: rule.addon, origin: v1.OriginRule, spec: specOf(rule.addon)})
-		case unknown:
+		case waves.Unknown:
 			result.held[rule.addon] = answer.detail
-		case absent:
+		case waves.Absent:
 		}
 	}
 	slices.SortFunc(result.wanted, func(a, b wanted) int { return cmp.Compare(a.name, b.name) })
 	return result
 }
 
-// presenceIn says whether an item is for a cluster with these labels and facts. A selector that needs
-// the name of the seed says nothing where that is not known.
-func (i item) presenceIn(facts labels.Set) presence {
+// presenceIn says whether an item is for a cluster with these labels and facts. A selector that
+// needs the name of the seed says nothing where that is not known.
+func (i item) presenceIn(facts labels.Set) waves.Presence {
 	needs, _ := i.selector.Requirements()
 	isUnknown := false
 	for _, one := range needs {
 		if one.Key() == v1.FactSeed && !facts.Has(v1.FactSeed) {
 			isUnknown = true
 		} else if !one.Matches(facts) {
-			return absent
+			return waves.Absent
 		}
 	}
 	switch {
 	case isUnknown:
-		return unknown
+		return waves.Unknown
 	case i.selector.Matches(facts): // also one that selects nothing, which has no requirements
-		return present
+		return waves.Present
 	}
-	return absent
+	return waves.Absent
 }
 
 func specOf(addon string) v1.AddonInstallationSpec {

@@ -39,8 +39,8 @@ func (r *Reconciler) inCatalogue() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetNamespace() == r.Options.CatalogueNamespace })
 }
 
-// copyChanged passes copies on, but not their status, which is our own. Those of type Custom tell the
-// name of the seed.
+// copyChanged passes copies on, but not their status, which is our own. Those of type Custom tell
+// the name of the seed.
 func (r *Reconciler) copyChanged() predicate.Predicate {
 	return predicate.And(r.inCatalogue(), predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld, e.ObjectNew

@@ -12,8 +12,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/rollout"
 )
 
-// offers are what a seed has for core add-ons, as a Core set's revision was taken from it. They don't
-// change.
+// offers are what a seed has for core add-ons, as a Core set's revision was taken from it. They
+// don't change.
 type offers struct {
 	list listState
 	// entries by add-on; nil for one that no catalogue has.
@@ -42,13 +42,13 @@ type stage struct {
 	blocked []rollout.Trouble
 	// removals are, of the changes, those that the guard looks at: what is out of the set.
 	removals []rollout.Removal
-	// unfit says that what is applied does not fit the cluster's Kubernetes any more, or is a version
-	// that core add-ons leave: the move is for now.
+	// unfit says that what is applied does not fit the cluster's Kubernetes any more, or is a
+	// version that core add-ons leave: the move is for now.
 	unfit bool
 	// mine are the core installations of the cluster, as their rollout is judged.
 	mine []*v1.AddonInstallation
-	// isNew says that nothing there can break: the cluster is younger than the revision, or it was being
-	// made when the revision began.
+	// isNew says that nothing there can break: the cluster is younger than the revision, or it was
+	// being made when the revision began.
 	isNew bool
 }
 
@@ -75,9 +75,9 @@ type place struct {
 }
 
 // isNew says whether a cluster is new in the revision. One that was being made when it began counts
-// too, as long as it has no core add-on from before: without a network it is never Ready, and a halt
-// may last. Creation is told in seconds: what was made in the very second counts as from before, or a
-// move of it would give its place away.
+// too, as long as it has no core add-on from before: without a network it is never Ready, and a
+// halt may last. Creation is told in seconds: what was made in the very second counts as from
+// before, or a move of it would give its place away.
 func (s *place) isNew() bool {
 	if s.created.After(s.startedAt) {
 		return true
@@ -149,8 +149,8 @@ func stageFor(from *offers, at place) stage {
 	return s.stage
 }
 
-// moving is the plan of a cluster that may move: all of it, but for removals that wait for approval,
-// which are held. What stays as it is gets no new time.
+// moving is the plan of a cluster that may move: all of it, but for removals that wait for
+// approval, which are held. What stays as it is gets no new time.
 func (s *stage) moving(mayRemove func(*v1.AddonInstallation) bool) plan {
 	made := s.move
 	waits := map[string]bool{}
@@ -179,8 +179,8 @@ func (s *stage) moving(mayRemove func(*v1.AddonInstallation) bool) plan {
 	return made
 }
 
-// making is the plan of a new cluster while its set is paused: what is not there is made, and all else
-// is held.
+// making is the plan of a new cluster while its set is paused: what is not there is made, and all
+// else is held.
 func (s *stage) making() plan {
 	made := s.hold
 	made.apply = slices.Clone(made.apply)
@@ -209,8 +209,9 @@ func (s *stager) letGo(live *v1.AddonInstallation) {
 	s.pin(live, wanted{})
 }
 
-// judged are installations as a rollout counts them. One that its users deleted and that is protected
-// goes nowhere: else whoever may delete one would have its cluster fail, and halt all others.
+// judged are installations as a rollout counts them. One that its users deleted and that is
+// protected goes nowhere: else whoever may delete one would have its cluster fail, and halt all
+// others.
 func judged(members []*v1.AddonInstallation) []*v1.AddonInstallation {
 	found := slices.Clone(members)
 	for i, live := range found {
@@ -222,8 +223,8 @@ func judged(members []*v1.AddonInstallation) []*v1.AddonInstallation {
 	return found
 }
 
-// aim at the exact version and content that a core add-on gets in the cluster. Where nothing is to be
-// had, it is what is applied.
+// aim at the exact version and content that a core add-on gets in the cluster. Where nothing is to
+// be had, it is what is applied.
 func (s *stager) aim(one wanted) wanted {
 	live := s.live(one.name)
 	if one.spec.AddonRef.Digest != "" { // the list names content itself
@@ -255,8 +256,8 @@ func (s *stager) aim(one wanted) wanted {
 	return one
 }
 
-// cannotChange blocks a change of what an installation can't change. It stays as it is, and pinned, as
-// if no item named it.
+// cannotChange blocks a change of what an installation can't change. It stays as it is, and pinned,
+// as if no item named it.
 func (s *stager) cannotChange(c change, items map[string]wanted) bool {
 	if c.live == nil || c.live.Spec.TargetNamespace == c.wanted.spec.TargetNamespace && c.live.Spec.ReleaseName == c.wanted.spec.ReleaseName {
 		return false
@@ -296,8 +297,8 @@ func (s *stager) live(name string) *v1.AddonInstallation {
 }
 
 // change takes a write apart: what changes nothing in the user cluster is for now, all else for the
-// move; until then the installation is pinned. What was written already, and others changed since or on
-// its way, is put back: a move each time would begin its time anew.
+// move; until then the installation is pinned. What was written already, and others changed since
+// or on its way, is put back: a move each time would begin its time anew.
 func (s *stager) change(live *v1.AddonInstallation, item, target wanted) {
 	applied := live.Status.LastApplied
 	isThere := applied == nil || applied.Version == target.spec.AddonRef.Version && applied.EntryDigest == target.spec.AddonRef.Digest

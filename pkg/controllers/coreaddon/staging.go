@@ -42,8 +42,8 @@ type running struct {
 	invalid error
 	paused  bool
 	settings
-	// basis is what the revision was taken from; nil before. seen are the offers that it was compared with
-	// last: an edit of a catalogue may change nothing.
+	// basis is what the revision was taken from; nil before. seen are the offers that it was
+	// compared with last: an edit of a catalogue may change nothing.
 	basis *basis
 	seen  *offers
 	// revision is in the status of the copy, and when it began.
@@ -54,7 +54,8 @@ type running struct {
 	// clusters by namespace are those in the tally, namespaces theirs by name.
 	clusters   map[string]*known
 	namespaces map[string]string
-	// guard says which removals wait: what is out of rules, list or catalogues goes with its cluster's move.
+	// guard says which removals wait: what is out of rules, list or catalogues goes with its
+	// cluster's move.
 	guard    waves.Guard
 	decision rollout.Decision
 	// shown is the status that was written last.
@@ -104,8 +105,8 @@ func (s *settings) placeOf(found target.Description, wants set, installations []
 // inForce is what a pass over a cluster knows of the Core set.
 type inForce struct {
 	settings
-	// mayMove says that the cluster is written as the set has it now, mayMake that it gets what is not
-	// there.
+	// mayMove says that the cluster is written as the set has it now, mayMake that it gets what is
+	// not there.
 	mayMove, mayMake bool
 	mayRemove        func(*v1.AddonInstallation) bool
 	pace             installation.Pace
@@ -176,8 +177,8 @@ func (s *staging) over(namespace string, cached []v1.AddonInstallation) []v1.Add
 	return s.overlaid(namespace, cached)
 }
 
-// overlaid is over with the mutex held. Of what was deleted the cache may still have the protection,
-// which went first.
+// overlaid is over with the mutex held. Of what was deleted the cache may still have the
+// protection, which went first.
 func (s *staging) overlaid(namespace string, cached []v1.AddonInstallation) []v1.AddonInstallation {
 	if len(s.written[namespace]) == 0 {
 		return cached
@@ -203,8 +204,8 @@ func (s *staging) overlaid(namespace string, cached []v1.AddonInstallation) []v1
 	return merged
 }
 
-// unseen are the names in a namespace that were written a while ago and that the cache does not have.
-// While something is missing the cluster is looked at again.
+// unseen are the names in a namespace that were written a while ago and that the cache does not
+// have. While something is missing the cluster is looked at again.
 func (s *staging) unseen(namespace string, cached []v1.AddonInstallation, now time.Time) []string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -226,8 +227,8 @@ func (s *staging) settle(key client.ObjectKey, found waves.Answer, now time.Time
 	s.written.Settle(key, found, now)
 }
 
-// inForceFor a cluster pass; nil where the set is not counted yet, so that nothing is to be written. A
-// cluster that may move counts as being written from here.
+// inForceFor a cluster pass; nil where the set is not counted yet, so that nothing is to be
+// written. A cluster that may move counts as being written from here.
 func (s *staging) inForceFor(of coreCopy, namespace string, now time.Time) *inForce {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -259,8 +260,8 @@ func (s *staging) moved(namespace string) {
 	}
 }
 
-// planStage puts what is for now in the place of the ordinary plan: until its move, what the cluster
-// has is the set.
+// planStage puts what is for now in the place of the ordinary plan: until its move, what the
+// cluster has is the set.
 func (r *Reconciler) planStage(f *facts) {
 	group := f.inForce.groupOf(f.cluster)
 	f.inForce.pace = installation.Pace{Soak: group.Soak, Deadline: group.ProgressDeadline}
