@@ -31,6 +31,9 @@ func main() {
 	fetching.Register(flag.CommandLine, "trellis-catalogues", "1Gi")
 	kkpVersion := flag.String("kkp-version", "", "the platform's KKP version, with --standalone; else it is read from the Seeds")
 	flag.Parse()
+	if flags.TellVersion(os.Stdout, "master-controller-manager") {
+		return
+	}
 	logger := flags.Logger()
 	flags.LimitMemory(0)
 	if err := run(flags, &fetching, *kkpVersion); err != nil {

@@ -22,6 +22,9 @@ func main() {
 	options := newOptions()
 	options.register(flag.CommandLine)
 	flag.Parse()
+	if options.TellVersion(os.Stdout, "seed-controller-manager") {
+		return
+	}
 	logger := options.Logger()
 	options.LimitMemory(options.rendering.total())
 	if err := run(ctrl.SetupSignalHandler(), options, logger); err != nil {

@@ -39,6 +39,7 @@ type Flags struct {
 	metricsAddress, probeAddress string
 	verbosity                    int
 	memory                       int64
+	version                      bool
 	admission                    admissionFlags
 }
 
@@ -53,6 +54,7 @@ func (f *Flags) Register(set *flag.FlagSet) {
 	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 turns it off")
 	f.admission.register(set)
 	set.Int64Var(&f.memory, "memory-limit", 0, "the container's memory in bytes, of which the manager takes its part; 0: no limit")
+	set.BoolVar(&f.version, "version", false, "tell version, commit and the commit's date, and end")
 	set.IntVar(&f.verbosity, "v", 0, fmt.Sprintf("log verbosity, up to %d; higher tells more", mostVerbose))
 }
 
