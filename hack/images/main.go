@@ -1,0 +1,108 @@
+// Command images builds images of all programs without a container engine: to folders in OCI's layout, to
+// archives that `docker load` takes, and to a registry. docs/spec/images.md says what is in them.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/trellis-addons/trellis/hack/images/checkout"
+	"github.com/trellis-addons/trellis/hack/images/oci"
+	"github.com/trellis-addons/trellis/hack/images/output"
+)
+
+// options are the command's flags.
+type options struct {
+	module, folder, platforms, version string
+	registry                           output.Registry
+}
+
+func main() {
+	var asked options
+	flag.StringVar(&asked.module, "module", ".", "the checkout's folder")
+	flag.StringVar(&asked.folder, "out", "bin/images", "the folder to write to")
+	flag.StringVar(&asked.platforms, "platforms", "linux/amd64,linux/arm64", "the platforms, comma-separated")
+	flag.StringVar(&asked.version, "version", "", "the version; empty: the tag of the commit, or one made of its date and id")
+	flag.StringVar(&asked.registry.Path, "push", "", "push to this registry too, as host/path")
+	flag.BoolVar(&asked.registry.Insecure, "insecure", false, "push over plain http, for labs")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, asked); err != nil {
+		fmt.Fprintln(os.Stderr, "images:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, asked options) error {
+	stamp, err := checkout.Read(ctx, asked.module, asked.version, os.Getenv("SOURCE_DATE_EPOCH"))
+	if err != nil {
+		return err
+	}
+	platforms, err := platformsOf(asked.platforms)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("building version %s of commit %s (minutes the first time) ...\n", stamp.Version, stamp.Commit)
+	sets, err := oci.Make(ctx, asked.module, platforms, stamp)
+	if err != nil {
+		return err
+	}
+	for _, set := range sets {
+		if err := write(ctx, asked, set); err != nil {
+			return err
+		}
+	}
+	digests, err := output.Digests(sets)
+	if err != nil {
+		return err
+	}
+	text := output.Lines(digests)
+	fmt.Print(text)
+	if err := os.WriteFile(filepath.Join(asked.folder, "digests.txt"), []byte(text), 0o644); err != nil {
+		return fmt.Errorf("writing the digests: %w", err)
+	}
+	return nil
+}
+
+func write(ctx context.Context, asked options, set oci.Set) error {
+	if err := output.Layout(filepath.Join(asked.folder, "oci", set.Program), set); err != nil {
+		return err
+	}
+	if _, err := output.Archives(filepath.Join(asked.folder, "docker"), asked.registry.Path, set); err != nil {
+		return err
+	}
+	if asked.registry.Path == "" {
+		return nil
+	}
+	pushed, err := asked.registry.Push(ctx, set)
+	if err != nil {
+		return err
+	}
+	fmt.Println("pushed", pushed)
+	return nil
+}
+
+func platformsOf(list string) ([]v1.Platform, error) {
+	var platforms []v1.Platform
+	for part := range strings.SplitSeq(list, ",") {
+		platform, err := v1.ParsePlatform(strings.TrimSpace(part))
+		if err != nil {
+			return nil, fmt.Errorf("platform %q: %w", part, err)
+		}
+		if platform.OS != "linux" || platform.Architecture == "" || platform.Variant != "" {
+			return nil, errors.New("platforms are linux/amd64, linux/arm64 and the like")
+		}
+		platforms = append(platforms, *platform)
+	}
+	return platforms, nil
+}

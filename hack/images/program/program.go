@@ -1,0 +1,96 @@
+// Package program builds the programs of a Go module for images: static, and the same bytes on every
+// machine that has the same release of Go.
+package program
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/trellis-addons/trellis/hack/images/checkout"
+)
+
+// Program is one package main.
+type Program struct {
+	// Module and Path are the import paths of the module and of the package.
+	Module, Path string
+}
+
+// Name is what the program, and its image, is called.
+func (p Program) Name() string { return path.Base(p.Path) }
+
+// List finds the programs below folder cmd of a module.
+func List(ctx context.Context, module string) ([]Program, error) {
+	command := exec.CommandContext(ctx, "go", "list", "-json=Name,ImportPath,Module", "./cmd/...")
+	command.Dir, command.Env, command.Stderr = module, environment(v1.Platform{}), os.Stderr
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing programs in %q: %w", module, err)
+	}
+	var found []Program
+	for packages := json.NewDecoder(strings.NewReader(string(output))); ; {
+		var one struct {
+			Name, ImportPath string
+			Module           struct{ Path string }
+		}
+		if err := packages.Decode(&one); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("listing programs in %q: %w", module, err)
+		}
+		if one.Name == "main" {
+			found = append(found, Program{one.Module.Path, one.ImportPath})
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("no program in %q below cmd", module)
+	}
+	return found, nil
+}
+
+// Build makes the program for a platform, and gives its content. Module is the folder of go.mod.
+func (p Program) Build(ctx context.Context, module string, platform v1.Platform, stamp checkout.Stamp) ([]byte, error) {
+	folder, err := os.MkdirTemp("", "trellis-program-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder to build in: %w", err)
+	}
+	defer os.RemoveAll(folder)
+	file := filepath.Join(folder, p.Name())
+	command := exec.CommandContext(ctx, "go", append(p.arguments(stamp), "-o", file, p.Path)...)
+	command.Dir, command.Env, command.Stderr = module, environment(platform), os.Stderr
+	if err := command.Run(); err != nil {
+		return nil, fmt.Errorf("building %s for %s: %w", p.Name(), platform, err)
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading what was built: %w", err)
+	}
+	return content, nil
+}
+
+// arguments leave out all that a folder's path and a checkout's state would put into the program;
+// what is to be known of the checkout is written by the linker.
+func (p Program) arguments(stamp checkout.Stamp) []string {
+	variable := "-X " + p.Module + "/pkg/buildinfo."
+	flags := []string{"-s", "-w", variable + "version=" + stamp.Version, variable + "commit=" + stamp.Commit, variable + "date=" + stamp.RFC3339()}
+	return []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=" + strings.Join(flags, " ")}
+}
+
+// environment is ours, less what changes a program. An empty value would not do: Go would take the
+// one that `go env -w` wrote on this machine.
+func environment(platform v1.Platform) []string {
+	set := []string{"CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off", "GOEXPERIMENT=none", "GOFIPS140=off", "GOAMD64=v1", "GOARM64=v8.0"}
+	if platform.OS != "" {
+		set = append(set, "GOOS="+platform.OS, "GOARCH="+platform.Architecture)
+	}
+	return append(os.Environ(), set...)
+}
