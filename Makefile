@@ -4,6 +4,7 @@ SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
+COMMA := ,
 CACHE := $(or $(TRELLIS_CACHE),.cache)
 TOOLS := $(CACHE)/tools
 CONTROLLER_GEN := $(abspath $(TOOLS)/controller-gen)
@@ -76,6 +77,15 @@ lint: $(GOLANGCI_LINT) ## Check style and the laws of the house.
 	go test -count=1 ./test/laws
 	$(GOLANGCI_LINT) run ./...
 	cd apis && $(GOLANGCI_LINT) run ./...
+
+.PHONY: images
+images: ## Build images of both managers into bin/images; PUSH=host/path pushes them, VERSION and PLATFORMS say which.
+	go run ./hack/images -out bin/images -version '$(VERSION)' -push '$(PUSH)' -platforms '$(or $(PLATFORMS),linux/amd64$(COMMA)linux/arm64)'
+
+.PHONY: images-check
+images-check: images ## Look at each image of bin/images, and build them all again elsewhere with an empty cache: the digests are the same.
+	go test -count=1 -run TestImagesHoldOneProgram ./hack/images -args -made $(abspath bin/images)
+	hack/images/again.sh bin/images/digests.txt '$(VERSION)' '$(or $(PLATFORMS),linux/amd64$(COMMA)linux/arm64)'
 
 .PHONY: generate
 generate: $(CONTROLLER_GEN) ## Regenerate deep copies, CRDs and docs/cases.md.

@@ -1,5 +1,6 @@
-// Command images builds images of all programs without a container engine: to folders in OCI's layout, to
-// archives that `docker load` takes, and to a registry. docs/spec/images.md says what is in them.
+// Command images builds images of all programs without a container engine: to folders in OCI's
+// layout, to archives that `docker load` takes, and to a registry. docs/spec/images.md says what is
+// in them.
 package main
 
 import (

@@ -39,7 +39,8 @@ type Image struct {
 	SBOM v1.Image
 }
 
-// Make builds all programs of a module for platforms, one after the other: Go's own work is parallel.
+// Make builds all programs of a module for platforms, one after the other: Go's own work is
+// parallel.
 func Make(ctx context.Context, module string, platforms []v1.Platform, stamp checkout.Stamp) ([]Set, error) {
 	programs, err := program.List(ctx, module)
 	if err != nil {

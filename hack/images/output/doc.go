@@ -1,3 +1,3 @@
-// Package output hands images out: to folders in OCI's layout, to archives that `docker load` takes, to
-// a registry, and as a list of digests.
+// Package output hands images out: to folders in OCI's layout, to archives that `docker load`
+// takes, to a registry, and as a list of digests.
 package output

@@ -44,8 +44,8 @@ func Layout(folder string, set oci.Set) error {
 // DefaultPath is where the charts look for images, as docker reads it.
 const DefaultPath = "trellis-addons"
 
-// Archives writes an archive for `docker load` for each platform of a set, and gives their names. Path is
-// the registry's path that the images are called by; empty: the charts' own.
+// Archives writes an archive for `docker load` for each platform of a set, and gives their names.
+// Path is the registry's path that the images are called by; empty: the charts' own.
 func Archives(folder, path string, set oci.Set) ([]string, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("making the archives' folder: %w", err)

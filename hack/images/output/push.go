@@ -20,9 +20,9 @@ type Registry struct {
 	Insecure bool
 }
 
-// Push writes a set to its repository: images, their lists, and the index under its version at last, so
-// that whoever finds the tag finds all of it. Credentials are those of docker's config file. It gives
-// the reference of the index, with tag and digest.
+// Push writes a set to its repository: images, their lists, and the index under its version at
+// last, so that whoever finds the tag finds all of it. Credentials are those of docker's config
+// file. It gives the reference of the index, with tag and digest.
 func (r Registry) Push(ctx context.Context, set oci.Set) (string, error) {
 	var options []name.Option
 	if r.Insecure {

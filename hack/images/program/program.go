@@ -1,5 +1,5 @@
-// Package program builds the programs of a Go module for images: static, and the same bytes on every
-// machine that has the same release of Go.
+// Package program builds the programs of a Go module for images: static, and the same bytes on
+// every machine that has the same release of Go.
 package program
 
 import (
@@ -81,7 +81,9 @@ func (p Program) Build(ctx context.Context, module string, platform v1.Platform,
 // what is to be known of the checkout is written by the linker.
 func (p Program) arguments(stamp checkout.Stamp) []string {
 	variable := "-X " + p.Module + "/pkg/buildinfo."
-	flags := []string{"-s", "-w", variable + "version=" + stamp.Version, variable + "commit=" + stamp.Commit, variable + "date=" + stamp.RFC3339()}
+	flags := []string{
+		"-s", "-w", variable + "version=" + stamp.Version, variable + "commit=" + stamp.Commit, variable + "date=" + stamp.RFC3339(),
+	}
 	return []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=" + strings.Join(flags, " ")}
 }
 

@@ -1,7 +1,7 @@
 // Package sbom lists what is in a program, as SPDX 2.3 in JSON: equal programs have equal lists.
 //
-// The list comes from what the linker wrote into the program itself, so it can't name too little: it
-// has what `go version -m` has, and Go's library.
+// The list comes from what the linker wrote into the program itself, so it can't name too little:
+// it has what `go version -m` has, and Go's library.
 package sbom
 
 import (
