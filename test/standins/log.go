@@ -47,7 +47,7 @@ func (l *Log) Guard(further gate.Guard) gate.Guard {
 				return false
 			}
 			if call.Writes() {
-				l.add(writeOf(call, time.Now()))
+				l.add(writeOf(call, time.Time{}))
 			}
 			return true
 		},
@@ -61,10 +61,11 @@ func (l *Log) Guard(further gate.Guard) gate.Guard {
 	}
 }
 
+// add a write, at the time of its place in the log: judged at an earlier one, it would meet clusters that were written after it.
 func (l *Log) add(write Write) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	write.Body = nil
+	write.Body, write.At = nil, time.Now()
 	l.numbers[write.Number] = len(l.writes)
 	l.writes = append(l.writes, write)
 	if write.Installation != "" && l.moves != nil {
