@@ -47,7 +47,7 @@ func (l *Log) Guard(further gate.Guard) gate.Guard {
 				return false
 			}
 			if call.Writes() {
-				l.add(writeOf(call, time.Time{}))
+				l.add(writeOf(call), time.Now)
 			}
 			return true
 		},
@@ -62,10 +62,10 @@ func (l *Log) Guard(further gate.Guard) gate.Guard {
 }
 
 // add a write, at the time of its place in the log: judged at an earlier one, it would meet clusters that were written after it.
-func (l *Log) add(write Write) {
+func (l *Log) add(write Write, now func() time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	write.Body, write.At = nil, time.Now()
+	write.Body, write.At = nil, now()
 	l.numbers[write.Number] = len(l.writes)
 	l.writes = append(l.writes, write)
 	if write.Installation != "" && l.moves != nil {
@@ -83,8 +83,8 @@ func (l *Log) answered(call gate.Call, code int) {
 }
 
 // writeOf reads the path of a call: /apis/<group>/<version>/namespaces/<namespace>/<resource>/<name>[/status].
-func writeOf(call gate.Call, at time.Time) Write {
-	write := Write{At: at, Call: call}
+func writeOf(call gate.Call) Write {
+	write := Write{Call: call}
 	parts := strings.Split(strings.TrimPrefix(call.Path, "/"), "/")
 	if len(parts) < 7 || parts[0] != "apis" || parts[3] != "namespaces" {
 		return write

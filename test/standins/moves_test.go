@@ -85,7 +85,7 @@ func TestMovesTellWhatBreaksTheWaves(t *testing.T) {
 			for _, what := range one.happen {
 				now := begin.Add(time.Duration(what.at) * time.Second)
 				if what.write != "" {
-					log.add(writing(what.cluster, what.content, now))
+					log.add(writing(what.cluster, what.content, now), func() time.Time { return now })
 					continue
 				}
 				moves.Saved(saying(what, now), now)
@@ -107,7 +107,7 @@ func writing(cluster, content string, now time.Time) Write {
 		Method: http.MethodPatch, Path: "/apis/kubermatic.k8c.io/v1/namespaces/" + NamespaceOf(cluster) + "/addoninstallations/web",
 		Body: fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q,%q:%q}}}`,
 			v1.AnnotationDigest, content, v1.AnnotationMoved, now.Format(time.RFC3339Nano)),
-	}, now)
+	})
 }
 
 func saying(what happening, now time.Time) *v1.AddonInstallation {
@@ -127,9 +127,10 @@ func TestAnOldReadyFreesNoPlace(t *testing.T) {
 	log, now := NewLog(moves), time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 	old := saying(happening{cluster: "a1", content: "before", said: "web", state: metav1.ConditionTrue, reason: v1.ReasonReady}, now)
 	moves.Saved(old, now)
-	log.add(writing("a1", "after", now))
+	log.add(writing("a1", "after", now), func() time.Time { return now })
 	moves.Saved(old, now)
-	log.add(writing("a2", "after", now.Add(time.Hour)))
+	later := now.Add(time.Hour)
+	log.add(writing("a2", "after", later), func() time.Time { return later })
 	if len(moves.Complaints()) != 1 {
 		t.Errorf("complaints %q", moves.Complaints())
 	}
