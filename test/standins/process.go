@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -17,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
 	"github.com/trellis-addons/trellis/test/world"
@@ -35,6 +38,8 @@ type Assignment struct {
 	CA            []byte
 	// Catalogue is the namespace of merged catalogues and copies.
 	Catalogue string
+	// Platform is the namespace with the key that a real distributor brings; "" where Copies plays it, which knows none.
+	Platform string
 	// Clusters are labels of those that it sees; none is all.
 	Clusters map[string]string
 }
@@ -69,11 +74,17 @@ func serve(path string) error {
 		if work.Clusters != nil {
 			options.Cache.ByObject[&kkpv1.Cluster{}] = cache.ByObject{Label: labels.SelectorFromSet(work.Clusters)}
 		}
+		if work.Platform != "" {
+			options.Cache.ByObject[&corev1.Secret{}] = cache.ByObject{
+				Field:      fields.OneTermEqualSelector("metadata.name", v1.SecretCatalogueKey),
+				Namespaces: map[string]cache.Config{work.Platform: {}},
+			}
+		}
 	})
 	if err != nil {
 		return err
 	}
-	if err := setUp(made, work); err != nil {
+	if err := setUp(ctx, made, work); err != nil {
 		return err
 	}
 	return made.Start(ctx)

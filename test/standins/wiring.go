@@ -1,6 +1,9 @@
 package standins
 
 import (
+	"context"
+	"errors"
+
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -10,7 +13,12 @@ import (
 )
 
 // setUp puts the set controller into a manager, as the program of a seed has it.
-func setUp(made manager.Manager, work Assignment) error {
+func setUp(ctx context.Context, made manager.Manager, work Assignment) error {
 	marks := mergedcatalogue.New(logr.Discard())
+	if work.Platform != "" {
+		if err := errors.Join(marks.Read(ctx, made.GetAPIReader(), work.Platform), marks.Follow(ctx, made.GetCache())); err != nil {
+			return err
+		}
+	}
 	return addonset.New(wiring.AddonSet(made, marks, addonset.Options{CatalogueNamespace: work.Catalogue})).SetupWithManager(made)
 }

@@ -1,0 +1,229 @@
+package seeds_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/standins"
+	kit "github.com/trellis-addons/trellis/test/world"
+)
+
+const (
+	setName  = "everywhere"
+	addon    = "web"
+	patience = time.Minute
+)
+
+// world is a platform of one test: namespaces and Clusters of its own, a master manager and two seeds.
+type world struct {
+	t *testing.T
+	// platform is the namespace of the set; catalogue that of its copies.
+	platform, catalogue string
+	master              client.Client
+	manager             *fleet.Process
+	north, south        *seed
+	// moves judges the waves of both seeds together: here is seen whether a group waits for the other seed's.
+	moves *standins.Moves
+}
+
+var worlds int
+
+// newWorld starts all of it, and returns when the set is on both seeds, with value "first" in all Clusters.
+func newWorld(t *testing.T, pace v1.Pace) *world {
+	t.Helper()
+	worlds++
+	w := &world{t: t, platform: fmt.Sprintf("platform-%d", worlds), catalogue: fmt.Sprintf("catalogue-%d", worlds)}
+	w.master = kit.Client(t, fleet.Shared().Cluster(masterName).Config)
+	kit.Create(t, w.master, kit.Namespace(w.platform))
+	w.moves = standins.NewMoves(standins.Waves{Group: w.group, Limits: []int{2, 2}}) // one on each seed
+	w.north, w.south = newSeed(w, "north", 100*worlds), newSeed(w, "south", 100*worlds+50)
+	w.begin()
+	w.startMaster()
+	for _, one := range w.seeds() {
+		kit.Create(t, w.master, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: kubeconfigOf(one)},
+			Data:       map[string][]byte{"kubeconfig": one.reach.Kubeconfig(t, masterName)},
+		})
+		w.list(one)
+		one.start()
+	}
+	kit.Create(t, w.master, w.authored(), w.set(pace))
+	w.expectSet(metav1.ConditionTrue, v1.ReasonComplete)
+	w.eventually(func() error {
+		return errors.Join(w.north.moved("first", canaries+others), w.south.moved("first", canaries+others))
+	})
+	return w
+}
+
+func (w *world) seeds() []*seed { return []*seed{w.north, w.south} }
+
+// group of a cluster of either seed.
+func (w *world) group(name string) int {
+	for _, one := range w.seeds() {
+		if at := slices.Index(one.names, name); at >= 0 {
+			return min(at/canaries, 1)
+		}
+	}
+	return 0
+}
+
+// list has the master know a seed.
+func (w *world) list(one *seed) {
+	w.t.Helper()
+	kit.Create(w.t, w.master, &kkpv1.Seed{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: one.name},
+		Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: kubeconfigOf(one)}},
+	})
+}
+
+// unlist takes a seed off the list.
+func (w *world) unlist(one *seed) {
+	w.t.Helper()
+	if err := w.master.Delete(w.t.Context(), &kkpv1.Seed{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: one.name}}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func kubeconfigOf(one *seed) string { return "kubeconfig-" + one.name }
+
+func (w *world) authored() *v1.AddonCatalogue {
+	return &v1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "custom"},
+		Spec: v1.AddonCatalogueSpec{Addons: []v1.Addon{{Name: addon, Versions: []v1.AddonVersion{{
+			Version: "1.0.0", Template: &v1.Template{Method: v1.MethodHelm},
+			Source: &v1.Source{Helm: &v1.HelmSource{URL: "https://charts.example", Chart: addon, Version: "1.0.0"}},
+		}}}}},
+	}
+}
+
+// set has a group of canaries, and one place in each group of a seed.
+func (w *world) set(pace v1.Pace) *v1.AddonSet {
+	pace.MaxConcurrency, pace.Soak = new(intstr.FromInt32(1)), &metav1.Duration{}
+	return &v1.AddonSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: setName},
+		Spec: v1.AddonSetSpec{
+			ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{labelCase: w.platform}},
+			Addons: []v1.AddonSetItem{{
+				Name: addon, AddonRef: v1.AddonReference{Name: addon, Version: "1.x"}, TargetNamespace: addon, Values: value("first"),
+			}},
+			Rollout: &v1.Rollout{Pace: pace, Groups: []v1.RolloutGroup{{
+				Name: "canary", ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{labelRing: strconv.Itoa(0)}},
+			}}},
+		},
+	}
+}
+
+func value(text string) *runtime.RawExtension {
+	return &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"value":%q}`, text)}
+}
+
+// pace of a set that bears so many failures, and whose moves have that long.
+func pace(failures int32, deadline time.Duration) v1.Pace {
+	return v1.Pace{MaxFailures: new(intstr.FromInt32(failures)), ProgressDeadline: &metav1.Duration{Duration: deadline}}
+}
+
+// begin has all waves judged anew: all Clusters of both seeds are behind.
+func (w *world) begin() {
+	w.moves.Begin(1, slices.Concat(w.north.names, w.south.names)...)
+	for _, one := range w.seeds() {
+		one.moves.Begin(1, one.names...)
+	}
+}
+
+// halt says that from now on nobody may begin to move.
+func (w *world) halt() {
+	w.moves.Halt()
+	for _, one := range w.seeds() {
+		one.moves.Halt()
+	}
+}
+
+// leaveOut says that nobody waits for the clusters of a seed; its own waves are judged as before.
+func (w *world) leaveOut(one *seed) {
+	for _, name := range one.names {
+		w.moves.Away(name)
+	}
+}
+
+// roll has all Clusters of both seeds get another value.
+func (w *world) roll(text string) {
+	w.t.Helper()
+	w.begin()
+	w.edit(func(spec *v1.AddonSetSpec) { spec.Addons[0].Values = value(text) })
+}
+
+func (w *world) edit(change func(*v1.AddonSetSpec)) {
+	w.t.Helper()
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		set := w.read()
+		change(&set.Spec)
+		return w.master.Update(w.t.Context(), set)
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) read() *v1.AddonSet {
+	w.t.Helper()
+	return read(w.t, w.master, w.platform)
+}
+
+func read(t *testing.T, from client.Client, namespace string) *v1.AddonSet {
+	t.Helper()
+	set := &v1.AddonSet{}
+	if err := from.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: setName}, set); err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// eventually waits, as long as the programs that should run do.
+func (w *world) eventually(holds func() error) {
+	w.t.Helper()
+	expect.Eventually(w.t, patience, func() error {
+		for _, one := range w.seeds() {
+			if one.process != nil && one.process.Failure() != nil {
+				w.t.Fatal(one.process.Failure())
+			}
+		}
+		return holds()
+	})
+}
+
+// expectSet waits for what the set says on the master.
+func (w *world) expectSet(status metav1.ConditionStatus, reason string) {
+	w.t.Helper()
+	w.eventually(func() error { return says(w.read(), status, reason) })
+}
+
+// says is nil where a set says that of its present generation.
+func says(set *v1.AddonSet, status metav1.ConditionStatus, reason string) error {
+	if set.Status.ObservedGeneration != set.Generation {
+		return fmt.Errorf("the status speaks of generation %d of %d", set.Status.ObservedGeneration, set.Generation)
+	}
+	return expect.Condition(set, v1.ConditionReady, string(status), reason)
+}
+
+// expectWaves fails where the waves were not kept to, by one seed or by both together.
+func (w *world) expectWaves() {
+	w.t.Helper()
+	for _, complaint := range slices.Concat(w.moves.Complaints(), w.north.moves.Complaints(), w.south.moves.Complaints()) {
+		w.t.Errorf("the waves were not kept to: %s", complaint)
+	}
+}
