@@ -87,6 +87,18 @@ func (s *seed) says(status metav1.ConditionStatus, reason string) error {
 	return nil
 }
 
+// isShut is nil once the seed says that its first group waits for the master, who closed the gate.
+func (s *seed) isShut() error {
+	set := s.copied()
+	if gate := set.Annotations[v1.AnnotationGate]; gate != set.Status.Revision+"/0" {
+		return fmt.Errorf("the gate of %s is %q, in revision %q", s.name, gate, set.Status.Revision)
+	}
+	if groups := set.Status.Groups; len(groups) == 0 || groups[0].State != v1.GroupWaiting {
+		return fmt.Errorf("the groups of %s are %+v", s.name, groups)
+	}
+	return nil
+}
+
 // installations of all Clusters of the seed, in the order of their names.
 func (s *seed) installations() []v1.AddonInstallation {
 	t := s.world.t
