@@ -39,11 +39,13 @@ func (w *world) startMaster() {
 	if err := os.WriteFile(kubeconfig, fleet.Shared().Cluster(masterName).Kubeconfig, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	process, err := fleet.Shared().Run(fleet.Command{Name: "master-controller-manager", Path: path, Home: folder, Log: told, Arguments: []string{
-		"--kubeconfig", kubeconfig, "--namespace", w.platform, "--catalogue-namespace", w.catalogue,
-		"--standalone", "--kkp-version=2.31.0", "--leader-elect=false", "--store-folder", filepath.Join(folder, "store"),
-		"--metrics-bind-address=0", "--health-probe-bind-address=0",
-	}})
+	process, err := fleet.Shared().Run(fleet.Command{
+		Name: "master-controller-manager", Path: path, Home: folder, Log: told, Arguments: []string{
+			"--kubeconfig", kubeconfig, "--namespace", w.platform, "--catalogue-namespace", w.catalogue,
+			"--standalone", "--kkp-version=2.31.0", "--leader-elect=false", "--store-folder", filepath.Join(folder, "store"),
+			"--metrics-bind-address=0", "--health-probe-bind-address=0",
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
