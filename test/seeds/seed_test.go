@@ -21,7 +21,7 @@ import (
 
 const (
 	// canaries and others are the Clusters of each seed; the others are the last group.
-	canaries, others = 3, 3
+	canaries, others = 3, 2
 	labelCase        = "case"
 	labelRing        = "ring"
 )

@@ -107,7 +107,7 @@ func TestASeedHaltsByItselfWithTheMasterKilled(t *testing.T) {
 // A seed that is out of reach for longer than the deadline is waited for no more, and follows by waves once it is back. Red when a
 // seed that is lost holds all others, or when one that comes back moves its groups at once.
 func TestASeedOutOfReachIsLeftOutAndFollowsByWaves(t *testing.T) {
-	const deadline = 8 * time.Second
+	const deadline = 6 * time.Second
 	w := newWorld(t, pace(0, deadline))
 	began, before := time.Now(), w.south.uids()
 	w.south.reach.Shut()
