@@ -150,6 +150,39 @@ func TestPlatformSecretsComeAndGo(t *testing.T) {
 	expect.Gone(t, w.master, there.DeepCopy())
 }
 
+// Red when a set that names a key which is missing keeps another set from its values in the same Secret, or is not told of it.
+func TestAMissingKeyKeepsNoOtherSetFromItsValues(t *testing.T) {
+	w := newWorld(t)
+	w.twoSeeds()
+	w.start()
+	good, wrong := w.setOf("good"), w.setOf("wrong")
+	good.Spec.Addons[0].PlatformSecretRef = &v1.PlatformSecretReference{Name: "shared"}
+	wrong.Spec.Addons[0].PlatformSecretRef = &v1.PlatformSecretReference{Name: "shared", Key: "missing.yaml"}
+	w.platformSecret("shared", "a: 1")
+	w.create(w.master, good)
+	w.create(w.master, wrong)
+	for _, cluster := range places {
+		there := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "shared"}}
+		expect.Object(t, w.client(cluster), there, func(found *corev1.Secret) error {
+			if string(found.Data["values.yaml"]) != "a: 1" || len(found.Data) != 1 {
+				return fmt.Errorf("keys %d", len(found.Data))
+			}
+			return nil
+		})
+	}
+	for seed := range places {
+		w.seedSays(seed, wrong, "r1", done(1), done(1))
+	}
+	expect.Object(t, w.master, wrong.DeepCopy(), func(object *v1.AddonSet) error {
+		for _, condition := range object.Status.Conditions {
+			if strings.Contains(condition.Message, `it has none of the keys ["missing.yaml"]`) {
+				return expect.Condition(object, v1.ConditionReady, "False", v1.ReasonSeedsBehind)
+			}
+		}
+		return fmt.Errorf("nobody is told: %v", object.Status.Conditions)
+	})
+}
+
 // Red when a seed that lies takes more than its share: the status grows, texts of it stand for other seeds, or others' counts go.
 func TestASeedThatLiesHasItsShareOnly(t *testing.T) {
 	w := newWorld(t)

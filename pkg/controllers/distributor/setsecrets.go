@@ -37,11 +37,12 @@ func (r *Reconciler) findValues(ctx context.Context, f *facts) loop.Outcome {
 			return failed(fmt.Errorf("reading Secret %q: %w", name, err))
 		}
 		fresh[name] = found
-		if found.copy == nil {
+		if found.problem != "" {
 			f.valuesProblems[name] = found.problem
-			continue
 		}
-		f.secrets.Copies[name] = *found.copy
+		if found.copy != nil {
+			f.secrets.Copies[name] = *found.copy
+		}
 	}
 	r.values = fresh
 	return nil
@@ -90,13 +91,15 @@ func (r *Reconciler) valuesSecret(ctx context.Context, name string, keys []strin
 	return found, nil
 }
 
-// valuesOf is what seeds get of a Secret with values, or why they get nothing.
+// valuesOf is what seeds get of a Secret with values, and why they get nothing, or not all: a set that
+// names a key which is missing doesn't keep others from theirs.
 func valuesOf(secret *corev1.Secret, keys []string) (*seed.SecretCopy, string) {
 	if secret.Labels[v1.LabelUse] != v1.UseValues {
 		return nil, fmt.Sprintf("it has no label %s=%s", v1.LabelUse, v1.UseValues)
 	}
 	found := &seed.SecretCopy{Use: v1.UseValues, Data: map[string][]byte{}}
 	var missing []string
+	var problem string
 	for _, key := range keys {
 		value, ok := secret.Data[key]
 		if !ok {
@@ -106,7 +109,7 @@ func valuesOf(secret *corev1.Secret, keys []string) (*seed.SecretCopy, string) {
 		found.Data[key] = value
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Sprintf("it has none of the keys %q", missing)
+		problem = fmt.Sprintf("it has none of the keys %q", missing)
 	}
 	// No digest of the data: readers of metadata could learn from it.
 	revision, err := catalogue.Digest(append([]string{string(secret.UID), secret.ResourceVersion}, keys...))
@@ -114,5 +117,5 @@ func valuesOf(secret *corev1.Secret, keys []string) (*seed.SecretCopy, string) {
 		return nil, "its revision can't be told"
 	}
 	found.Revision = revision
-	return found, ""
+	return found, problem
 }
