@@ -85,10 +85,10 @@ func (i Intent) encode() (spec map[string]any, digest string, err error) {
 }
 
 // IsRight says whether an installation is as an intent with this digest says, apart from what
-// others may add: values, labels and annotations beside the intent's.
+// others may add: values, labels and annotations beside the intent's, but for a grant.
 func IsRight(live *v1.AddonInstallation, wanted *Intent, digest string) bool {
 	if live.Annotations[v1.AnnotationDigest] != digest || !holds(live.Annotations, wanted.Annotations) ||
-		!holds(live.Labels, wanted.Labels) {
+		live.Annotations[v1.AnnotationPlatformValues] != wanted.Annotations[v1.AnnotationPlatformValues] || !holds(live.Labels, wanted.Labels) {
 		return false
 	}
 	for _, finalizer := range wanted.Finalizers {

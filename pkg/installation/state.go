@@ -83,7 +83,8 @@ func phaseOf(live *v1.AddonInstallation, pace Pace, now time.Time) State {
 	ready := meta.FindStatusCondition(live.Status.Conditions, v1.ConditionReady)
 	if ready != nil {
 		state.Reason, state.Message = ready.Reason, ready.Message
-		state.Ready = ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == live.Generation && live.DeletionTimestamp.IsZero()
+		state.Ready = ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == live.Generation && live.DeletionTimestamp.IsZero() &&
+			hasItsValues(live)
 		state.Unreachable = ready.Status == metav1.ConditionUnknown || unreachable[ready.Reason]
 		state.Paused = state.Paused || ready.Reason == v1.ReasonPaused
 	}

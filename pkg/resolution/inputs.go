@@ -54,10 +54,14 @@ func (i Inputs) Hash(key []byte) (string, error) {
 		return "", fmt.Errorf("encoding the template data: %w", err)
 	}
 	format, version := i.version()
+	var granted [][]byte // what is granted is to be on record, also where it comes to the same values
+	if i.Values.Granted != "" {
+		granted = [][]byte{[]byte("platform values"), []byte(i.Values.Granted)}
+	}
 	return revision.InputsHash(key, slices.Concat([][]byte{
 		[]byte(format), version, []byte(i.Content), merged, data,
 		[]byte(i.KubernetesVersion), []byte(strings.Join(i.Served, "\n")),
-	}, i.place())...), nil
+	}, i.place(), granted)...), nil
 }
 
 // Wanted is a hash over what people write: catalogue entry, content, values, and target. The

@@ -17,6 +17,7 @@ const (
 	originTemplate    = "valuesTemplate"
 	originForm        = "form defaults"
 	originOwnTemplate = "installation valuesTemplate"
+	originPlatform    = "platform values"
 	originOwn         = "installation"
 )
 
@@ -27,6 +28,8 @@ type Values struct {
 	// Merged are the values in effect, Origins their layers; nil if not all layers are known.
 	Merged  map[string]any
 	Origins values.Origins
+	// Granted is the keyed digest of the platform's values among them; "" for none.
+	Granted string
 	// Unknown has a sentence for each user key that may be misspelt; a chart may know it.
 	Unknown []string
 }
@@ -38,6 +41,8 @@ type Layers interface {
 	FromTemplate(ctx context.Context, template string) (map[string]any, error)
 	FromOwnTemplate(ctx context.Context, template string) (map[string]any, error)
 	FromSource(ctx context.Context, source v1.ValuesSource) (map[string]any, error)
+	// FromPlatform are the platform's values that a set grants; nil for none.
+	FromPlatform() map[string]any
 }
 
 // SeesSecrets says whether the templates of the version get the secrets of the cluster.
@@ -73,7 +78,8 @@ func (c Choice) Values(ctx context.Context, installation *v1.AddonInstallation, 
 // isReadLater says whether values come from outside of catalogue and installation.
 func isReadLater(version *v1.AddonVersion, installation *v1.AddonInstallation) bool {
 	spec := &installation.Spec
-	return version.ValuesTemplate != "" || spec.ValuesTemplate != "" || len(spec.ValuesFrom) > 0 || spec.CoreAddon
+	isGranted := installation.Annotations[v1.AnnotationPlatformValues] != ""
+	return isGranted || version.ValuesTemplate != "" || spec.ValuesTemplate != "" || len(spec.ValuesFrom) > 0 || spec.CoreAddon
 }
 
 func (c Choice) unknown(layers []values.Layer, isRead bool) []string {
@@ -104,17 +110,31 @@ func (c Choice) layers(ctx context.Context, installation *v1.AddonInstallation, 
 	layers := []values.Layer{
 		{Origin: originCatalogue, Values: catalogue}, {Origin: originTemplate, Values: made}, {Origin: originForm, Values: defaults},
 	}
+	var platform map[string]any
+	if read != nil {
+		platform = read.FromPlatform()
+	}
+	hasSecrets := c.SeesSecrets() || platform != nil
 	if template := installation.Spec.ValuesTemplate; template != "" {
 		layer, err := c.ownTemplate(ctx, template, read)
+		if err == nil {
+			err = checkMarks(hasSecrets, layer)
+		}
 		if err != nil {
 			return nil, &OwnTemplateError{err}
 		}
 		layers = append(layers, values.Layer{Origin: originOwnTemplate, Values: layer})
 	}
+	if platform != nil {
+		if err := checkMarks(hasSecrets, platform); err != nil {
+			return nil, fmt.Errorf("the platform's values: %w", err)
+		}
+		layers = append(layers, values.Layer{Origin: originPlatform, Values: platform})
+	}
 	for i := 0; read != nil && i < len(installation.Spec.ValuesFrom); i++ {
 		layer, err := read.FromSource(ctx, installation.Spec.ValuesFrom[i])
 		if err == nil {
-			err = c.checkMarks(layer)
+			err = checkMarks(hasSecrets, layer)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("spec.valuesFrom[%d]: %w", i, err)
@@ -125,7 +145,7 @@ func (c Choice) layers(ctx context.Context, installation *v1.AddonInstallation, 
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkMarks(own); err != nil {
+	if err := checkMarks(hasSecrets, own); err != nil {
 		return nil, fmt.Errorf("%s: %w", values.PlaceOf(installation), err)
 	}
 	return append(layers, values.Layer{Origin: originOwn, Values: own}), nil
@@ -154,10 +174,10 @@ func (c Choice) ownTemplate(ctx context.Context, template string, read Layers) (
 	return read.FromOwnTemplate(ctx, template)
 }
 
-// checkMarks refuses template marks outside of the catalogue if templates see the cluster's
-// secrets: a chart could execute them with tpl.
-func (c Choice) checkMarks(layer map[string]any) error {
-	if !c.SeesSecrets() {
+// checkMarks refuses template marks outside of the catalogue if templates see secrets of the cluster
+// or of the platform: a chart could execute them with tpl.
+func checkMarks(hasSecrets bool, layer map[string]any) error {
+	if !hasSecrets {
 		return nil
 	}
 	return values.CheckMarks(layer)

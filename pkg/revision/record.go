@@ -47,6 +47,8 @@ type Record struct {
 	// Content is the digest of the catalogue's content that it was made from (catalogue.Origin). ""
 	// in earlier records.
 	Content string `json:"content,omitempty"`
+	// PlatformValues is the keyed digest of the platform's values among Values; "" for none.
+	PlatformValues string `json:"platformValues,omitempty"`
 	// From is the version of the same add-on that was applied before; "" for none.
 	From     string      `json:"from,omitempty"`
 	Core     bool        `json:"core,omitempty"`

@@ -312,6 +312,10 @@ type AppliedState struct {
 	// time of the last change.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
+	// platformValues is the keyed digest of the platform's values that it was made with, which the grant of its set is compared with.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	PlatformValues string `json:"platformValues,omitempty"`
 	// volumeClaims counts the PersistentVolumeClaims among the objects, which go with the installation.
 	// +optional
 	VolumeClaims int32 `json:"volumeClaims,omitempty"`

@@ -157,7 +157,7 @@ type AddonSetItem struct {
 	// +kubebuilder:validation:MaxLength=65536
 	ValuesTemplate string `json:"valuesTemplate,omitempty"`
 	// platformSecretRef names a Secret beside the set, with label addons.kubermatic.k8c.io/use: values. It is brought to the seeds, and
-	// is no layer of values yet: an item that has it is blocked.
+	// is a layer of values below valuesFrom.
 	// +optional
 	PlatformSecretRef *PlatformSecretReference `json:"platformSecretRef,omitempty"`
 	// reconcileStrategy is Continuous or Once.

@@ -127,6 +127,8 @@ const (
 	AnnotationMoved = Prefix + "moved"
 	// AnnotationSick = "true" on an installation of a set: it was not Ready before the set last wrote it.
 	AnnotationSick = Prefix + "sick"
+	// AnnotationPlatformValues on an installation of a set grants it values of the platform, by name and keyed digest of a Secret.
+	AnnotationPlatformValues = Prefix + "platform-values"
 	// AnnotationSeed on a copy of an AddonSet is the name of the seed it was made for.
 	AnnotationSeed = Prefix + "seed"
 	// AnnotationCreated on a copy of an AddonSet is when the set itself was created, in RFC 3339: a copy that is made anew is not

@@ -59,7 +59,9 @@ func compareRendered(ctx context.Context, f *facts, made *revision.Record) loop.
 		return amendInputs(ctx, &f.pass, made)
 	}
 	// an intent that has the same objects: its rollout goes on
-	return outcomeOf(f.pass.Amend(ctx, func(kept *revision.Record) { kept.Inputs, kept.Wanted = made.Inputs, made.Wanted }))
+	return outcomeOf(f.pass.Amend(ctx, func(kept *revision.Record) {
+		kept.Inputs, kept.Wanted, kept.PlatformValues = made.Inputs, made.Wanted, made.PlatformValues
+	}))
 }
 
 // decide decides; wanted is nil where it can't be had.
@@ -105,7 +107,7 @@ func amendInputs(ctx context.Context, pass *installer.Pass, made *revision.Recor
 	return outcomeOf(pass.Amend(ctx, func(kept *revision.Record) {
 		kept.Inputs, kept.Wanted, kept.Version, kept.EntryDigest = made.Inputs, made.Wanted, made.Version, made.EntryDigest
 		kept.Content, kept.Artifact, kept.CRDs, kept.Timeout = made.Content, made.Artifact, made.CRDs, made.Timeout
-		kept.Values, kept.Origins = made.Values, made.Origins
+		kept.Values, kept.Origins, kept.PlatformValues = made.Values, made.Origins, made.PlatformValues
 		kept.Hooks = hooks.CarryRuns(kept.Hooks, pass.Hooks) // those of tests may be others
 		kept.HooksState.FailedAt = metav1.Time{}             // with new inputs, what failed is tried at once
 		kept.Atomic, kept.Rollback = made.Atomic, nil

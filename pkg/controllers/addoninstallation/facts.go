@@ -55,6 +55,7 @@ type versionFacts struct {
 	// another one (choice.Leaves), where that was not said before.
 	withdrawn, left string
 	pinFacts
+	grantFacts
 }
 
 // valuesFacts are those of steps values, fetch and compare.

@@ -88,10 +88,13 @@ func TrimMarked(catalogueNamespace string, keys fetch.SecretKeys) toolscache.Tra
 		switch object := object.(type) {
 		case *corev1.Secret:
 			most := keptValues
-			if object.Labels[kubermaticv1.LabelUse] == kubermaticv1.UseSource {
+			switch isPlatforms := object.Namespace == catalogueNamespace; {
+			case isPlatforms && object.Labels[kubermaticv1.LabelUse] == kubermaticv1.UseValues:
+				most = values.MaxBytes // all installations that a set grants it read it
+			case object.Labels[kubermaticv1.LabelUse] == kubermaticv1.UseSource:
 				most = keptSource
 				maps.DeleteFunc(object.Data, func(key string, _ []byte) bool {
-					return object.Namespace != catalogueNamespace || !keys.Has(key)
+					return !isPlatforms || !keys.Has(key)
 				})
 			}
 			object.Data = trimmed(&object.ObjectMeta, object.Data, most)

@@ -120,6 +120,7 @@ func (r *Reconciler) resolveValues(ctx context.Context, f *facts) loop.Outcome {
 	if err != nil {
 		return valuesOutcome(err)
 	}
+	f.values.Granted = f.granted.Content
 	return nil
 }
 
@@ -144,6 +145,9 @@ func (l layers) FromOwnTemplate(ctx context.Context, template string) (map[strin
 		Addon: addonOf(l.f.installation), Tenant: rendering.Tenant(l.f.cluster.UID, false), Template: template, Data: l.f.data,
 	}, l.r.waker(l.f.installation))
 }
+
+// FromPlatform are the values that a set grants, which an earlier step read.
+func (l layers) FromPlatform() map[string]any { return l.f.platform }
 
 // FromSource reads a marked object.
 func (l layers) FromSource(ctx context.Context, source kubermaticv1.ValuesSource) (map[string]any, error) {

@@ -272,7 +272,7 @@ func projectObjects(state *kubermaticv1.AddonInstallationStatus, pass *installer
 		applied := record.Time.Rfc3339Copy() // as the API server keeps it: finer, it would differ in every pass
 		state.LastApplied = &kubermaticv1.AppliedState{
 			Addon: record.Addon, Version: record.Version, ArtifactDigest: record.Artifact.Digest, Inputs: record.Inputs,
-			Objects: record.ObjectsDigest, Time: &applied,
+			Objects: record.ObjectsDigest, Time: &applied, PlatformValues: record.PlatformValues,
 		}
 	}
 	if state.LastApplied != nil && pass.Record().IsComplete() {

@@ -14,6 +14,7 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 		{Name: "kkp-addon", Run: r.kkpAddonGone},                         // KKP's own add-on of that name has to be gone
 		{Name: "load-record", Run: r.loadRecord},                         // what was applied last, read once per process
 		{Name: "resolve", Run: r.resolve},                                // the add-on's version that fits
+		{Name: "granted", Run: r.granted},                                // the platform's values that a set grants
 		{Name: "pinned", Run: r.pinned},                                  // of content that only the record has, the rest of the pass
 		{Name: "values", Run: r.resolveValues},                           // the layers of values, checked against the form
 		{Name: "fetch", Run: r.fetch},                                    // the version's content, from the store

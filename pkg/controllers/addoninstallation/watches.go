@@ -199,6 +199,9 @@ func ofMarked[O client.Object](r *Reconciler) handler.TypedMapFunc[O, reconcile.
 					requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&installation)})
 				}
 			}
+			if object.GetNamespace() == r.Options.CatalogueNamespace {
+				requests = append(requests, r.ofPlatformValues(ctx, object.GetName())...)
+			}
 			return requests
 		}
 		if object.GetNamespace() != r.Options.CatalogueNamespace {

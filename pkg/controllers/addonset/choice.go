@@ -12,6 +12,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/installation"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
@@ -22,6 +23,9 @@ type offers struct {
 	// kkp is the platform's version; empty: not known.
 	kkp         string
 	preReleases bool
+	// platform are the platform's values by item, of those that name a Secret.
+	platform map[string]platformValues
+	marks    *mergedcatalogue.Marks
 }
 
 // choice is the version that an item gets in some cluster, or why it gets none.
@@ -163,6 +167,9 @@ func (r *resolver) makeIntent(of *item, key preparedKey, cluster string) prepare
 			made.intent.Annotations[given.annotation] = "true"
 			made.intent.Origin += "+" + string(given.permission)
 		}
+	}
+	if of.PlatformSecretRef != nil { // a change of the values alone is a move
+		made.intent.Origin += "+values:" + r.offers.platform[string(of.Name)].content
 	}
 	if made.digest, err = made.intent.Digest(); err != nil {
 		return prepared{problem: err.Error()}

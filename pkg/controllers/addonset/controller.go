@@ -76,6 +76,10 @@ type Reconciler struct {
 	rivals  *rivals
 	// entries are those of the add-ons that sets depend on.
 	entries map[string]*catalogue.Entry
+	// platform are the platform's values, by set and item.
+	platform map[string]map[string]platformValues
+	// secrets has the Secrets of the platform; nil where the controller is not set up.
+	secrets client.Reader
 	written waves.Written
 	queues  queues
 }
@@ -130,6 +134,7 @@ func New(dependencies Dependencies) *Reconciler {
 	return &Reconciler{
 		Dependencies: dependencies, sets: map[string]*running{}, rivals: newRivals(nil), entries: map[string]*catalogue.Entry{},
 		written: waves.Written{}, passed: map[string]bool{}, unsure: map[string]bool{},
+		platform: map[string]map[string]platformValues{},
 	}
 }
 

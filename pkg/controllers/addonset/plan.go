@@ -276,8 +276,8 @@ func (p planner) standsAlready(of *item, in *place) (reason, message string) {
 // aim plans the target of an item: what is there, nil for nothing, against what it is to be.
 func (p planner) aim(result *plan, of *item, live *v1.AddonInstallation, in *place) {
 	name := string(of.Name)
-	if of.PlatformSecretRef != nil {
-		result.block(name, v1.ReasonValuesMissing, "platformSecretRef is not served")
+	if missing := p.offers.platform[name].problem; missing != "" {
+		result.block(name, v1.ReasonValuesMissing, missing)
 		return
 	}
 	if live != nil && p.offers.entries[of.addon()] == nil { // gone from the catalogue: no change
@@ -300,6 +300,8 @@ func (p planner) aim(result *plan, of *item, live *v1.AddonInstallation, in *pla
 		result.block(name, v1.ReasonValuesInvalid, target.problem)
 		return
 	}
+	target.intent.Namespace = in.namespace
+	p.offers.grant(of, &target.intent, live)
 	made := step{item: name, kind: v1.ChangeInstall, live: live, digest: target.digest, to: version}
 	if live != nil {
 		if isOf(live, p.set.name) && installation.IsRight(live, &target.intent, target.digest) {
@@ -310,7 +312,6 @@ func (p planner) aim(result *plan, of *item, live *v1.AddonInstallation, in *pla
 		result.unfit = result.unfit || chosen.unfit
 	}
 	made.intent = target.intent
-	made.intent.Namespace = in.namespace
 	result.steps = append(result.steps, made)
 }
 

@@ -1,6 +1,7 @@
 package addonset
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,9 @@ func revisionOf(spec *v1.AddonSetSpec, contents map[string]string, kkp string) (
 	return strings.TrimPrefix(digest, "sha256:")[:revisionLength], nil
 }
 
+// platformPart behind an item's name, which has no slash, is the key of its platform's values.
+const platformPart = "/platform-values"
+
 // contentsOf are the digests of what each item can choose. Of an add-on that no catalogue has, what
 // was known before counts on: that a catalogue is away for a while is no new revision, which would
 // forget what failed.
@@ -33,6 +37,9 @@ func contentsOf(of *set, from *offers, before map[string]string) (map[string]str
 	for i := range of.items {
 		one := &of.items[i]
 		name := string(one.Name)
+		if one.PlatformSecretRef != nil {
+			contents[name+platformPart] = cmp.Or(from.platform[name].content, before[name+platformPart])
+		}
 		entry := from.entries[one.addon()]
 		if entry == nil {
 			contents[name] = before[name]

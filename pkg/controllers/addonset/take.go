@@ -94,6 +94,7 @@ func (r *Reconciler) forget(name string) {
 	}
 	names := r.sharing(r.sets[name].set)
 	delete(r.sets, name)
+	delete(r.platform, name)
 	r.changeRivals()
 	r.recount(names)
 }
@@ -145,9 +146,14 @@ func (r *Reconciler) catalogues(ctx context.Context, f *setFacts) loop.Outcome {
 		}
 		read[addon] = entry
 	}
+	platform, err := r.readPlatformValues(ctx, f.set)
+	if err != nil {
+		return failed(err)
+	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	maps.Copy(r.entries, read)
+	r.platform[f.name] = platform
 	return nil
 }
 
@@ -163,6 +169,7 @@ func (r *Reconciler) offersFor(of *set) *offers {
 		}
 	}
 	made.kkp = catalogue.StampedKKPVersion(all)
+	made.platform, made.marks = r.platform[of.name], r.Marks
 	return made
 }
 
@@ -228,7 +235,7 @@ func (s *set) isSame(other *set) bool {
 
 // isSame says whether the catalogues offer the same.
 func (o *offers) isSame(other *offers) bool {
-	if o.kkp != other.kkp || len(o.entries) != len(other.entries) {
+	if o.kkp != other.kkp || !maps.Equal(o.platform, other.platform) || len(o.entries) != len(other.entries) {
 		return false
 	}
 	for addon, entry := range o.entries {
@@ -279,8 +286,13 @@ func (r *running) isFirst(contents map[string]string) bool {
 	return maps.Equal(r.first, contents)
 }
 
-// lacks says whether an add-on is in no catalogue.
+// lacks says whether an add-on is in no catalogue, or values of the platform are not there.
 func lacks(from *offers) bool {
+	for _, one := range from.platform {
+		if one.content == "" {
+			return true
+		}
+	}
 	for _, entry := range from.entries {
 		if entry == nil {
 			return true

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,10 +28,15 @@ import (
 // SetupWithManager registers both queues. The manager's cache holds Clusters, AddonInstallations,
 // the merged catalogues and the copies of sets.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	secrets, err := r.platformSecrets(mgr)
+	if err != nil {
+		return err
+	}
 	sets := loop.Register(mgr, "addonset", controller.Options{Reconciler: reconcile.Func(r.reconcileSet), MaxConcurrentReconciles: 1},
 		source.Func(r.keepSets),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonSet{}, &handler.EnqueueRequestForObject{}, r.copyChanged()),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.dependents)),
+		source.Kind[client.Object](secrets, &corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.naming)),
 	)
 	clusters := loop.Register(mgr, "addonset-clusters",
 		controller.Options{Reconciler: reconcile.Func(r.reconcileCluster), MaxConcurrentReconciles: r.Options.Concurrency},

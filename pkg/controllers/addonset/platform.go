@@ -1,0 +1,131 @@
+package addonset
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/installation"
+	"github.com/trellis-addons/trellis/pkg/values"
+)
+
+// defaultValuesKey is the key of the platform's values where an item names none.
+const defaultValuesKey = "values.yaml"
+
+// platformValues are the platform's values of one item, without their content.
+type platformValues struct {
+	secret, key string
+	// content is their keyed digest; empty where they are not to be had, and problem says why.
+	content, problem string
+}
+
+// platformSecrets is a cache of the platform's Secrets with values. The manager's own has only the
+// metadata of Secrets.
+func (r *Reconciler) platformSecrets(mgr ctrl.Manager) (cache.Cache, error) {
+	made, err := cache.New(mgr.GetConfig(), cache.Options{
+		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(),
+		ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {
+			Namespaces: map[string]cache.Config{r.Options.CatalogueNamespace: {}},
+			Label:      labels.SelectorFromSet(labels.Set{v1.LabelUse: v1.UseValues}),
+			Transform:  trimPlatformSecret,
+		}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the cache of the platform's Secrets: %w", err)
+	}
+	r.secrets = made
+	return made, mgr.Add(made)
+}
+
+// trimPlatformSecret leaves one byte more than allowed of a value that is too large, which says so.
+func trimPlatformSecret(object any) (any, error) {
+	secret, isSecret := object.(*corev1.Secret)
+	if !isSecret {
+		return object, nil
+	}
+	secret.ManagedFields = nil
+	for key, value := range secret.Data {
+		if len(value) > values.MaxBytes {
+			secret.Data[key] = make([]byte, values.MaxBytes+1)
+		}
+	}
+	return secret, nil
+}
+
+// readPlatformValues looks for the values of all items that name some.
+func (r *Reconciler) readPlatformValues(ctx context.Context, of *set) (map[string]platformValues, error) {
+	found := map[string]platformValues{}
+	for i := range of.items {
+		reference := of.items[i].PlatformSecretRef
+		if reference == nil {
+			continue
+		}
+		one := platformValues{secret: reference.Name, key: cmp.Or(reference.Key, defaultValuesKey)}
+		secret := &corev1.Secret{}
+		err := r.secrets.Get(ctx, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: one.secret}, secret)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("reading the platform's Secret %q: %w", one.secret, err)
+		}
+		data, hasKey := secret.Data[one.key]
+		switch {
+		case apierrors.IsNotFound(err):
+			one.problem = fmt.Sprintf("the platform's Secret %q with label %s=%s is not on this seed", one.secret, v1.LabelUse, v1.UseValues)
+		case !hasKey:
+			one.problem = fmt.Sprintf("the platform's Secret %q has no key %q", one.secret, one.key)
+		case len(data) > values.MaxBytes:
+			one.problem = fmt.Sprintf("key %q of the platform's Secret %q has more than %d bytes", one.key, one.secret, values.MaxBytes)
+		default:
+			if one.content = r.Marks.ValuesDigest(one.secret, one.key, data); one.content == "" {
+				one.problem = "the master has brought this seed no key, without which nothing of the platform's Secrets is granted"
+			}
+		}
+		found[string(of.items[i].Name)] = one
+	}
+	return found, nil
+}
+
+// grant adds to an intent what its installation may have of the platform's values. What is not there
+// yet gets its grant once it has a UID, and waits for it.
+func (o *offers) grant(of *item, intent *installation.Intent, live *v1.AddonInstallation) {
+	one, isGranted := o.platform[string(of.Name)]
+	if !isGranted {
+		return
+	}
+	about := &v1.AddonInstallation{Spec: intent.Spec}
+	about.Namespace, about.Name, about.Labels = intent.Namespace, intent.Name, intent.Labels
+	if live != nil {
+		about.UID = live.UID
+	}
+	intent.Annotations = maps.Clone(intent.Annotations)
+	intent.Annotations[v1.AnnotationPlatformValues] = o.marks.Grant(
+		installation.Grant{Secret: one.secret, Key: one.key, Content: one.content}, about)
+}
+
+// naming are the sets that name a Secret: by the copies that are there, since a set that was not read
+// yet names it too.
+func (r *Reconciler) naming(ctx context.Context, secret client.Object) []reconcile.Request {
+	var copies v1.AddonSetList
+	if err := r.Client.List(ctx, &copies, client.InNamespace(r.Options.CatalogueNamespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range copies.Items {
+		for j := range copies.Items[i].Spec.Addons {
+			if named := copies.Items[i].Spec.Addons[j].PlatformSecretRef; named != nil && named.Name == secret.GetName() {
+				requests = append(requests, requestOf(copies.Items[i].Name))
+				break
+			}
+		}
+	}
+	return requests
+}
