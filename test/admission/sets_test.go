@@ -133,6 +133,7 @@ func setInstallationRequests() []request {
 		refused("no-digest", func(i anyInstallation) { delete(i.Annotations, kubermaticv1.AnnotationDigest) }),
 		refused("moved", on(kubermaticv1.AnnotationMoved)),
 		refused("sick", func(i anyInstallation) { delete(i.Annotations, kubermaticv1.AnnotationSick) }),
+		refused("platform-values", on(kubermaticv1.AnnotationPlatformValues)),
 		refused("adopt", on(kubermaticv1.AnnotationAdopt)),
 		refused("allow-downgrade", on(kubermaticv1.AnnotationAllowDowngrade)),
 	}
