@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	grants "github.com/trellis-addons/trellis/pkg/installation"
 )
 
 const notAnswering = "the user cluster's API server does not answer"
@@ -126,10 +127,15 @@ func appliedBy(installation *v1.AddonInstallation) v1.AppliedState {
 	}
 	sum := sha256.Sum256(content)
 	inputs := hex.EncodeToString(sum[:8])
-	return v1.AppliedState{
+	applied := v1.AppliedState{
 		Addon: string(spec.AddonRef.Name), Version: spec.AddonRef.Version, EntryDigest: spec.AddonRef.Digest,
 		ArtifactDigest: "sha256:" + inputs, Inputs: inputs, Objects: inputs,
 	}
+	if granted, isGrant := grants.ReadGrant(installation.Annotations[v1.AnnotationPlatformValues]); isGrant {
+		applied.PlatformValues = granted.Content
+		applied.Inputs += granted.Content
+	}
+	return applied
 }
 
 // apply takes something for applied. The time is that of the last change.

@@ -1,8 +1,12 @@
 package addonset_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,9 +21,7 @@ func TestAnItemWaitsForThePlatformsValuesAndIsGrantedThem(t *testing.T) {
 	w.useKey()
 	w.offers("web", "1.0.0")
 	w.start()
-	set := w.write(w.set("monitoring", atOnce, func(set *v1.AddonSet) {
-		set.Spec.Addons[0].PlatformSecretRef = &v1.PlatformSecretReference{Name: "shared"}
-	}))
+	set := w.write(w.set("monitoring", atOnce, sharing))
 	w.open(set, 1)
 	expect.Object(t, w.seed, copyOf(set), func(found *v1.AddonSet) error {
 		for _, one := range found.Status.Clusters {
@@ -32,10 +34,7 @@ func TestAnItemWaitsForThePlatformsValuesAndIsGrantedThem(t *testing.T) {
 	if made := len(w.installed("web")); made != 0 {
 		t.Errorf("%d installations without values", made)
 	}
-	w.put(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "shared", Labels: map[string]string{v1.LabelUse: v1.UseValues}},
-		Data:       map[string][]byte{"values.yaml": []byte("password: canary-string")},
-	})
+	w.shares("values.yaml", "password: canary-string")
 	w.open(set, 1)
 	expect.Eventually(t, expect.Patience, func() error {
 		w.open(set, 1)
@@ -45,5 +44,154 @@ func TestAnItemWaitsForThePlatformsValuesAndIsGrantedThem(t *testing.T) {
 			}
 		}
 		return fmt.Errorf("nothing is granted")
+	})
+}
+
+// sharing has a set's item name the platform's Secret.
+func sharing(of *v1.AddonSet) {
+	of.Spec.Addons[0].PlatformSecretRef = &v1.PlatformSecretReference{Name: "shared"}
+}
+
+// shares writes the platform's Secret as the distributor brings it.
+func (w *world) shares(key, content string) {
+	w.t.Helper()
+	w.put(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "shared", Labels: map[string]string{v1.LabelUse: v1.UseValues}},
+		Data:       map[string][]byte{key: []byte(content)},
+	})
+}
+
+// granted are the digests of the values that installations of web may have, by cluster, and complains about what tells their content.
+func (w *world) granted() map[string]string {
+	w.t.Helper()
+	found := map[string]string{}
+	for name, live := range w.installed("web") {
+		if grant, isGranted := w.marks.Granted(live); isGranted {
+			found[name] = grant.Content
+		}
+		if text, err := json.Marshal(live); err != nil || strings.Contains(string(text), "canary-string") {
+			w.t.Errorf("the installation in %s tells the platform's values, %v: %s", name, err, text)
+		}
+	}
+	return found
+}
+
+// with are the clusters whose web may have values of that digest, in order.
+func (w *world) with(content string) []string {
+	w.t.Helper()
+	var names []string
+	found := w.granted()
+	for _, name := range w.names {
+		if found[name] == content {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// TestChangedValuesOfThePlatformRollByGroups: nothing but a Secret changes. Red when that is no revision, when it reaches a cluster before
+// its group is open, when an installation that has the former values counts as done, when more than one write brings it, or when an item
+// that names no Secret any more keeps its grant.
+func TestChangedValuesOfThePlatformRollByGroups(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.useKey()
+	w.shares("values.yaml", "password: canary-string")
+	w.offers("web", "1.0.0")
+	of := w.write(w.set("tools", sharing))
+	w.start()
+	w.says(of, v1.ReasonRollingOut, current(1))
+	w.open(of, 2)
+	first := w.says(of, v1.ReasonComplete, current(3)).Status.Revision
+	former := w.marks.ValuesDigest("shared", "values.yaml", []byte("password: canary-string"))
+	if with := w.with(former); !slices.Equal(with, w.names) {
+		t.Fatalf("%q have the values", with)
+	}
+	w.quiet(2 * time.Second)
+
+	before := w.writes.Load()
+	w.shares("values.yaml", "password: canary-string-2")
+	newer := w.marks.ValuesDigest("shared", "values.yaml", []byte("password: canary-string-2"))
+	halfway := expect.Object(t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
+		if found.Status.Revision == first || found.Status.Counts == nil || found.Status.Counts.Current != 1 {
+			return fmt.Errorf("revision %q, counts %+v", found.Status.Revision, found.Status.Counts)
+		}
+		return nil
+	})
+	if with := w.with(newer); !slices.Equal(with, w.names[:1]) {
+		t.Errorf("%q have the new values before their group is open", with)
+	}
+	if with := w.with(former); !slices.Equal(with, w.names[1:]) {
+		t.Errorf("%q have the former values", with)
+	}
+	w.open(of, 2)
+	w.says(of, v1.ReasonComplete, current(3))
+	if with := w.with(newer); !slices.Equal(with, w.names) {
+		t.Errorf("%q have the new values", with)
+	}
+	if written := w.writes.Load() - before; written != 3 {
+		t.Errorf("%d writes for 3 clusters", written)
+	}
+	if text, err := json.Marshal(halfway); err != nil || strings.Contains(string(text), "canary-string") {
+		t.Errorf("the set tells the platform's values, %v: %s", err, text)
+	}
+
+	of.Spec.Addons[0].PlatformSecretRef = nil
+	w.write(of)
+	w.open(of, 2)
+	expect.Eventually(t, expect.Patience, func() error {
+		w.open(of, 2)
+		for name, live := range w.installed("web") {
+			if text, has := live.Annotations[v1.AnnotationPlatformValues]; has {
+				return fmt.Errorf("%s still has %q", name, text)
+			}
+		}
+		return nil
+	})
+	w.says(of, v1.ReasonComplete, current(3))
+}
+
+// TestValuesOfThePlatformThatAreAwayChangeNothing: a process begins while the Secret is not there, or has another key. Red when that is a
+// revision, when anything is written, or when nobody is told by name.
+func TestValuesOfThePlatformThatAreAwayChangeNothing(t *testing.T) {
+	w := newWorld(t, 2, 1)
+	w.useKey()
+	w.shares("values.yaml", "password: canary-string")
+	w.offers("web", "1.0.0")
+	of := w.write(w.set("tools", atOnce, sharing))
+	stop := w.start()
+	expect.Eventually(t, expect.Patience, func() error {
+		w.open(of, 1)
+		if granted := w.granted(); len(granted) != 2 {
+			return fmt.Errorf("%v have values", granted)
+		}
+		return nil
+	})
+	revision := w.says(of, v1.ReasonComplete, current(2)).Status.Revision
+	stop()
+	before := w.writes.Load()
+	if err := w.seed.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "shared"}}); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.tells(of, `Secret "shared" with label`)
+	w.shares("other", "password: canary-string")
+	w.tells(of, `no key "values.yaml"`)
+	w.shares("values.yaml", "password: canary-string")
+	found := w.says(of, v1.ReasonComplete, current(2), func(counts v1.ClusterCounts) bool { return counts.Blocked == 0 })
+	if written := w.writes.Load() - before; written != 0 || found.Status.Revision != revision {
+		t.Errorf("%d writes, revision %q after %q", written, found.Status.Revision, revision)
+	}
+}
+
+// tells waits until the status of a set says that values are missing, in these words.
+func (w *world) tells(of *v1.AddonSet, words string) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
+		for _, one := range found.Status.Clusters {
+			if one.Reason == v1.ReasonValuesMissing && strings.Contains(one.Message, words) {
+				return nil
+			}
+		}
+		return fmt.Errorf("its clusters are %+v", found.Status.Clusters)
 	})
 }
