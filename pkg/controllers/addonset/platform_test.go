@@ -173,9 +173,12 @@ func TestValuesOfThePlatformThatAreAwayChangeNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.start()
-	w.tells(of, `Secret "shared" with label`)
+	missing := w.tells(of, `Secret "shared" with label`)
 	w.shares("other", "password: canary-string")
-	w.tells(of, `no key "values.yaml"`)
+	other := w.tells(of, `no key "values.yaml"`)
+	if missing.Status.Revision != revision || other.Status.Revision != revision {
+		t.Errorf("revisions %q and %q after %q", missing.Status.Revision, other.Status.Revision, revision)
+	}
 	w.shares("values.yaml", "password: canary-string")
 	found := w.says(of, v1.ReasonComplete, current(2), func(counts v1.ClusterCounts) bool { return counts.Blocked == 0 })
 	if written := w.writes.Load() - before; written != 0 || found.Status.Revision != revision {
@@ -184,9 +187,9 @@ func TestValuesOfThePlatformThatAreAwayChangeNothing(t *testing.T) {
 }
 
 // tells waits until the status of a set says that values are missing, in these words.
-func (w *world) tells(of *v1.AddonSet, words string) {
+func (w *world) tells(of *v1.AddonSet, words string) *v1.AddonSet {
 	w.t.Helper()
-	expect.Object(w.t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
+	return expect.Object(w.t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
 		for _, one := range found.Status.Clusters {
 			if one.Reason == v1.ReasonValuesMissing && strings.Contains(one.Message, words) {
 				return nil
