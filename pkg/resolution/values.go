@@ -41,7 +41,8 @@ type Layers interface {
 	FromTemplate(ctx context.Context, template string) (map[string]any, error)
 	FromOwnTemplate(ctx context.Context, template string) (map[string]any, error)
 	FromSource(ctx context.Context, source v1.ValuesSource) (map[string]any, error)
-	// FromPlatform are the platform's values that a set grants; nil for none.
+	// FromPlatform are the platform's values that a set grants; nil for none. They are checked for
+	// marks by who reads them: an error about a layer names places in it, and tenants read that.
 	FromPlatform() map[string]any
 }
 
@@ -115,6 +116,9 @@ func (c Choice) layers(ctx context.Context, installation *v1.AddonInstallation, 
 		platform = read.FromPlatform()
 	}
 	hasSecrets := c.SeesSecrets() || platform != nil
+	if err := checkMarks(platform != nil, made); err != nil { // it may hold text of users, such as annotations of the Cluster
+		return nil, fmt.Errorf("the catalogue's valuesTemplate: %w", err)
+	}
 	if template := installation.Spec.ValuesTemplate; template != "" {
 		layer, err := c.ownTemplate(ctx, template, read)
 		if err == nil {
@@ -126,9 +130,6 @@ func (c Choice) layers(ctx context.Context, installation *v1.AddonInstallation, 
 		layers = append(layers, values.Layer{Origin: originOwnTemplate, Values: layer})
 	}
 	if platform != nil {
-		if err := checkMarks(hasSecrets, platform); err != nil {
-			return nil, fmt.Errorf("the platform's values: %w", err)
-		}
 		layers = append(layers, values.Layer{Origin: originPlatform, Values: platform})
 	}
 	for i := 0; read != nil && i < len(installation.Spec.ValuesFrom); i++ {

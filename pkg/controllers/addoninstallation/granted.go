@@ -28,7 +28,7 @@ type grantFacts struct {
 // one nothing of the platform is read. No message tells of the content: tenants read it.
 func (r *Reconciler) granted(ctx context.Context, f *facts) loop.Outcome {
 	live := f.installation
-	if live.Spec.CoreAddon || live.Annotations[kubermaticv1.AnnotationPlatformValues] == "" || f.pinned != "" {
+	if f.pinned != "" || !f.claimsGrant() {
 		return nil
 	}
 	grant, isGranted := r.Marks.Granted(live)
@@ -56,11 +56,29 @@ func (r *Reconciler) granted(ctx context.Context, f *facts) loop.Outcome {
 	if err != nil { // the error may quote what is there
 		return lacksValues("key %q of the platform's Secret %q holds no values in YAML", grant.Key, grant.Secret)
 	}
-	if decoded == nil {
-		decoded = map[string]any{}
+	if values.CheckMarks(decoded) != nil || hasReserved(decoded) { // their errors name places in it
+		return lacksValues("key %q of the platform's Secret %q holds template marks (\"{{\", or \"{\" at the end of a text), "+
+			"or the reserved key %q", grant.Key, grant.Secret, values.ReservedKey)
 	}
 	f.granted, f.platform = grant, decoded
 	return nil
+}
+
+// claimsGrant says whether the annotation is to be looked at: on what a set made, and on what was made
+// with values of the platform. Elsewhere anybody may write it, and it means nothing.
+func (f *facts) claimsGrant() bool {
+	live := f.installation
+	if live.Spec.CoreAddon || live.Annotations[kubermaticv1.AnnotationPlatformValues] == "" {
+		return false
+	}
+	record := f.pass.Record()
+	isOfSet := live.Labels[kubermaticv1.LabelSet] != "" && live.Labels[kubermaticv1.LabelManagedBy] == kubermaticv1.ManagedBySets
+	return isOfSet || record != nil && record.PlatformValues != ""
+}
+
+func hasReserved(content map[string]any) bool {
+	_, has := content[values.ReservedKey]
+	return has
 }
 
 // keepsValues is for a Secret that changed since it was granted: until the set's wave comes, what is
