@@ -1,0 +1,193 @@
+package addoninstallation_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/installation"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+const (
+	grantKey = "01234567890123456789012345678901"
+	canary   = "canary-of-the-platform"
+)
+
+// grantWorld is a seed with the key of marks and an add-on of which version 1.0.0 and 2.0.0 are there. What is logged comes too.
+func grantWorld(t *testing.T) (*world, func() string) {
+	t.Helper()
+	w := newWorld(t)
+	var mutex sync.Mutex
+	var log bytes.Buffer
+	w.logger = funcr.New(func(prefix, args string) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		fmt.Fprintln(&log, prefix, args)
+	}, funcr.Options{Verbosity: 10})
+	w.markWith([]byte(grantKey))
+	w.publish("granted", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
+	w.mark("granted", []byte(grantKey), nothing)
+	w.start()
+	return w, func() string {
+		mutex.Lock()
+		defer mutex.Unlock()
+		return log.String()
+	}
+}
+
+// ofSet installs as the controller of sets does, at first without a grant that holds.
+func (w *world) ofSet(name string) *kubermaticv1.AddonInstallation {
+	w.t.Helper()
+	object := &kubermaticv1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.namespace, Name: name, Labels: map[string]string{kubermaticv1.LabelManagedBy: kubermaticv1.ManagedBySets, kubermaticv1.LabelSet: "s"},
+		},
+		Spec: kubermaticv1.AddonInstallationSpec{
+			AddonRef:        kubermaticv1.AddonReference{Name: "granted", Version: "1.0.0"},
+			TargetNamespace: fmt.Sprintf("%s-%d", name, worlds), CreateNamespace: true,
+		},
+	}
+	object.Annotations = map[string]string{kubermaticv1.AnnotationPlatformValues: w.grantFor(object, canary)}
+	w.create(object)
+	return object
+}
+
+func platformText(text string) []byte { return fmt.Appendf(nil, "version: %s\n", text) }
+
+func (w *world) grantFor(object *kubermaticv1.AddonInstallation, text string) string {
+	digest := w.marks.ValuesDigest("shared", "values.yaml", platformText(text))
+	return w.marks.Grant(installation.Grant{Secret: "shared", Key: "values.yaml", Content: digest}, object)
+}
+
+func (w *world) grant(object *kubermaticv1.AddonInstallation, text string) {
+	w.t.Helper()
+	w.edit(object, func(live *kubermaticv1.AddonInstallation) {
+		live.Annotations[kubermaticv1.AnnotationPlatformValues] = w.grantFor(live, text)
+	})
+}
+
+func (w *world) platformSecret(data []byte) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "shared", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseValues}},
+		Data:       map[string][]byte{"values.yaml": data},
+	}
+}
+
+func (w *world) putPlatform(data []byte) {
+	w.t.Helper()
+	if err := w.seed.Update(w.t.Context(), w.platformSecret(data)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// expectGranted waits for the reason of ValuesResolved or Ready and what the user cluster has.
+func (w *world) expectGranted(object *kubermaticv1.AddonInstallation, reason, says, has string) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, object, func(live *kubermaticv1.AddonInstallation) error {
+		told := fmt.Sprintf("%+v", live.Status.Conditions)
+		if !strings.Contains(told, "Reason:"+reason+" ") || !strings.Contains(told, says) || w.installed(live) != has {
+			return fmt.Errorf("the user cluster has %q, want %q; conditions %s, want %s: %s", w.installed(live), has, told, reason, says)
+		}
+		return nil
+	})
+}
+
+// The platform's values come to where they are granted, once they are there, and stand nowhere else; after a change of the Secret what
+// is applied is looked after until the grant follows. Red when the layer is not merged (FromPlatform), when the digest is not compared
+// (granted), and when lastApplied does not have it.
+func TestGrantedValuesAreInstalled(t *testing.T) {
+	w, logged := grantWorld(t)
+	object := w.ofSet("member")
+	w.expectGranted(object, kubermaticv1.ReasonValuesMissing, "grants this installation nothing", "")
+	w.grant(object, canary)
+	w.expectGranted(object, kubermaticv1.ReasonValuesMissing, `Secret "shared", which its AddonSet grants, is not on this seed`, "")
+	w.create(w.platformSecret(platformText(canary)))
+	w.expectGranted(object, kubermaticv1.ReasonReady, "", canary)
+	expect.Object(t, w.seed, object, func(live *kubermaticv1.AddonInstallation) error {
+		want := w.marks.ValuesDigest("shared", "values.yaml", platformText(canary))
+		if applied := live.Status.LastApplied; applied == nil || applied.PlatformValues != want {
+			return fmt.Errorf("last applied is %+v", applied)
+		}
+		return nil
+	})
+
+	w.putPlatform(platformText(canary + "-2"))
+	w.expectGranted(object, kubermaticv1.ReasonPinned, `Secret "shared" changed`, canary)
+	w.spoilSettings(object)
+	w.expectGranted(object, kubermaticv1.ReasonPinned, `Secret "shared" changed`, canary)
+	w.grant(object, canary+"-2")
+	w.expectGranted(object, kubermaticv1.ReasonReady, "", canary+"-2")
+
+	var events corev1.EventList
+	if err := w.seed.List(t.Context(), &events, client.InNamespace(w.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		t.Fatal(err)
+	}
+	told, err := yaml.Marshal([]any{object, events})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for place, text := range map[string]string{"the installation and events": string(told), "the log": logged()} {
+		for line := range strings.Lines(text) {
+			if strings.Contains(line, canary) {
+				t.Errorf("what the Secret holds stands in %s: %s", place, line)
+			}
+		}
+		if text == "" {
+			t.Errorf("nothing is known of %s", place)
+		}
+	}
+}
+
+// A grant holds for what the set wrote alone, and content that can't be used is told by the Secret's name. Red when Granted does not
+// verify the mark (anything is rendered), and when an error of the content is told as it is.
+func TestWhatIsNotGrantedIsNotInstalled(t *testing.T) {
+	w, _ := grantWorld(t)
+	w.create(w.platformSecret(platformText(canary)))
+	right := w.ofSet("right")
+	w.grant(right, canary)
+	w.expectGranted(right, kubermaticv1.ReasonReady, "", canary)
+	copied, moved, forged := w.ofSet("copied"), w.ofSet("moved"), w.ofSet("forged")
+	w.edit(copied, func(live *kubermaticv1.AddonInstallation) { live.Annotations = right.Annotations })
+	w.edit(moved, func(live *kubermaticv1.AddonInstallation) {
+		live.Annotations[kubermaticv1.AnnotationPlatformValues] = w.grantFor(live, canary)
+		live.Spec.AddonRef.Version = "2.0.0"
+	})
+	w.edit(forged, func(live *kubermaticv1.AddonInstallation) {
+		live.Annotations[kubermaticv1.AnnotationPlatformValues] = "shared/values.yaml/" + strings.Repeat("0", 64) + "/" + strings.Repeat("0", 64)
+	})
+	for _, one := range []*kubermaticv1.AddonInstallation{copied, moved, forged} {
+		w.expectGranted(one, kubermaticv1.ReasonValuesMissing, "grants this installation nothing", "")
+	}
+	for text, says := range map[string]string{
+		"{{ .canary }}": "holds template marks", strings.Repeat("x", 256<<10): "has more than 262144 bytes",
+	} {
+		text = "'" + text + "'"
+		w.putPlatform(platformText(text))
+		w.grant(right, text)
+		w.expectGranted(right, kubermaticv1.ReasonValuesMissing, says, canary)
+	}
+}
+
+// Without the labels of a set the annotation means nothing. Red when claimsGrant looks at the annotation alone.
+func TestAnAnnotationOfATenantIsIgnored(t *testing.T) {
+	w, _ := grantWorld(t)
+	w.create(w.platformSecret(platformText(canary)))
+	object := w.install("granted", "1.0.0")
+	w.edit(object, func(live *kubermaticv1.AddonInstallation) {
+		live.Annotations = map[string]string{kubermaticv1.AnnotationPlatformValues: "anything"}
+	})
+	w.expectGranted(object, kubermaticv1.ReasonReady, "", "1.0.0")
+}
