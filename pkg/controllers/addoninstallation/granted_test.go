@@ -33,7 +33,7 @@ func grantWorld(t *testing.T) (*world, func() string) {
 		mutex.Lock()
 		defer mutex.Unlock()
 		fmt.Fprintln(&log, prefix, args)
-	}, funcr.Options{Verbosity: 10})
+	}, funcr.Options{Verbosity: 6}) // the most that a manager logs: from 8 on client-go writes bodies
 	w.markWith([]byte(grantKey))
 	w.publish("granted", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
 	w.mark("granted", []byte(grantKey), nothing)
