@@ -50,7 +50,8 @@ func (w *world) ofSet(name string) *kubermaticv1.AddonInstallation {
 	w.t.Helper()
 	object := &kubermaticv1.AddonInstallation{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.namespace, Name: name, Labels: map[string]string{kubermaticv1.LabelManagedBy: kubermaticv1.ManagedBySets, kubermaticv1.LabelSet: "s"},
+			Namespace: w.namespace, Name: name,
+			Labels: map[string]string{kubermaticv1.LabelManagedBy: kubermaticv1.ManagedBySets, kubermaticv1.LabelSet: "s"},
 		},
 		Spec: kubermaticv1.AddonInstallationSpec{
 			AddonRef:        kubermaticv1.AddonReference{Name: "granted", Version: "1.0.0"},
@@ -78,8 +79,9 @@ func (w *world) grant(object *kubermaticv1.AddonInstallation, text string) {
 
 func (w *world) platformSecret(data []byte) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "shared", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseValues}},
-		Data:       map[string][]byte{"values.yaml": data},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "shared",
+			Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseValues}},
+		Data: map[string][]byte{"values.yaml": data},
 	}
 }
 

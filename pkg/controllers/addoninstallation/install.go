@@ -44,7 +44,8 @@ func wantedRecord(f *facts) revision.Record {
 		Core: f.choice.Core, Method: template.Method, Artifact: kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest},
 		Inputs: f.inputs.Hash, Wanted: f.inputs.Wanted, ObjectsDigest: apply.ObjectsDigest(f.pass.Objects),
 		CRDs: rendering.CRDPolicy(template), Timeout: timeoutOf(template), Values: f.values.Merged, Origins: f.values.Origins,
-		PlatformValues: f.values.Granted, From: installedVersion(f), Atomic: template.Atomic, Helm: describedBy(f.chart, f.pass.NextRelease(releaseName(f))),
+		PlatformValues: f.values.Granted,
+		From:           installedVersion(f), Atomic: template.Atomic, Helm: describedBy(f.chart, f.pass.NextRelease(releaseName(f))),
 	}
 }
 
