@@ -78,7 +78,7 @@ func TestFailuresOfBothSeedsTogetherHaltBoth(t *testing.T) {
 }
 
 // RS03: With the master killed, seeds go on within their last gate, and one halts by itself on its own failures. The master hears of it
-// once it is back. Red when a seed waits for the master's word to halt, or to go on.
+// once it is back. Red when a seed waits for the master's word to halt.
 func TestASeedHaltsByItselfWithTheMasterKilled(t *testing.T) {
 	w := newWorld(t, pace(0, aLongTime))
 	for _, one := range w.seeds() {
@@ -131,7 +131,7 @@ func TestASeedOutOfReachIsLeftOutAndFollowsByWaves(t *testing.T) {
 }
 
 // RS21: A seed that is taken off the list keeps all it has, and follows by waves once it is listed again: nothing is deleted or made
-// anew. Red when what a seed has is removed with it from the list, or when one that comes back moves its groups at once.
+// anew. Red when one that comes back moves its groups at once.
 func TestASeedThatIsListedAgainKeepsWhatItHasAndFollowsByWaves(t *testing.T) {
 	w := newWorld(t, pace(0, aLongTime))
 	before := w.south.uids()
