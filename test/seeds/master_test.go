@@ -34,7 +34,10 @@ func (w *world) startMaster() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
+	folder, err := os.MkdirTemp(fleet.Shared().Folder(), "master-") // it goes with the fleet, after an interrupt too
+	if err != nil {
+		t.Fatal(err)
+	}
 	kubeconfig, told := filepath.Join(folder, "kubeconfig"), filepath.Join(folder, "log")
 	if err := os.WriteFile(kubeconfig, fleet.Shared().Cluster(masterName).Kubeconfig, 0o600); err != nil {
 		t.Fatal(err)
