@@ -47,6 +47,7 @@ test: binaries ## Run all tests but simulations, all but one package with the ra
 	go test -C apis -race ./...
 	go test -race -timeout 40m $$(go list ./... | grep -v -e /test/crash -e /test/bench/sets)
 	go test -timeout 60m ./test/crash # hundreds of processes, each of which the race detector would make slow
+	go test -timeout 30m ./test/bench/sets # an AddonSet over hundreds of Clusters
 
 .PHONY: bench
 bench: binaries ## Measure what the bars are set on: CPU, memory, writes, times (minutes).

@@ -94,29 +94,17 @@ func (c Choice) unknown(layers []values.Layer, isRead bool) []string {
 }
 
 func (c Choice) layers(ctx context.Context, installation *v1.AddonInstallation, read Layers) ([]values.Layer, error) {
-	catalogue, err := decode("the catalogue's values", c.Version.Values)
+	layers, err := c.catalogueLayers(ctx, read)
 	if err != nil {
 		return nil, err
-	}
-	var made map[string]any
-	if read != nil && c.Version.ValuesTemplate != "" {
-		if made, err = read.FromTemplate(ctx, c.Version.ValuesTemplate); err != nil {
-			return nil, err
-		}
-	}
-	defaults, err := values.FormDefaults(c.Version.Template.FormSpec)
-	if err != nil {
-		return nil, err
-	}
-	layers := []values.Layer{
-		{Origin: originCatalogue, Values: catalogue}, {Origin: originTemplate, Values: made}, {Origin: originForm, Values: defaults},
 	}
 	var platform map[string]any
 	if read != nil {
 		platform = read.FromPlatform()
 	}
 	hasSecrets := c.SeesSecrets() || platform != nil
-	if err := checkMarks(platform != nil, made); err != nil { // it may hold text of users, such as annotations of the Cluster
+	// What the catalogue's template made may hold text of users, such as annotations of the Cluster.
+	if err := checkMarks(platform != nil, layers[1].Values); err != nil {
 		return nil, fmt.Errorf("the catalogue's valuesTemplate: %w", err)
 	}
 	if template := installation.Spec.ValuesTemplate; template != "" {
@@ -150,6 +138,27 @@ func (c Choice) layers(ctx context.Context, installation *v1.AddonInstallation, 
 		return nil, fmt.Errorf("%s: %w", values.PlaceOf(installation), err)
 	}
 	return append(layers, values.Layer{Origin: originOwn, Values: own}), nil
+}
+
+// catalogueLayers are the version's own values, what its template makes, and the form's defaults.
+func (c Choice) catalogueLayers(ctx context.Context, read Layers) ([]values.Layer, error) {
+	catalogue, err := decode("the catalogue's values", c.Version.Values)
+	if err != nil {
+		return nil, err
+	}
+	var made map[string]any
+	if read != nil && c.Version.ValuesTemplate != "" {
+		if made, err = read.FromTemplate(ctx, c.Version.ValuesTemplate); err != nil {
+			return nil, err
+		}
+	}
+	defaults, err := values.FormDefaults(c.Version.Template.FormSpec)
+	if err != nil {
+		return nil, err
+	}
+	return []values.Layer{
+		{Origin: originCatalogue, Values: catalogue}, {Origin: originTemplate, Values: made}, {Origin: originForm, Values: defaults},
+	}, nil
 }
 
 // OwnTemplateError says that the installation's valuesTemplate gives no values.
