@@ -25,7 +25,9 @@ type Move struct {
 	// granted says that it may be written, writing that it is, doubted that it may have been: a
 	// write had no good answer.
 	granted, writing, doubted bool
-	refusal                   refusal
+	// uncounted says that a move was written since the cluster was counted: found is from before.
+	uncounted bool
+	refusal   refusal
 }
 
 // refusal of writes of a move, the last of them in words. The zero value: there was none.
@@ -36,7 +38,12 @@ type refusal struct {
 
 // Stand says how the cluster stands by its objects now; doubted: what was written there is InDoubt.
 func (m *Move) Stand(found Standing, doubted bool, now time.Time) {
-	m.found, m.doubted = found, doubted
+	m.doubted, m.uncounted = doubted, false
+	m.stand(found, now)
+}
+
+func (m *Move) stand(found Standing, now time.Time) {
+	m.found = found
 	isDue := found.mayMove()
 	if !isDue && found.State != v1.ClusterAway {
 		m.refusal = refusal{}
@@ -45,7 +52,7 @@ func (m *Move) Stand(found Standing, doubted bool, now time.Time) {
 		found.refused(m.refusal, now)
 	}
 	m.granted = m.granted && found.mayMove()
-	if holds := m.granted || m.writing || m.doubted; holds && (isDue || found.State == v1.ClusterBehind) {
+	if holds := m.granted || m.writing || m.doubted || m.uncounted; holds && (isDue || found.State == v1.ClusterBehind) {
 		found.Again, found.Holds = false, found.State == v1.ClusterSick
 		if !found.Holds {
 			found.State = v1.ClusterMoving
@@ -58,7 +65,7 @@ func (m *Move) Stand(found Standing, doubted bool, now time.Time) {
 func (m *Move) Hold(waiting map[string]bool, now time.Time) {
 	found := m.found
 	found.Held = found.State == v1.ClusterBehind && found.IsHeldBy(waiting)
-	m.Stand(found, m.doubted, now)
+	m.stand(found, now)
 }
 
 // mayMove says whether something is to be written there once the cluster is granted a move.
@@ -90,7 +97,7 @@ func (s *Standing) refused(by refusal, now time.Time) {
 // Grant the cluster a move.
 func (m *Move) Grant(now time.Time) {
 	m.granted = true
-	m.Stand(m.found, m.doubted, now)
+	m.stand(m.found, now)
 }
 
 // IsGranted says whether the cluster may be written, also where that takes no place.
@@ -117,8 +124,8 @@ func (m *Move) Begin() { m.writing = true }
 // End of a pass that wrote, or tried to.
 func (m *Move) End() { m.writing = false }
 
-// Done says that all of it was written.
-func (m *Move) Done() { m.granted, m.refusal = false, refusal{} }
+// Done says that all of it was written: until it is counted, the cluster keeps its place.
+func (m *Move) Done() { m.granted, m.uncounted, m.refusal = false, true, refusal{} }
 
 // Refuse notes that a write of it failed.
 func (m *Move) Refuse(item string, err error, now time.Time) {

@@ -155,3 +155,22 @@ func TestTheGuardTellsWhomItConcerns(t *testing.T) {
 		t.Errorf("lifted for %v, waiting %v", held, guard.Waiting)
 	}
 }
+
+// TestWhatWasWrittenHoldsItsPlaceUntilItIsCounted: approvals change between the write and the count. Red when Hold takes the objects of
+// before the write for the present ones, and so frees a place that is taken; or when the count does not end it.
+func TestWhatWasWrittenHoldsItsPlaceUntilItIsCounted(t *testing.T) {
+	var move Move
+	move.Stand(behind(), false, noon)
+	move.Grant(noon)
+	move.Begin()
+	move.Done()
+	move.End()
+	move.Hold(nil, noon)
+	if move.State != v1.ClusterMoving {
+		t.Errorf("after its write it is %s", move.State)
+	}
+	move.Stand(behind(), false, noon)
+	if move.State != v1.ClusterBehind {
+		t.Errorf("counted, it is %s", move.State)
+	}
+}

@@ -73,18 +73,17 @@ func name(stamp Stamp, tags []string, changed bool) (Stamp, error) {
 	if changed {
 		stamp.Commit += dirty
 	}
-	if stamp.Version != "" {
-		stamp.Version = strings.TrimPrefix(stamp.Version, "v")
-		parsed, err := semver.StrictNewVersion(stamp.Version)
-		if err != nil {
-			return Stamp{}, fmt.Errorf("version %q is no semantic version: %w", stamp.Version, err)
-		}
-		if parsed.Metadata() != "" {
-			return Stamp{}, fmt.Errorf("version %q has build metadata, which no image's tag can have", stamp.Version)
-		}
-		return stamp, nil
+	if stamp.Version == "" {
+		stamp.Version = versionOf(stamp, tags)
 	}
-	stamp.Version = versionOf(stamp, tags)
+	stamp.Version = strings.TrimPrefix(stamp.Version, "v")
+	parsed, err := semver.StrictNewVersion(stamp.Version)
+	if err != nil {
+		return Stamp{}, fmt.Errorf("version %q is no semantic version: %w", stamp.Version, err)
+	}
+	if parsed.Metadata() != "" {
+		return Stamp{}, fmt.Errorf("version %q has build metadata, which no image's tag can have", stamp.Version)
+	}
 	if changed {
 		stamp.Version += dirty
 	}

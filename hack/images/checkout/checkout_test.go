@@ -27,6 +27,7 @@ func TestACheckoutHasOneName(t *testing.T) {
 		{why: "no tag", want: Stamp{Version: "0.0.0-20260102030405-0123456789ab", Commit: commit}},
 		{why: "a tagged commit with changes", tags: []string{"v1.0.0"}, changed: true, want: Stamp{Version: "1.0.0-dirty", Commit: commit + "-dirty"}},
 		{why: "a version that was asked for", version: "v2.0.0-rc.1", tags: []string{"v1.0.0"}, want: Stamp{Version: "2.0.0-rc.1", Commit: commit}},
+		{why: "a version for changes", version: "1.2.3", changed: true, want: Stamp{Version: "1.2.3-dirty", Commit: commit + "-dirty"}},
 		{why: "no version", version: "latest", says: "no semantic version"},
 		{why: "metadata", version: "1.0.0+a", says: "metadata"},
 	} {

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -30,6 +31,9 @@ func (p Program) Name() string { return path.Base(p.Path) }
 
 // List finds the programs below folder cmd of a module.
 func List(ctx context.Context, module string) ([]Program, error) {
+	if err := checkSettings(ctx, module); err != nil {
+		return nil, err
+	}
 	command := exec.CommandContext(ctx, "go", "list", "-json=Name,ImportPath,Module", "./cmd/...")
 	command.Dir, command.Env, command.Stderr = module, environment(v1.Platform{}), os.Stderr
 	output, err := command.Output()
@@ -88,11 +92,29 @@ func (p Program) arguments(stamp checkout.Stamp) []string {
 }
 
 // environment is ours, less what changes a program. An empty value would not do: Go would take the
-// one that `go env -w` wrote on this machine.
+// one that `go env -w` wrote.
 func environment(platform v1.Platform) []string {
-	set := []string{"CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off", "GOEXPERIMENT=none", "GOFIPS140=off", "GOAMD64=v1", "GOARM64=v8.0"}
+	set := []string{"CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off", "GOFIPS140=off", "GOAMD64=v1", "GOARM64=v8.0"}
 	if platform.OS != "" {
 		set = append(set, "GOOS="+platform.OS, "GOARCH="+platform.Architecture)
 	}
-	return append(os.Environ(), set...)
+	ours := slices.DeleteFunc(os.Environ(), func(one string) bool { return strings.HasPrefix(one, experiments+"=") })
+	return append(ours, set...)
+}
+
+// experiments is the variable that has no value for Go's defaults.
+const experiments = "GOEXPERIMENT"
+
+// checkSettings refuses settings of Go's that no environment takes back.
+func checkSettings(ctx context.Context, module string) error {
+	command := exec.CommandContext(ctx, "go", "env", experiments)
+	command.Dir, command.Env, command.Stderr = module, environment(v1.Platform{}), os.Stderr
+	output, err := command.Output()
+	if err != nil {
+		return fmt.Errorf("asking for Go's settings: %w", err)
+	}
+	if text := strings.TrimSpace(string(output)); text != "" {
+		return fmt.Errorf("%s is %q in Go's settings, which makes other programs: take it back by go env -u %s", experiments, text, experiments)
+	}
+	return nil
 }

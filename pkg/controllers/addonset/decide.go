@@ -30,9 +30,8 @@ func (r *Reconciler) decide(ctx context.Context, f *setFacts) loop.Outcome {
 	if run.deleting {
 		gate = rollout.ByRule
 	}
-	before := run.decision.Reason
 	run.decision = rollout.Decide(run.moves(), run.tally, gate)
-	if run.decision.Reason == v1.ReasonHalted && before != v1.ReasonHalted {
+	if run.decision.Reason == v1.ReasonHalted { // also what was written as the halt began, and is not
 		r.takeBack(run)
 	}
 	if !hasStarted || !run.writes() {
@@ -73,6 +72,7 @@ func (r *Reconciler) guard(f *setFacts) {
 		one := run.clusters[name]
 		one.Hold(run.guard.Waiting, r.Clock.Now())
 		run.tally.Put(name, one.Standing.Standing)
+		r.wakeCluster(one.namespace) // what is at once, or sick, stood by what waited
 	}
 	for _, name := range looked {
 		if one := run.clusters[name]; one.IsGranted() {

@@ -174,9 +174,8 @@ func (r *Reconciler) decide(_ context.Context, f *setFacts) loop.Outcome {
 	r.guard(f)
 	gate, err := rollout.ReadGate(f.set.Annotations[v1.AnnotationGate], f.run.revision)
 	f.gateProblem = err
-	before := f.run.decision.Reason
 	f.run.decision = rollout.Decide(f.run.strategy, f.run.tally, gate)
-	if f.run.decision.Reason == v1.ReasonHalted && before != v1.ReasonHalted {
+	if f.run.decision.Reason == v1.ReasonHalted { // also what was written as the halt began, and is not
 		r.takeBack(f.run)
 	}
 	if f.run.paused {
