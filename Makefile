@@ -43,7 +43,7 @@ binaries: ## Build the control planes that tests and demo run (once, minutes).
 	go run ./hack/controlplanes
 
 .PHONY: test
-test: binaries ## Run all tests but simulations, all but one package with the race detector.
+test: binaries ## Run all tests, all but two packages with the race detector, and a short simulation of sets.
 	go test -C apis -race ./...
 	go test -race -timeout 40m $$(go list ./... | grep -v -e /test/crash -e /test/bench/sets)
 	go test -timeout 60m ./test/crash # hundreds of processes, each of which the race detector would make slow
