@@ -36,7 +36,7 @@ type Shown struct {
 	Before []metav1.Condition
 }
 
-// StatusOf a copy, by what was decided last over its clusters.
+// StatusOf a copy, by what was decided last over its clusters: at most 64 KiB as JSON.
 func StatusOf(shown Shown, tally *rollout.Tally, strategy rollout.Strategy, decision rollout.Decision) *v1.AddonSetStatus {
 	status := &v1.AddonSetStatus{
 		ObservedGeneration: shown.Generation, Catalogues: shown.Catalogues, Revision: shown.Revision,
@@ -59,6 +59,7 @@ func StatusOf(shown Shown, tally *rollout.Tally, strategy rollout.Strategy, deci
 	if shown.DeletionBlocked != "" {
 		conditions.True(&status.Conditions, shown.Generation, v1.ConditionDeletionBlocked, v1.ReasonNotConfirmed, shown.DeletionBlocked)
 	}
+	rollout.Shrink(status)
 	return status
 }
 
@@ -68,6 +69,7 @@ func Refused(of *v1.AddonSet, why string) (wanted *v1.AddonSetStatus, isNew bool
 	wanted = of.Status.DeepCopy()
 	wanted.ObservedGeneration = of.Generation
 	conditions.False(&wanted.Conditions, of.Generation, v1.ConditionReady, v1.ReasonInvalid, text.Message(why))
+	rollout.Shrink(wanted)
 	return wanted, !equality.Semantic.DeepEqual(&of.Status, wanted)
 }
 

@@ -55,7 +55,7 @@ func statusOf(set *v1.AddonSet, f *facts, d *decision) v1.AddonSetStatus {
 		condition.ObservedGeneration = set.Generation
 		conditions.Set(&next.Conditions, condition)
 	}
-	shrink(&next)
+	rollout.Shrink(&next)
 	return next
 }
 
