@@ -2,5 +2,7 @@
 
 package main
 
+import "context"
+
 // faultPoint is nothing in the product.
-func faultPoint(string) {}
+func faultPoint(context.Context, string) {}

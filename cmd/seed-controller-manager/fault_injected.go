@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"syscall"
 )
@@ -11,7 +12,7 @@ import (
 const faultVariable = "TRELLIS_FAULT_POINT"
 
 // faultPoint ends the process as kill -9 does, at the named point of a pass.
-func faultPoint(name string) {
+func faultPoint(_ context.Context, name string) {
 	if name == os.Getenv(faultVariable) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // nothing runs on past this point while the signal is under way

@@ -97,7 +97,7 @@ func (r *Reconciler) followEntries(ctx context.Context, f *facts, annotations ma
 		refused.texts = append(refused.texts, fmt.Sprintf("entry %d: %s", len(rest), problem))
 	}
 	if len(rest) < len(entries) {
-		r.Options.FaultPoint(pointRequested)
+		r.Options.FaultPoint(ctx, pointRequested)
 	}
 	return refused, setEntries(annotations, rest, len(entries))
 }

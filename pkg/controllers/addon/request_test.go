@@ -1,6 +1,7 @@
 package addon_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -271,9 +272,10 @@ func TestDiesWhileFollowing(t *testing.T) {
 	of := w.asking("dying", `[{"name":"a","addonRef":{"name":"x"},"targetNamespace":"x"},{"name":"b","addonRef":{"name":"y"},"targetNamespace":"y"}]`)
 	text := of.Annotations[v1.AnnotationInitialInstallations]
 	begun := make(chan struct{})
-	w.faultPoint = func(point string) {
+	w.faultPoint = func(ctx context.Context, point string) {
 		if <-begun; point == "request-made" {
 			w.cancel()
+			<-ctx.Done() // a manager ends its passes' context some time after its own
 		}
 	}
 	w.start()

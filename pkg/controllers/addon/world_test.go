@@ -30,7 +30,7 @@ type world struct {
 	catalogue string
 	seed      client.Client
 	// faultPoint is handed to the next controller that starts.
-	faultPoint func(string)
+	faultPoint func(context.Context, string)
 	// marks tell merged catalogues from others.
 	marks *mergedcatalogue.Marks
 	// cancel ends the controller that was started last, in the middle of what it does; ended waits
