@@ -147,10 +147,16 @@ func TestNoRoleGrantsTooMuch(t *testing.T) {
 	}
 }
 
+// rules are those of all roles, for managers and for people.
 func rules(t *testing.T, objects []*unstructured.Unstructured) []rbacv1.PolicyRule {
 	t.Helper()
-	cluster := typed[rbacv1.ClusterRole](t, objects, "ClusterRole")
-	return append(cluster.Rules, typed[rbacv1.Role](t, objects, "Role").Rules...)
+	all := typed[rbacv1.Role](t, objects, "Role").Rules
+	for _, object := range objects {
+		if object.GetKind() == "ClusterRole" {
+			all = append(all, typed[rbacv1.ClusterRole](t, []*unstructured.Unstructured{object}, "ClusterRole").Rules...)
+		}
+	}
+	return all
 }
 
 // access is a question to the API server's authorizer.
