@@ -28,6 +28,18 @@ type member struct {
 	sick, rolledBack, leaves bool
 	// stalls: its users keep it from coming to an end, whatever is written.
 	stalls bool
+	// refuses: the API server refuses what is written there. Lacks: its target is another by now, in the same revision.
+	refuses, lacks bool
+	// late is when it got what it lacked while its time was over.
+	late int
+	refusal
+}
+
+// refusal is what a seed's controller has in memory of a member that it can't write: it was granted a move, and refused first and last
+// (0: never).
+type refusal struct {
+	granted     bool
+	first, last int
 }
 
 // seed is a seed with its controller.
@@ -65,6 +77,8 @@ type platform struct {
 	made     int
 	granted  []string
 	failed   bool
+	// refused counts writes that were refused, afterwards those that who was sick got in its turn.
+	refused, afterwards int
 }
 
 func (p *platform) errorf(format string, args ...any) {
@@ -121,8 +135,33 @@ func (p *platform) groupOf(m *member) int {
 
 func minutes(duration time.Duration) int { return int(duration / time.Minute) }
 
-// standing is the table of "Waves", on one cluster: none when the set has and wants nothing there.
+// standing is the table of "Waves", on one cluster: none when the set has and wants nothing there. What can't be written holds its place
+// for a while, and is sick then.
 func (p *platform) standing(s *seed, m *member) (rollout.Standing, bool) {
+	standing, has := p.found(s, m)
+	isDue := standing.State == v1.ClusterBehind || standing.State == v1.ClusterNew && p.isAtOnce(s, m)
+	if !isDue && !standing.Again && standing.State != v1.ClusterAway {
+		m.refusal = refusal{}
+	}
+	deadline := minutes(p.strategy.Groups[p.groupOf(m)].ProgressDeadline)
+	if isDue && m.first > 0 && p.now-m.first >= deadline {
+		standing.State, standing.Again = v1.ClusterSick, true
+	}
+	if standing.State == v1.ClusterSick && m.first > 0 && p.now-m.last < min(deadline, 5) {
+		standing.Again = false
+	}
+	m.granted = m.granted && standing.State == v1.ClusterBehind
+	if m.granted {
+		standing.State = v1.ClusterMoving
+	}
+	return standing, has
+}
+
+// isAtOnce says whether a new cluster is to be written.
+func (p *platform) isAtOnce(s *seed, m *member) bool { return m.applied != s.revision && !m.dead }
+
+// found is how a cluster stands by its objects.
+func (p *platform) found(s *seed, m *member) (rollout.Standing, bool) {
 	group := p.groupOf(m)
 	pace := p.strategy.Groups[group]
 	standing := rollout.Standing{Group: group}
@@ -131,21 +170,23 @@ func (p *platform) standing(s *seed, m *member) (rollout.Standing, bool) {
 	// Who stalls is past no deadline, and under way for a bounded time all the same.
 	isOver := p.now-m.moved >= 2*minutes(pace.ProgressDeadline)+minutes(pace.Soak)
 	inTime := !overdue || m.stalls && m.ready < 0 && !isOver
+	isThere := m.selected && m.applied == s.revision
 	switch {
 	case !m.selected && m.applied == 0:
 		return standing, false
 	case m.selected && m.created > s.started:
 		standing.Group, standing.State = rollout.NoGroup, v1.ClusterNew
-	case m.selected && m.applied == s.revision && (soaked || m.moved < s.started):
+	case isThere && !m.lacks && (soaked || m.moved < s.started):
 		standing.State = v1.ClusterCurrent
-	case (m.selected && m.applied == s.revision || m.leaves) && m.stalls && m.ready < 0 && !m.rolledBack && isOver && m.moved >= s.started:
-		standing.State = v1.ClusterSick
-	case (m.selected && m.applied == s.revision || m.leaves) && (m.rolledBack || !inTime && m.ready < 0) && m.moved >= s.started:
+	case (isThere || m.leaves) && m.stalls && m.ready < 0 && !m.rolledBack && isOver && m.moved >= s.started:
+		standing.State, standing.Again = v1.ClusterSick, isThere && m.lacks && !m.dead && !m.paused
+		standing.Holds = m.late > 0 && p.now-m.late <= minutes(pace.Soak)
+	case (isThere || m.leaves) && (m.rolledBack || !inTime && m.ready < 0) && m.moved >= s.started:
 		standing.State = v1.ClusterFailed
 		if m.sick {
 			standing.State = v1.ClusterSick
 		}
-	case m.selected && m.applied == s.revision, m.leaves && inTime:
+	case isThere && !m.lacks, m.leaves && inTime:
 		standing.State = v1.ClusterMoving
 	case m.applied != 0 && m.moved > 0 && !soaked && !m.rolledBack && inTime && !m.leaves:
 		standing.State, standing.Again = v1.ClusterMoving, !m.dead && !m.paused
@@ -173,14 +214,41 @@ func (p *platform) look(s *seed, name string) {
 	}
 	s.tally.Put(name, standing)
 	s.told[name] = standing
-	if standing.State == v1.ClusterNew && m.applied != s.revision && !m.dead {
-		m.applied, m.moved, m.ready, m.rolledBack, m.sick = s.revision, p.now, -1, false, false
+	switch {
+	case standing.Group == rollout.NoGroup && p.isAtOnce(s, m) && (standing.State == v1.ClusterNew || standing.Again):
+		p.carryOut(s, m, false)
+	case m.granted && p.now > m.last: // tried again, in the place that it has
+		p.carryOut(s, m, standing.Sick)
+	}
+}
+
+// carryOut writes to a cluster, or is refused.
+func (p *platform) carryOut(s *seed, m *member, isSick bool) {
+	if m.refuses {
+		if m.first == 0 {
+			m.first = p.now
+		}
+		m.last = p.now
+		p.refused++
+		return
+	}
+	m.refusal = refusal{}
+	m.sick, m.rolledBack, m.moved, m.ready, m.lacks, m.late = isSick, false, p.now, -1, false, 0
+	if m.selected {
+		m.applied = s.revision
+	} else {
+		m.leaves = true
 	}
 }
 
 // restart starts a seed's controller, which counts every cluster before anything moves.
 func (p *platform) restart(s *seed) {
 	s.tally, s.told = rollout.NewTally("monitoring"), map[string]rollout.Standing{}
+	for _, m := range p.members {
+		if m.seed == s.name {
+			m.refusal = refusal{}
+		}
+	}
 	p.recount(s)
 }
 
@@ -204,6 +272,11 @@ func (p *platform) sync(s *seed) {
 	}
 	if s.revision != p.revision {
 		s.revision, s.started = p.revision, p.now
+		for _, m := range p.members {
+			if m.seed == s.name { // what was granted and refused in another revision is void
+				m.refusal, m.lacks, m.late = refusal{}, false, 0
+			}
+		}
 	}
 	s.edition = p.edition
 	if s.tally == nil {
@@ -227,29 +300,54 @@ func (p *platform) decide(s *seed) {
 	}
 	s.decision = rollout.Decide(p.strategy, s.tally, gate)
 	p.checkCounts(s)
+	if s.decision.Reason == v1.ReasonHalted {
+		p.takeBack(s)
+	}
 	for _, name := range s.decision.Move {
 		p.checkMove(s, name, gate)
 		p.write(s, name)
 	}
 }
 
+// takeBack the places of clusters to which nothing was written yet.
+func (p *platform) takeBack(s *seed) {
+	for _, name := range p.names() {
+		if m := p.members[name]; m.seed == s.name && m.granted {
+			m.granted = false
+			p.look(s, name)
+		}
+	}
+}
+
 // write is a move, as it is granted.
 func (p *platform) write(s *seed, name string) {
-	told := s.told[name]
-	p.granted = append(p.granted, name)
-	told.State, told.Again = v1.ClusterMoving, false
+	told, m := s.told[name], p.members[name]
+	isLate := told.State == v1.ClusterSick
+	wasSick := told.Sick
+	if isLate {
+		told.Again, told.Holds = false, true
+	} else {
+		told.State, told.Again = v1.ClusterMoving, false
+	}
 	s.told[name] = told
 	s.tally.Put(name, told)
-	m := p.members[name]
-	if m == nil {
-		return // gone, and nobody has told yet
+	switch refused := p.refused; {
+	case m == nil: // gone, and nobody has told yet
+	case isLate && m.first == 0 && !m.refuses: // besides what takes too long there
+		m.lacks, m.late = false, p.now
+		p.afterwards++
+	default:
+		m.granted = !isLate
+		if p.carryOut(s, m, wasSick); p.refused > refused && isLate { // the place is free at once
+			p.look(s, name)
+		} else if isLate {
+			p.afterwards++
+		}
+		if p.refused > refused {
+			return
+		}
 	}
-	m.sick, m.rolledBack, m.moved, m.ready = told.Sick, false, p.now, -1
-	if m.selected {
-		m.applied = s.revision
-	} else {
-		m.leaves = true
-	}
+	p.granted = append(p.granted, name)
 }
 
 // places and failures are computed in another way than the product does.
@@ -316,6 +414,17 @@ func tellings(group int, seeds ...*seed) (states map[v1.ClusterState]int, all in
 	return states, all
 }
 
+// holding counts the sick clusters of a group that take a place, as a seed's controller was told.
+func holding(group int, s *seed) int {
+	found := 0
+	for _, told := range s.told {
+		if told.Group == group && told.State == v1.ClusterSick && told.Holds {
+			found++
+		}
+	}
+	return found
+}
+
 func (p *platform) checkCounts(s *seed) {
 	counts := p.groupCounts(s)
 	for i := range p.strategy.Groups {
@@ -336,8 +445,8 @@ func (p *platform) groupCounts(s *seed) []v1.ClusterCounts { return s.tally.Grou
 // checkMove holds a move against the promises, before it is written.
 func (p *platform) checkMove(s *seed, name string, gate rollout.Allowance) {
 	told, known := s.told[name]
-	again := told.State == v1.ClusterMoving && told.Again
-	if !known || told.Group == rollout.NoGroup || told.State != v1.ClusterBehind && !again || told.Held {
+	again, late := told.State == v1.ClusterMoving && told.Again, told.State == v1.ClusterSick && told.Again
+	if !known || told.Group == rollout.NoGroup || told.State != v1.ClusterBehind && !again && !late || told.Held {
 		p.errorf("%s moves, which is %+v", name, told)
 		return
 	}
@@ -349,8 +458,11 @@ func (p *platform) checkMove(s *seed, name string, gate rollout.Allowance) {
 		if i < told.Group && states[v1.ClusterBehind]+states[v1.ClusterMoving] > 0 {
 			p.errorf("%s of group %d moves while group %d has %v", name, told.Group, i, states)
 		}
-		if i == told.Group && !again && states[v1.ClusterMoving] >= p.places(i, all) {
+		if i == told.Group && !again && states[v1.ClusterMoving]+holding(i, s) >= p.places(i, all) {
 			p.errorf("%s moves above %d places in group %d of %d", name, p.places(i, all), i, all)
+		}
+		if i == told.Group && late && states[v1.ClusterBehind] > 0 {
+			p.errorf("%s, which is sick, moves before %d that are not, in group %d", name, states[v1.ClusterBehind], i)
 		}
 		if i <= told.Group && gate == rollout.ByRule && p.strategy.Groups[i].Start == v1.StartApproved {
 			p.errorf("%s moves without the approval of group %d", name, i)
@@ -521,7 +633,8 @@ func (p *platform) reason() string {
 }
 
 // The table of "Waves" and the gates of several seeds, for 10,000 platforms of which everything changes at any time: clusters are
-// relabelled, come, go, die, come back, flap and are paused; sets are edited, controllers restarted, seeds cut off, masters
+// relabelled, come, go, die, come back, flap, are paused, refuse what is written, and want something else in the middle of a revision or
+// when their time is over; sets are edited, controllers restarted, seeds cut off, masters
 // stopped; what happens is told late and in any order. Red when more move than may, a later group moves before its turn,
 // something moves after a halt or past a gate, the counts are not those of the clusters, or a rollout ends without a reason.
 func TestPromisesHoldForEveryFleet(t *testing.T) {
@@ -529,7 +642,7 @@ func TestPromisesHoldForEveryFleet(t *testing.T) {
 	if testing.Short() {
 		fleets = 1000
 	}
-	moves := 0
+	moves, refused, afterwards := 0, 0, 0
 	for id := range int64(fleets) {
 		p := randomPlatform(t, id)
 		for range 20 + p.chance.Intn(40) {
@@ -539,12 +652,15 @@ func TestPromisesHoldForEveryFleet(t *testing.T) {
 		p.settle()
 		p.checkEnd()
 		ends[p.reason()]++
-		moves += len(p.granted)
+		moves, refused, afterwards = moves+len(p.granted), refused+p.refused, afterwards+p.afterwards
 		if p.failed {
 			t.Fatalf("fleet %d breaks a promise: randomPlatform(t, %d) makes it again", id, id)
 		}
 	}
-	t.Logf("%d fleets, %d moves, ends: %v", fleets, moves, ends)
+	t.Logf("%d fleets, %d moves (%d of sick clusters), %d refusals, ends: %v", fleets, moves, afterwards, refused, ends)
+	if refused == 0 || afterwards == 0 {
+		t.Error("the simulation shows too little")
+	}
 	for _, reason := range []string{
 		v1.ReasonComplete, v1.ReasonHalted, v1.ReasonAwaitingApproval, v1.ReasonNoEvidence, v1.ReasonSeedsBehind,
 	} {
@@ -702,7 +818,11 @@ func (p *platform) happen(m *member) {
 	if m == nil {
 		return
 	}
-	switch p.chance.Intn(8) {
+	switch p.chance.Intn(10) {
+	case 9:
+		m.refuses = !m.refuses
+	case 8:
+		m.lacks = m.applied != 0
 	case 7:
 		m.stalls = !m.stalls
 		m.ready = -1

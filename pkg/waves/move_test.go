@@ -29,7 +29,7 @@ func TestARefusedClusterHoldsItsPlaceForABoundedTime(t *testing.T) {
 	var move Move
 	expect := func(after time.Duration, state v1.ClusterState, again, holds bool) {
 		t.Helper()
-		move.Stand(behind(), false, noon.Add(after))
+		move.Stand(behind(), time.Time{}, noon.Add(after))
 		if move.State != state || move.Again != again || move.Holds != holds {
 			t.Fatalf("%s later it is %s, again %t, holds %t", after, move.State, move.Again, move.Holds)
 		}
@@ -73,27 +73,27 @@ func TestARefusedClusterHoldsItsPlaceForABoundedTime(t *testing.T) {
 func TestWhoHoldsAPlace(t *testing.T) {
 	late := behind(func(s *Standing) { s.State, s.Again = v1.ClusterSick, true })
 	for _, test := range []struct {
-		why     string
-		found   Standing
-		doubted bool
-		do      func(*Move)
-		want    v1.ClusterState
-		holds   bool
-		isTaken bool
+		why       string
+		found     Standing
+		doubtedAt time.Time
+		do        func(*Move)
+		want      v1.ClusterState
+		holds     bool
+		isTaken   bool
 	}{
-		{"nobody", behind(), false, func(*Move) {}, v1.ClusterBehind, false, false},
-		{"who was granted a move", behind(), false, func(m *Move) { m.Grant(noon) }, v1.ClusterMoving, false, true},
-		{"who is written, in a new revision too", behind(), false, func(m *Move) { m.Grant(noon); m.Begin(); m.Void() }, v1.ClusterMoving, false, false},
-		{"a write without an answer, in a new revision too", behind(), true, func(m *Move) { m.Grant(noon); m.Void() }, v1.ClusterMoving, false, false},
-		{"what waits for approval takes none", behind(func(s *Standing) { s.Held = true }), false, func(m *Move) { m.Grant(noon) },
+		{"nobody", behind(), time.Time{}, func(*Move) {}, v1.ClusterBehind, false, false},
+		{"who was granted a move", behind(), time.Time{}, func(m *Move) { m.Grant(noon) }, v1.ClusterMoving, false, true},
+		{"who is written, in a new revision too", behind(), time.Time{}, func(m *Move) { m.Grant(noon); m.Begin(); m.Void() }, v1.ClusterMoving, false, false},
+		{"a write without an answer, in a new revision too", behind(), noon, func(m *Move) { m.Grant(noon); m.Void() }, v1.ClusterMoving, false, false},
+		{"what waits for approval takes none", behind(func(s *Standing) { s.Held = true }), time.Time{}, func(m *Move) { m.Grant(noon) },
 			v1.ClusterBehind, false, false},
-		{"a sick one that gets what it lacks", late, false, func(m *Move) { m.Grant(noon) }, v1.ClusterSick, true, true},
-		{"a sick one that may have been written", late, true, func(*Move) {}, v1.ClusterSick, true, false},
+		{"a sick one that gets what it lacks", late, time.Time{}, func(m *Move) { m.Grant(noon) }, v1.ClusterSick, true, true},
+		{"a sick one that may have been written", late, noon, func(*Move) {}, v1.ClusterSick, true, false},
 	} {
 		var move Move
-		move.Stand(test.found, test.doubted, noon)
+		move.Stand(test.found, test.doubtedAt, noon)
 		test.do(&move)
-		move.Stand(test.found, test.doubted, noon)
+		move.Stand(test.found, test.doubtedAt, noon)
 		if move.State != test.want || move.Holds != test.holds {
 			t.Errorf("%s: it is %s, holds %t", test.why, move.State, move.Holds)
 		}
@@ -160,7 +160,7 @@ func TestTheGuardTellsWhomItConcerns(t *testing.T) {
 // before the write for the present ones, and so frees a place that is taken; or when the count does not end it.
 func TestWhatWasWrittenHoldsItsPlaceUntilItIsCounted(t *testing.T) {
 	var move Move
-	move.Stand(behind(), false, noon)
+	move.Stand(behind(), time.Time{}, noon)
 	move.Grant(noon)
 	move.Begin()
 	move.Done()
@@ -169,8 +169,89 @@ func TestWhatWasWrittenHoldsItsPlaceUntilItIsCounted(t *testing.T) {
 	if move.State != v1.ClusterMoving {
 		t.Errorf("after its write it is %s", move.State)
 	}
-	move.Stand(behind(), false, noon)
+	move.Stand(behind(), time.Time{}, noon)
 	if move.State != v1.ClusterBehind {
 		t.Errorf("counted, it is %s", move.State)
+	}
+}
+
+// TestADoubtHoldsAPlaceForABoundedTime: a write had no answer, and the API server can't be asked. Red when the place is given to another
+// while the write may be under way, when it is held longer than any move takes, or when nobody looks at the end of it.
+func TestADoubtHoldsAPlaceForABoundedTime(t *testing.T) {
+	var move Move
+	move.Stand(behind(), time.Time{}, noon)
+	move.Grant(noon)
+	move.Begin()
+	move.End()
+	move.Refuse("web", errors.New("EOF"), noon)
+	for _, test := range []struct {
+		after time.Duration
+		state v1.ClusterState
+		holds bool
+		next  time.Duration
+	}{
+		{0, v1.ClusterMoving, false, 10 * time.Minute},
+		{11 * time.Minute, v1.ClusterSick, true, 16 * time.Minute},
+		{21 * time.Minute, v1.ClusterSick, true, 21*time.Minute + 30*time.Second},
+		{21*time.Minute + 30*time.Second, v1.ClusterSick, false, 26 * time.Minute},
+	} {
+		if at := noon.Add(test.after); test.after > 0 {
+			move.Refuse("web", errors.New("EOF"), at)
+			move.Stand(behind(func(s *Standing) { s.soak = 90 * time.Second }), noon, at)
+		} else {
+			move.Stand(behind(), noon, at)
+		}
+		if move.State != test.state || move.Holds != test.holds || move.Next.Before(noon.Add(test.next)) && test.next > 0 && !test.holds {
+			t.Errorf("%s later it is %s, holds %t, looked at again at %s", test.after, move.State, move.Holds, move.Next)
+		}
+	}
+}
+
+// TestWhatIsWrittenAtOnceIsTriedNowAndThen: a cluster takes no place, and can't be written. Red when it is not told as sick once a move's
+// time is over, when it is tried more often than every five minutes then, and when it is not tried again.
+func TestWhatIsWrittenAtOnceIsTriedNowAndThen(t *testing.T) {
+	for why, found := range map[string]Standing{
+		"a new one":                      {Standing: rollout.Standing{State: v1.ClusterNew, Group: rollout.NoGroup}, AtOnce: true, deadline: 10 * time.Minute},
+		"one whose version does not fit": behind(func(s *Standing) { s.AtOnce, s.Group = true, rollout.NoGroup }),
+	} {
+		var move Move
+		try := func(after time.Duration) {
+			t.Helper()
+			move.Stand(found, time.Time{}, noon.Add(after))
+			if !move.IsGranted() {
+				t.Fatalf("%s: %s later it may not be written: %+v", why, after, move.Standing)
+			}
+			move.Begin()
+			move.End()
+			move.Refuse("web", errors.New("denied the request"), noon.Add(after))
+			move.Stand(found, time.Time{}, noon.Add(after))
+		}
+		try(0)
+		if move.State != found.State || !move.IsGranted() {
+			t.Errorf("%s: refused once it is %s, may be written %t", why, move.State, move.IsGranted())
+		}
+		for after := 10 * time.Minute; after < 30*time.Minute; after += retryInterval {
+			try(after)
+			if move.State != v1.ClusterSick || move.IsGranted() || move.Trouble.Message != "it can't be written: denied the request" ||
+				!move.Next.Equal(noon.Add(after+retryInterval)) {
+				t.Errorf("%s: %s later it may be written %t, next at %s: %+v", why, after, move.IsGranted(), move.Next, move.Standing.Standing)
+			}
+		}
+	}
+}
+
+// TestWhatIsWrittenAtOnceIsCountedFirst turns red when a cluster that was written at once may be written by what it was before.
+func TestWhatIsWrittenAtOnceIsCountedFirst(t *testing.T) {
+	var move Move
+	unfit := behind(func(s *Standing) { s.AtOnce = true })
+	move.Stand(unfit, time.Time{}, noon)
+	move.Begin()
+	move.End()
+	move.Done()
+	if move.IsGranted() {
+		t.Error("it may be written before it is counted")
+	}
+	if move.Stand(unfit, time.Time{}, noon); !move.IsGranted() {
+		t.Error("counted, it may not be written, and still does not fit")
 	}
 }

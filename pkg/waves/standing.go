@@ -64,8 +64,8 @@ type Standing struct {
 	Next time.Time
 	// onlyRemovals says that nothing else is to be written.
 	onlyRemovals bool
-	// deadline is how long a move may take there.
-	deadline time.Duration
+	// deadline is how long a move may take there, and soak how long it is to be Ready after it.
+	deadline, soak time.Duration
 }
 
 // IsHeldBy removals that nobody has approved: nothing else is to be written in the cluster.
@@ -81,7 +81,7 @@ func StandingOf(found Facts, along Course) Standing {
 	pace := along.Strategy.Groups[group]
 	moved := movesOf(found.Mine, installation.Pace{Soak: pace.Soak, Deadline: pace.ProgressDeadline}, along)
 	result := Standing{
-		Next: moved.next, Removals: found.Removals, deadline: pace.ProgressDeadline,
+		Next: moved.next, Removals: found.Removals, deadline: pace.ProgressDeadline, soak: pace.Soak,
 		onlyRemovals: !slices.ContainsFunc(found.Changes, func(one rollout.Change) bool { return one.Kind != v1.ChangeRemove }),
 	}
 	result.Group, result.Sick, result.Blocked, result.Changes = group, moved.sick, len(found.Blocked) > 0, changesOf(found)

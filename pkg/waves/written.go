@@ -47,14 +47,16 @@ func (w Written) Doubt(namespace, name string, at time.Time) {
 	w[namespace][name] = own
 }
 
-// InDoubt says whether a write in a namespace may have arrived, and nobody knows.
-func (w Written) InDoubt(namespace string) bool {
+// DoubtedAt is when the last write in a namespace was made that may have arrived, and nobody knows;
+// zero: there is none.
+func (w Written) DoubtedAt(namespace string) time.Time {
+	var last time.Time
 	for _, own := range w[namespace] {
-		if own.doubted {
-			return true
+		if own.doubted && own.at.After(last) {
+			last = own.at
 		}
 	}
-	return false
+	return last
 }
 
 // Answer is what the API server has under a name. One that is no more is being removed as long as

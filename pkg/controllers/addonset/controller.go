@@ -69,8 +69,9 @@ type Reconciler struct {
 	// passed are the names of copies that were read, and started says that all were that there are:
 	// before, who wants what is not known, and nothing is written.
 	passed map[string]bool
-	// unsure are the names of copies that are there and can't be gone by: not marked, or refused.
-	unsure  map[string]bool
+	// unsure are the copies that are there and can't be gone by, not marked or refused, and what they
+	// may claim.
+	unsure  map[string]*claims
 	started bool
 	sets    map[string]*running
 	rivals  *rivals
@@ -100,8 +101,9 @@ type running struct {
 	// first are the contents that were seen first after a start, where those of the revision are not
 	// known; nil as a rule.
 	first map[string]string
-	// clusters by name are those in the tally.
+	// clusters by name are those in the tally, and names theirs by namespace.
 	clusters map[string]*known
+	names    map[string]string
 	// guard says which removals wait.
 	guard waves.Guard
 	// decided last, and the status that was written last.
@@ -133,7 +135,7 @@ func New(dependencies Dependencies) *Reconciler {
 	}
 	return &Reconciler{
 		Dependencies: dependencies, sets: map[string]*running{}, rivals: newRivals(nil), entries: map[string]*catalogue.Entry{},
-		written: waves.Written{}, passed: map[string]bool{}, unsure: map[string]bool{},
+		written: waves.Written{}, passed: map[string]bool{}, unsure: map[string]*claims{},
 		platform: map[string]map[string]platformValues{},
 	}
 }
@@ -154,6 +156,10 @@ func (r *Reconciler) reconcileCluster(ctx context.Context, request ctrl.Request)
 	f := &clusterFacts{asked: cluster.Requested(request)}
 	outcome := r.clusterFailures.BackOff(request.String(), loop.Run(ctx, r.clusterSteps(), f))
 	if retry, failed := outcome.(loop.RetryAt); failed {
+		if !f.next.IsZero() { // time alone may change how it stands
+			retry.After = min(retry.After, max(f.next.Sub(r.Clock.Now()), time.Millisecond))
+			outcome = retry
+		}
 		log.FromContext(ctx).Info("a pass over a cluster's sets failed", "problem", retry.Message, "after", retry.After.String())
 	}
 	return loop.Result(outcome), nil
@@ -178,7 +184,11 @@ type setFacts struct {
 // clusterFacts are what a pass over a cluster knows.
 type clusterFacts struct {
 	asked target.Ref
-	tasks []task
+	// problem is why nothing is written in this pass, or no more; nil as a rule. Unasked is the
+	// installation of which the API server could not be asked; empty where that is not the problem.
+	problem error
+	unasked string
+	tasks   []task
 	// next is when to come back; zero: never.
 	next time.Time
 }

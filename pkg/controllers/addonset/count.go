@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -41,7 +43,11 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 		namespace := list.Items[i].Namespace
 		byNamespace[namespace] = append(byNamespace[namespace], &list.Items[i])
 	}
-	claimed := map[string]int{}
+	open, err := r.openNamespaces(ctx)
+	if err != nil {
+		return failed(err)
+	}
+	claimed := make(map[string]int, len(clusters))
 	for i := range clusters {
 		claimed[clusters[i].Namespace]++
 	}
@@ -52,6 +58,7 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 		}
 		seen[clusters[i].Name] = true
 		in := r.placeOf(clusters[i], byNamespace[clusters[i].Namespace], f.running.seed)
+		in.closeUnless(open[clusters[i].Namespace])
 		r.standIn(f.running, in)
 	}
 	for name := range f.running.clusters {
@@ -141,12 +148,16 @@ func (r *Reconciler) standIn(of *running, in *place) (planned plan, counted roll
 		one = &known{}
 		of.clusters[in.name] = one
 	}
+	if of.names[in.namespace] != in.name {
+		of.forgetName(in.name, one.namespace)
+		one.namespace, of.names[in.namespace] = in.namespace, in.name
+	}
 	now := r.Clock.Now()
 	found := waves.StandingOf(planned.factsOf(in), waves.Course{
 		Strategy: of.moves(), StartedAt: of.startedAt, Now: now, Waiting: of.guard.Waiting,
 	})
-	one.namespace, one.repairs = in.namespace, planned.repairs()
-	one.Stand(found, r.written.InDoubt(in.namespace), now)
+	one.repairs = planned.repairs()
+	one.Stand(found, r.written.DoubtedAt(in.namespace), now)
 	of.guard.Note(in.name, len(planned.mine), found.Removals)
 	of.tally.Put(in.name, one.Standing.Standing)
 	return planned, one.Standing.Standing
@@ -157,9 +168,19 @@ func (r *running) writes() bool { return !r.paused || r.deleting }
 
 // drop a cluster in which the set has and wants nothing, or that is gone.
 func (r *running) drop(name string) {
+	if one := r.clusters[name]; one != nil {
+		r.forgetName(name, one.namespace)
+	}
 	delete(r.clusters, name)
 	r.guard.Note(name, 0, nil)
 	r.tally.Drop(name)
+}
+
+// forgetName of a cluster, where a namespace was its.
+func (r *running) forgetName(name, namespace string) {
+	if r.names[namespace] == name {
+		delete(r.names, namespace)
+	}
 }
 
 // hasWork says whether a cluster is to be written.
@@ -185,6 +206,9 @@ func (r *Reconciler) stand(ctx context.Context, f *clusterFacts) loop.Outcome {
 		var before rollout.Standing
 		if one := of.clusters[in.name]; one != nil {
 			before = one.Standing.Standing
+			if f.unasked != "" && one.IsPending() {
+				one.Refuse(f.unasked, f.problem, r.Clock.Now())
+			}
 		}
 		planned, found := r.standIn(of, in)
 		if !reflect.DeepEqual(before, found) {
@@ -195,7 +219,7 @@ func (r *Reconciler) stand(ctx context.Context, f *clusterFacts) loop.Outcome {
 			continue
 		}
 		f.next = waves.Sooner(f.next, one.Next)
-		if one.hasWork() && of.writes() && r.started && !one.IsWriting() {
+		if f.problem == nil && one.hasWork() && of.writes() && r.started && !one.IsWriting() {
 			if made := r.taskFor(of, in, one, &planned); len(made.steps) > 0 {
 				f.tasks = append(f.tasks, made)
 			}
@@ -221,7 +245,38 @@ func (r *Reconciler) look(ctx context.Context, asked target.Ref) (*place, error)
 	for i := range list.Items {
 		cached[i] = &list.Items[i]
 	}
-	return r.placeOf(found, cached, r.seed()), nil
+	in := r.placeOf(found, cached, r.seed())
+	namespace := loop.Metadata(namespaceKind)
+	err = r.Client.Get(ctx, client.ObjectKey{Name: asked.Namespace}, namespace, client.UnsafeDisableDeepCopy)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("getting namespace %q: %w", asked.Namespace, err)
+	}
+	in.closeUnless(err == nil && namespace.DeletionTimestamp.IsZero())
+	return in, nil
+}
+
+var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
+
+// openNamespaces are those that can be written to: they are there, and are not being deleted.
+func (r *Reconciler) openNamespaces(ctx context.Context) (map[string]bool, error) {
+	var list metav1.PartialObjectMetadataList
+	list.SetGroupVersionKind(namespaceKind)
+	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing namespaces: %w", err)
+	}
+	found := make(map[string]bool, len(list.Items))
+	for i := range list.Items {
+		found[list.Items[i].Name] = list.Items[i].DeletionTimestamp.IsZero()
+	}
+	return found, nil
+}
+
+// closeUnless its namespace can be written to: else a cluster is away, until an event of the
+// namespace.
+func (p *place) closeUnless(isOpen bool) {
+	if !isOpen {
+		p.away = v1.ReasonNamespaceTerminating
+	}
 }
 
 // seed is the name of this seed, which the copies say. The mutex is held.
@@ -237,16 +292,15 @@ func (r *Reconciler) seed() string {
 // leave a namespace whose cluster is gone, or not known: it is counted no more, and nothing in it
 // changes.
 func (r *Reconciler) leave(of *running, namespace string) {
-	for name, one := range of.clusters {
-		if one.namespace == namespace {
-			of.drop(name)
-			r.wakeSet(of.name)
-		}
+	if name, isCounted := of.names[namespace]; isCounted {
+		of.drop(name)
+		r.wakeSet(of.name)
 	}
 }
 
 // confirm asks the API server for what was written a while ago and that the cache does not have,
-// and for what a write that failed left.
+// and for what a write that failed left. While it can't be asked nothing is written, and how the
+// cluster stands is told all the same.
 func (r *Reconciler) confirm(ctx context.Context, f *clusterFacts) loop.Outcome {
 	var list v1.AddonInstallationList
 	if err := r.Client.List(ctx, &list, cluster.InstallationsOf(f.asked), client.UnsafeDisableDeepCopy); err != nil {
@@ -264,7 +318,8 @@ func (r *Reconciler) confirm(ctx context.Context, f *clusterFacts) loop.Outcome 
 		key := client.ObjectKey{Namespace: f.asked.Namespace, Name: name}
 		found, err := waves.Ask(ctx, r.Client, r.Reader, key)
 		if err != nil {
-			return failed(err)
+			f.problem, f.unasked = err, name
+			return nil
 		}
 		r.mutex.Lock()
 		r.written.Settle(key, found, r.Clock.Now())

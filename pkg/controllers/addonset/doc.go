@@ -3,7 +3,7 @@
 //
 // Reads, on the seed: copies of AddonSets in the catalogue namespace, as far as the distributor marked
 // them (those of type Core are controller coreaddon's); merged AddonCatalogues; Clusters (through
-// cluster.Finder); AddonInstallations. It never calls a user cluster.
+// cluster.Finder); the namespaces of clusters; AddonInstallations. It never calls a user cluster.
 //
 // Writes: AddonInstallations by server-side apply under its own field manager, with labels set and
 // managed-by and annotations digest, moved and sick; status, finalizer and events of the copies.
@@ -20,6 +20,7 @@
 //	plan.go      pure: what one set wants of one cluster, against what is there and what others want
 //	standing.go  pure: how the cluster stands in the rollout, from plan and installations
 //	revision.go  pure: the hash of all that clusters get by a set
+//	unsure.go    copies that can't be gone by, and what they may claim
 //	take.go      the set, its catalogues and revision, taken into memory
 //	count.go     clusters are counted, all of them or one
 //	decide.go    places are granted; removals are guarded
@@ -32,6 +33,10 @@
 // nothing before. A revision is in the status before anything moves by it. A place is held from the
 // moment it is granted, through the write, until the installations are Ready for the soak time:
 // what the API server answered counts, and not what the cache says so far.
+//
+// While the API server can't be asked what a write without an answer left, nothing is written to the
+// cluster, and how it stands is decided and told. A copy that can't be gone by holds what it may
+// want (unsure.go): what others let go under the name of one of its items stays.
 //
 // What is not known changes nothing: a copy, a Cluster or an add-on that is missing, a version that
 // is unknown while it is constrained, a list that fails.

@@ -39,8 +39,14 @@ type asked struct{ name, addon, targetNamespace string }
 type rivals struct {
 	sets   map[string]*set
 	byItem map[string][]*set
-	// unsure says that a copy can't be gone by now: what others let go may be its.
-	unsure bool
+	// unsure are what copies may want that can't be gone by now.
+	unsure []*claims
+}
+
+// mayWant says whether a copy may want an item of a name that can't be gone by: what others let go
+// may be its.
+func (r *rivals) mayWant(item string) bool {
+	return slices.ContainsFunc(r.unsure, func(one *claims) bool { return one.has(item) })
 }
 
 func newRivals(sets map[string]*set) *rivals {
@@ -333,7 +339,7 @@ func (p planner) letGo(result *plan, live *v1.AddonInstallation, in *place) {
 		return
 	}
 	result.mine = append(result.mine, live)
-	if !live.DeletionTimestamp.IsZero() || p.rivals.unsure {
+	if !live.DeletionTimestamp.IsZero() || p.rivals.mayWant(live.Name) {
 		return
 	}
 	result.steps = append(result.steps, step{

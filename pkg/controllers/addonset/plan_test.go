@@ -237,13 +237,27 @@ func TestWhatCanNotBeIsNotBegun(t *testing.T) {
 	here := clusterOn("v1.36.3")
 	here.live["web"] = madeBy(t, alone, from, here, "1.0.0")
 	alone.Spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "large"}}
-	for _, unsure := range []bool{false, true} {
+	edited, withRevision := setNamed("edited", itemOf("page", "web", "")), setNamed("edited")
+	withRevision.Status.Revision = "1"
+	wanting := reading(t, setNamed("edited", itemOf("web", "web", "")))["edited"]
+	for _, test := range []struct {
+		why    string
+		unsure *claims
+		stays  bool
+	}{
+		{"of another name", claimsOf(edited, nil, nil), false},
+		{"of its name", claimsOf(setNamed("edited", itemOf("web", "web", "")), nil, nil), true},
+		{"of its name, before it was edited", claimsOf(edited, nil, wanting), true},
+		{"of its name, before it was edited again", claimsOf(edited, claimsOf(edited, nil, wanting), nil), true},
+		{"of which an earlier process went by something", claimsOf(withRevision, nil, nil), true},
+		{"of which this process knows it", claimsOf(withRevision, claimsOf(edited, nil, nil), nil), false},
+	} {
 		sets := reading(t, alone)
 		rivals := newRivals(sets)
-		rivals.unsure = unsure
+		rivals.unsure = []*claims{test.unsure}
 		got := planner{newResolver(sets["tools"], from), rivals}.planFor(here)
-		if text := told(&got); (text == "") != unsure {
-			t.Errorf("unsure %v: %s", unsure, text)
+		if text := told(&got); (text == "") != test.stays {
+			t.Errorf("beside a copy %s: %s", test.why, text)
 		}
 	}
 }

@@ -3,14 +3,17 @@ package addonset_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -61,6 +64,77 @@ func TestANamespaceThatRefusesStopsNoWave(t *testing.T) {
 	if at := w.at("1.0.0"); !slices.Equal(at, w.names) {
 		t.Errorf("%q have it", at)
 	}
+}
+
+// TestARefusedRetryHoldsNoPlace: one cluster moves at a time, and one that is sick, since its namespace refuses it, is tried again and
+// again. Red when it holds the place until its next try, and another cluster waits for that.
+func TestARefusedRetryHoldsNoPlace(t *testing.T) {
+	w := newWorld(t, 2, 0, standins.Rule{Act: standins.Act{Takes: 100 * time.Millisecond}})
+	w.offers("web", "1.0.0")
+	late := map[string]string{"world": ""}
+	w.clusters.Relabel(t, w.names[1], late)
+	of := w.set("tools", atOnce, func(of *v1.AddonSet) {
+		one := intstr.FromInt32(1)
+		of.Spec.Rollout.MaxConcurrency, of.Spec.Rollout.ProgressDeadline = &one, &metav1.Duration{Duration: time.Second}
+	})
+	w.refusing(standins.NamespaceOf(w.names[0]))
+	var refusals atomic.Int64
+	w.start(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			answer, err := next.RoundTrip(request)
+			if err == nil && strings.HasSuffix(request.URL.Path, "/addoninstallations/web") && answer.StatusCode == http.StatusForbidden {
+				refusals.Add(1)
+			}
+			return answer, err
+		})
+	})
+	w.write(of)
+	expect.Eventually(t, expect.Patience, func() error { // the wait between its passes has grown above its deadline
+		if found := refusals.Load(); found < 4 {
+			return fmt.Errorf("it was refused %d times", found)
+		}
+		return nil
+	})
+	late["world"] = w.catalogue
+	w.clusters.Relabel(t, w.names[1], late)
+	w.says(of, v1.ReasonComplete, current(1), func(counts v1.ClusterCounts) bool { return counts.Sick == 1 })
+	before := refusals.Load()
+	expect.Eventually(t, expect.Patience, func() error { // it is tried again all the same
+		if found := refusals.Load(); found < before+2 {
+			return fmt.Errorf("it was refused %d times since", found-before)
+		}
+		return nil
+	})
+}
+
+// TestANamespaceThatGoesIsAway: the namespaces of two living clusters are being deleted, one before the set is there and one
+// before a new version, and one cluster moves at a time. Red when one of them is written, or taken for one that refuses.
+func TestANamespaceThatGoesIsAway(t *testing.T) {
+	w := newWorld(t, 4, 4, standins.Rule{Act: standins.Act{Takes: 100 * time.Millisecond}})
+	w.offers("web", "1.0.0")
+	leave := func(name string) {
+		t.Helper()
+		if err := w.seed.Delete(t.Context(), kit.Namespace(standins.NamespaceOf(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	away := func(number int32) func(v1.ClusterCounts) bool {
+		return func(counts v1.ClusterCounts) bool { return counts.Away == number }
+	}
+	leave(w.names[0])
+	of := w.write(w.set("tools"))
+	w.start()
+	found := w.says(of, v1.ReasonComplete, current(3), away(1))
+	if rows := found.Status.Clusters; len(rows) != 1 || rows[0].Name != w.names[0] || rows[0].Reason != v1.ReasonNamespaceTerminating {
+		t.Errorf("the status lists %+v", rows)
+	}
+	leave(w.names[1])
+	w.offers("web", "1.0.0", "1.1.0")
+	w.says(of, v1.ReasonComplete, current(2), away(2))
+	if at := w.at("1.1.0"); !slices.Equal(at, w.names[2:]) {
+		t.Errorf("%q have the new version", at)
+	}
+	w.quiet(2 * time.Second)
 }
 
 // refusing has a namespace refuse that AddonInstallations are made.

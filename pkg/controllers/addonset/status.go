@@ -80,8 +80,7 @@ func readyOf(f *setFacts) (reason, message string) {
 // refuse a set that can't be read: nothing of it changes, and what it was before goes on no
 // further.
 func (r *Reconciler) refuse(ctx context.Context, f *setFacts, why error) loop.Outcome {
-	r.forget(f.name)
-	r.read(f.name, true)
+	r.doubt(f.copy)
 	wanted, isNew := waves.Refused(f.copy, why.Error())
 	if !isNew {
 		return loop.Done{}

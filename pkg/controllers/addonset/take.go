@@ -24,9 +24,13 @@ import (
 func (r *Reconciler) readCopy(ctx context.Context, f *setFacts) loop.Outcome {
 	found := &v1.AddonSet{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: f.name}, found)
+	if err == nil && found.Labels[v1.LabelRole] == v1.RoleCopy && !r.Marks.BelievesSet(found) {
+		r.doubt(found)
+		return loop.Done{}
+	}
 	if apierrors.IsNotFound(err) || err == nil && !r.Marks.BelievesSet(found) {
 		r.forget(f.name)
-		r.read(f.name, err == nil && found.Labels[v1.LabelRole] == v1.RoleCopy)
+		r.read(f.name)
 		return loop.Done{}
 	}
 	if err != nil {
@@ -34,7 +38,7 @@ func (r *Reconciler) readCopy(ctx context.Context, f *setFacts) loop.Outcome {
 	}
 	if found.Spec.Type == v1.AddonSetCore { // the core add-on controller's
 		r.forget(f.name)
-		r.read(f.name, false)
+		r.read(f.name)
 		return loop.NotMine{}
 	}
 	f.copy = found
@@ -42,23 +46,6 @@ func (r *Reconciler) readCopy(ctx context.Context, f *setFacts) loop.Outcome {
 		return r.refuse(ctx, f, err)
 	}
 	return nil
-}
-
-// read notes that a copy was read to its end. Unsure: it is there, and can't be gone by.
-func (r *Reconciler) read(name string, unsure bool) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.passed[name] = true
-	if r.unsure[name] == unsure {
-		return
-	}
-	if unsure {
-		r.unsure[name] = true
-	} else {
-		delete(r.unsure, name)
-	}
-	r.changeRivals()
-	r.recount(slices.Sorted(maps.Keys(r.sets)))
 }
 
 // start once all copies were read, and wake who waited for that. False: some were not. The mutex is
@@ -106,7 +93,7 @@ func (r *Reconciler) changeRivals() {
 		sets[name] = one.set
 	}
 	r.rivals = newRivals(sets)
-	r.rivals.unsure = len(r.unsure) > 0
+	r.rivals.unsure = slices.Collect(maps.Values(r.unsure))
 }
 
 // sharing are the other sets that have a name in common with a set. The mutex is held.
@@ -182,7 +169,7 @@ func (r *Reconciler) take(ctx context.Context, f *setFacts) loop.Outcome {
 		}
 	} else if !slices.Contains(f.copy.Finalizers, v1.FinalizerCleanupSet) {
 		r.forget(f.name)
-		r.read(f.name, false)
+		r.read(f.name)
 		return loop.Done{}
 	} else if f.copy.Annotations[v1.AnnotationConfirmDeletion] != f.name {
 		f.set.deleting = false // it lives on
@@ -206,7 +193,7 @@ func (r *Reconciler) take(ctx context.Context, f *setFacts) loop.Outcome {
 // begin to carry a set out, with what its status says of an earlier process.
 func (r *Reconciler) begin(found *v1.AddonSet) *running {
 	made := &running{
-		tally: rollout.NewTally(found.Name), clusters: map[string]*known{}, contents: map[string]string{},
+		tally: rollout.NewTally(found.Name), clusters: map[string]*known{}, names: map[string]string{}, contents: map[string]string{},
 		revision: found.Status.Revision, shown: shown{status: *found.Status.DeepCopy()},
 	}
 	if found.Status.StartedAt != nil {
@@ -248,7 +235,7 @@ func (o *offers) isSame(other *offers) bool {
 
 // revise takes the revision, and writes a new one into the status before anything moves by it.
 func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
-	r.read(f.name, false)
+	r.read(f.name)
 	r.mutex.Lock()
 	from := f.running.offers
 	before, known, kkp := f.running.revision, f.running.contents, f.running.kkp

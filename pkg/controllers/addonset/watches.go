@@ -26,7 +26,7 @@ import (
 )
 
 // SetupWithManager registers both queues. The manager's cache holds Clusters, AddonInstallations,
-// the merged catalogues and the copies of sets.
+// namespaces (metadata), the merged catalogues and the copies of sets.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	secrets, err := r.platformSecrets(mgr)
 	if err != nil {
@@ -42,7 +42,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		controller.Options{Reconciler: reconcile.Func(r.reconcileCluster), MaxConcurrentReconciles: r.Options.Concurrency},
 		source.Func(r.keepClusters),
 		r.Finder.Watch(mgr.GetCache(), cluster.Passes, clusterChanged),
-		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, inCluster(), r.installationChanged()),
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, inCluster(client.Object.GetNamespace), r.installationChanged()),
+		source.Kind[client.Object](mgr.GetCache(), loop.Metadata(namespaceKind), inCluster(client.Object.GetName), terminationChanged()),
 	)
 	return errors.Join(sets, clusters)
 }
@@ -123,11 +124,18 @@ func clusterChanged(before, after target.Description) bool {
 		before.Annotations[v1.AnnotationInitialInstallations] != after.Annotations[v1.AnnotationInitialInstallations]
 }
 
-// inCluster enqueues the cluster of an object's namespace.
-func inCluster() handler.EventHandler {
+// inCluster enqueues the cluster of a namespace.
+func inCluster(namespace func(client.Object) string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
-		return []reconcile.Request{cluster.Request(target.Ref{Namespace: object.GetNamespace()})}
+		return []reconcile.Request{cluster.Request(target.Ref{Namespace: namespace(object)})}
 	})
+}
+
+// terminationChanged passes a namespace on that appears, begins to terminate, or is gone.
+func terminationChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
+	}}
 }
 
 // installationChanged passes on what a plan or a standing reads. Of installations that no set made,

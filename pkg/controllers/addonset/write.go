@@ -100,19 +100,22 @@ func removalsFirst(s step) int {
 	return 1
 }
 
-// write carries the tasks out. A failure does not stop the others, and the cluster keeps its place.
+// write carries the tasks out. A failure does not stop the others. Who can't be written stands anew
+// at once: it may have lost its place by that, and others wait for it.
 func (r *Reconciler) write(ctx context.Context, f *clusterFacts) loop.Outcome {
+	if f.problem != nil {
+		return failed(f.problem)
+	}
 	if len(f.tasks) == 0 {
 		return r.rest(f.next)
 	}
-	var problem error
 	for _, one := range f.tasks {
 		if err := r.carryOut(ctx, one); err != nil {
-			problem = err
+			f.problem = err
 		}
 	}
-	if problem != nil {
-		return failed(problem)
+	if f.problem != nil {
+		return cmp.Or[loop.Outcome](r.stand(ctx, f), failed(f.problem))
 	}
 	return loop.Checkpoint{AtOnce: true} // the next pass counts what was written
 }
@@ -120,6 +123,7 @@ func (r *Reconciler) write(ctx context.Context, f *clusterFacts) loop.Outcome {
 func (r *Reconciler) carryOut(ctx context.Context, one task) error {
 	var problem error
 	var refused string
+	wrote := false
 	at := r.Clock.Now()
 	for _, step := range one.steps {
 		var err error
@@ -132,7 +136,7 @@ func (r *Reconciler) carryOut(ctx context.Context, one task) error {
 			problem, refused = err, step.item
 			continue
 		}
-		if !step.repair {
+		if wrote = true; !step.repair {
 			r.moved.add()
 		}
 	}
@@ -145,6 +149,9 @@ func (r *Reconciler) carryOut(ctx context.Context, one task) error {
 	if problem == nil {
 		one.known.Done()
 		return nil
+	}
+	if wrote {
+		one.known.Wrote()
 	}
 	one.known.Refuse(refused, problem, r.Clock.Now())
 	return problem
@@ -217,7 +224,7 @@ func (r *Reconciler) remove(ctx context.Context, how v1.RemovalPolicy, s step) e
 	}
 	exactly := client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion}
 	if err := r.Client.Delete(ctx, live, exactly); client.IgnoreNotFound(err) != nil {
-		r.doubt(live, err)
+		r.doubtWrite(live, err)
 		return fmt.Errorf("deleting installation %q in %q: %w", live.Name, live.Namespace, err)
 	}
 	r.note(live, true)
@@ -267,10 +274,10 @@ func (r *Reconciler) note(answer *v1.AddonInstallation, removed bool) {
 	r.written.Put(answer, removed, r.Clock.Now())
 }
 
-// doubt what a write that had no answer left. It may have arrived: the next pass asks the API
+// doubtWrite keeps what a call to the API server left that had no answer. It may have arrived: the next pass asks the API
 // server (confirm) before it writes again. A second write would move the installation a second
 // time, and count its soak anew.
-func (r *Reconciler) doubt(about client.Object, err error) {
+func (r *Reconciler) doubtWrite(about client.Object, err error) {
 	if !waves.IsUnanswered(err) {
 		return
 	}
@@ -288,7 +295,7 @@ func (r *Reconciler) patch(
 	}
 	err = r.Client.Patch(ctx, object, client.RawPatch(kind, encoded), append(options, client.FieldOwner(fieldOwner))...)
 	if err != nil {
-		r.doubt(object, err)
+		r.doubtWrite(object, err)
 	}
 	return err
 }

@@ -60,25 +60,33 @@ func (r *Reconciler) applyOne(ctx context.Context, f *facts, c change) (*v1.Addo
 	}
 	object := &v1.AddonInstallation{}
 	object.Namespace, object.Name = f.asked.Namespace, c.wanted.name
-	if err := r.patch(ctx, object, types.ApplyPatchType, content, client.ForceOwnership); err != nil {
+	if err := r.patch(ctx, f, object, body{types.ApplyPatchType, content}, client.ForceOwnership); err != nil {
 		return nil, fmt.Errorf("applying installation %q: %w", c.wanted.name, err)
 	}
 	none := foreign(object, c.wanted)
 	if none == nil {
 		return object, nil
 	}
-	if err := r.patch(ctx, object, types.MergePatchType, none); err != nil {
+	if err := r.patch(ctx, f, object, body{types.MergePatchType, none}); err != nil {
 		return nil, fmt.Errorf("taking version and dependencies off installation %q: %w", c.wanted.name, err)
 	}
 	return object, nil
 }
 
-func (r *Reconciler) patch(
-	ctx context.Context, object client.Object, kind types.PatchType, content map[string]any, options ...client.PatchOption,
-) error {
-	encoded, err := json.Marshal(content)
+// body of a patch.
+type body struct {
+	kind    types.PatchType
+	content map[string]any
+}
+
+func (r *Reconciler) patch(ctx context.Context, f *facts, object client.Object, sent body, options ...client.PatchOption) error {
+	encoded, err := json.Marshal(sent.content)
 	if err != nil {
 		return err
 	}
-	return r.Client.Patch(ctx, object, client.RawPatch(kind, encoded), append(options, client.FieldOwner(fieldOwner))...)
+	err = r.Client.Patch(ctx, object, client.RawPatch(sent.kind, encoded), append(options, client.FieldOwner(fieldOwner))...)
+	if err != nil {
+		r.noteAnswer(f, object.GetName(), err)
+	}
+	return err
 }

@@ -110,10 +110,12 @@ type facts struct {
 	report   *report
 }
 
-// refusedWrite is a write of an installation that failed.
+// refusedWrite is a write of an installation that failed, or can't be made.
 type refusedWrite struct {
 	name string
 	err  error
+	// isUnasked says that nothing is written, since the API server could not be asked what is there.
+	isUnasked bool
 }
 
 func failed(err error) loop.Outcome { return loop.RetryAt{Message: err.Error()} }

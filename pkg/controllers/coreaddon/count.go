@@ -89,10 +89,11 @@ func (r *Reconciler) countTouched(ctx context.Context, f *setFacts) loop.Outcome
 			return failed(fmt.Errorf("listing the installations of namespace %q: %w", namespace, err))
 		}
 		before := f.run.clusters[namespace]
-		isNew, wasAtOnce := before == nil, before != nil && before.AtOnce
+		isNew, wasAtOnce := before == nil, before != nil && before.AtOnce && !before.waits
 		r.standIn(f, found, list.Items)
 		delete(r.staging.touched, namespace)
-		if one := f.run.clusters[namespace]; isNew || one.AtOnce && !wasAtOnce {
+		one := f.run.clusters[namespace]
+		if one.waits = false; isNew || one.AtOnce && !wasAtOnce {
 			r.staging.wake(namespace)
 		}
 	}
@@ -134,7 +135,7 @@ func (r *Reconciler) standIn(f *setFacts, found target.Description, cached []v1.
 		Strategy: run.strategy, StartedAt: run.startedAt, Now: now, Waiting: run.guard.Waiting,
 	})
 	one.repairs = len(made.hold.apply) > 0
-	one.Stand(standing, r.staging.written.InDoubt(found.Namespace), now)
+	one.Stand(standing, r.staging.written.DoubtedAt(found.Namespace), now)
 	run.guard.Note(found.Namespace, len(made.mine), standing.Removals)
 	run.tally.Put(found.Name, one.Standing.Standing)
 	if !one.Next.IsZero() { // also if it is as before: what came meanwhile may have used the wake up

@@ -39,6 +39,7 @@ func (r *Reconciler) confirm(ctx context.Context, f *facts, cached []v1.AddonIns
 		key := client.ObjectKey{Namespace: f.asked.Namespace, Name: name}
 		found, err := waves.Ask(ctx, r.Client, r.Reader, key)
 		if err != nil {
+			f.refused = &refusedWrite{name: name, err: err, isUnasked: true}
 			return err
 		}
 		r.staging.settle(key, found, r.Clock.Now())

@@ -24,6 +24,7 @@ func (r *Reconciler) release(ctx context.Context, f *facts) loop.Outcome {
 	for _, installation := range slices.Concat(f.plan.release, f.plan.remove) {
 		pass := loop.Start(r.Client, installation.DeepCopy())
 		if err := pass.SetFinalizer(ctx, v1.FinalizerCoreProtection, false); err != nil {
+			r.noteAnswer(f, installation.Name, err)
 			r.noteRefused(f, installation.Name, err)
 			return failed(err)
 		}
@@ -31,6 +32,7 @@ func (r *Reconciler) release(ctx context.Context, f *facts) loop.Outcome {
 	for _, installation := range f.plan.remove {
 		err := r.Client.Delete(ctx, installation.DeepCopy(), client.Preconditions{UID: &installation.UID})
 		if client.IgnoreNotFound(err) != nil {
+			r.noteAnswer(f, installation.Name, err)
 			r.noteRefused(f, installation.Name, err)
 			return failed(fmt.Errorf("deleting installation %q, which is out of the set: %w", installation.Name, err))
 		}

@@ -256,7 +256,7 @@ func TestAPassOverTheSetCostsTheSameInLargeFleets(t *testing.T) {
 		r.staging.run = f.run
 		current := waves.Standing{Standing: rollout.Standing{State: v1.ClusterCurrent}}
 		put := func(name string) {
-			f.run.known("cluster-"+name, name).Stand(current, false, noon)
+			f.run.known("cluster-"+name, name).Stand(current, time.Time{}, noon)
 			f.run.guard.Note("cluster-"+name, 1, nil)
 			f.run.tally.Put(name, current.Standing)
 		}

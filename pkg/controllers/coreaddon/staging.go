@@ -71,6 +71,8 @@ type known struct {
 	repairs bool
 	// closed says that its namespace is being deleted, or is gone: nothing is written there.
 	closed bool
+	// waits says that a pass came between a write at once and the count of it, and held all as it is.
+	waits bool
 }
 
 // settings are what a set has for all clusters.
@@ -160,9 +162,10 @@ func (s *staging) touch(namespace string, refused *refusedWrite, now time.Time) 
 	if s.run == nil {
 		return
 	}
-	if one := s.run.clusters[namespace]; one != nil && one.IsWriting() {
+	if one := s.run.clusters[namespace]; one != nil {
+		counts := refused != nil && (one.IsWriting() || refused.isUnasked && one.IsPending())
 		one.End()
-		if refused != nil {
+		if counts {
 			one.Refuse(refused.name, refused.err, now)
 		}
 	}
@@ -248,6 +251,7 @@ func (s *staging) inForceFor(of coreCopy, namespace string, now time.Time) *inFo
 	if found.mayMove {
 		one.Begin()
 	}
+	one.waits = one.waits || one.AtOnce && !one.IsGranted()
 	return found
 }
 
@@ -284,12 +288,19 @@ func (r *Reconciler) noteWritten(f *facts, answer *v1.AddonInstallation, removed
 	r.staging.mutex.Lock()
 	defer r.staging.mutex.Unlock()
 	r.staging.written.Put(answer, removed, r.Clock.Now())
+	if run := r.staging.run; f.inForce.mayMove && run != nil && run.clusters[f.asked.Namespace] != nil {
+		run.clusters[f.asked.Namespace].Wrote()
+	}
 }
 
-// noteRefused keeps that a write failed. Where it had no answer, the API server is asked before the
-// next one.
+// noteRefused keeps that a write failed, whatever it failed by.
 func (r *Reconciler) noteRefused(f *facts, name string, err error) {
-	f.refused = &refusedWrite{name, err}
+	f.refused = &refusedWrite{name: name, err: err}
+}
+
+// noteAnswer keeps what a call to the API server left that failed. Where it had no answer, the API
+// server is asked before the next write.
+func (r *Reconciler) noteAnswer(f *facts, name string, err error) {
 	if f.inForce == nil || !waves.IsUnanswered(err) {
 		return
 	}

@@ -1,0 +1,26 @@
+package coreaddon
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
+)
+
+// TestAnErrorOfOurOwnIsNoLostAnswer turns red when a write that was never sent counts as one that may have arrived: the cluster would hold
+// its place for it.
+func TestAnErrorOfOurOwnIsNoLostAnswer(t *testing.T) {
+	r := New(Dependencies{Clock: clock.RealClock{}})
+	f := &facts{asked: target.Ref{Namespace: "cluster-birch"}, inForce: &inForce{at: time.Now()}}
+	live := &v1.AddonInstallation{Spec: v1.AddonInstallationSpec{TargetNamespace: "other"}}
+	f.plan.apply = []change{{wanted: wanted{name: "rbac", spec: specOf("rbac")}, live: live}}
+	if outcome := r.apply(t.Context(), f); outcome != nil || f.refused == nil || f.failures["rbac"] == nil {
+		t.Fatalf("the outcome is %v, refused %+v", outcome, f.refused)
+	}
+	if at := r.staging.written.DoubtedAt("cluster-birch"); !at.IsZero() {
+		t.Errorf("it is in doubt since %s", at)
+	}
+}
