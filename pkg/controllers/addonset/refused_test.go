@@ -82,7 +82,8 @@ func TestARefusedRetryHoldsNoPlace(t *testing.T) {
 	w.start(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(request *http.Request) (*http.Response, error) {
 			answer, err := next.RoundTrip(request)
-			if err == nil && strings.HasSuffix(request.URL.Path, "/addoninstallations/web") && answer.StatusCode == http.StatusForbidden {
+			if err == nil && request.Method == http.MethodPatch && strings.HasSuffix(request.URL.Path, "/addoninstallations/web") &&
+				answer.StatusCode >= http.StatusBadRequest {
 				refusals.Add(1)
 			}
 			return answer, err

@@ -2,6 +2,7 @@ package sets_test
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -37,9 +38,10 @@ import (
 // many is the size of BenchmarkTenThousandClusters.
 var many = flag.Int("many", 10000, "how many Clusters BenchmarkTenThousandClusters has; a tenth is looked at first")
 
-// The bars.
+// The bars. That of an event is what it costs with all Clusters, against a tenth of them.
 const (
 	editBar  = 250 * time.Millisecond
+	eventBar = 1.5
 	bytesBar = 4096
 )
 
@@ -48,11 +50,11 @@ const (
 	itemsOfLarge = 5
 	// edits that are measured.
 	edits = 5
-	// longAgo is when the clusters were moved that all are copies of: no soak and no deadline lasts so long.
-	longAgo = 48 * time.Hour
+	// events of installations are measured together, so many times, in so many clusters.
+	events, rounds, eventful = 500, 3, 50
 )
 
-// BenchmarkTenThousandClusters is what a set costs the controller's process in a large seed: an edit, and memory. The controller runs in
+// BenchmarkTenThousandClusters is what a set costs the controller's process in a large seed: an edit, an event, and memory. The controller runs in
 // this process, over a real API server, and what makes the edit is counted too. Processor time is the process's own without the
 // collector's, which allocated bytes tell of.
 func BenchmarkTenThousandClusters(b *testing.B) {
@@ -75,6 +77,8 @@ type largeSeed struct {
 	clusters int
 	// edited is how often the set's values were changed, by now.
 	edited int
+	// perEvent is what one event cost last.
+	perEvent time.Duration
 }
 
 func newLarge(b *testing.B) *largeSeed {
@@ -110,7 +114,17 @@ func newLarge(b *testing.B) *largeSeed {
 		l.install(b, name, addonOf(i))
 	}
 	l.forget(b)
-	l.models = l.backup.records(b, endings...)
+	l.models = l.backup.records(b, append(endings, "/namespaces/"+standins.NamespaceOf(name))...)
+	whole := world.Namespace(standins.NamespaceOf(name))
+	if err := l.copies.Client.Get(b.Context(), client.ObjectKeyFromObject(whole), whole); err != nil {
+		b.Fatal(err)
+	}
+	whole.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}
+	text, err := json.Marshal(whole) // an API server reads JSON too
+	if err != nil {
+		b.Fatal(err)
+	}
+	l.models[len(l.models)-1].Value = text
 	return l
 }
 
@@ -180,10 +194,35 @@ func (l *largeSeed) forget(b *testing.B) {
 func (l *largeSeed) grow(b *testing.B, clusters int) {
 	b.Helper()
 	for ; l.clusters < clusters; l.clusters++ {
-		for _, model := range l.models {
-			kubernetes := fmt.Sprintf("v1.%d.%d", 35+l.clusters%12/4, l.clusters%4+2)
-			l.backup.add(b, model, standins.Name(0), standins.Name(l.clusters), standins.Kubernetes, kubernetes)
+		l.put(b, standins.Name(l.clusters), l.models)
+	}
+	l.backup.flush(b)
+}
+
+// put copies of models for a cluster.
+func (l *largeSeed) put(b *testing.B, name string, models []record) {
+	b.Helper()
+	kubernetes := fmt.Sprintf("v1.%d.%d", 35+l.clusters%12/4, l.clusters%4+2)
+	for _, model := range models {
+		l.backup.add(b, model, standins.Name(0), name, standins.Kubernetes, kubernetes)
+	}
+}
+
+// restore what the edits wrote, while no controller runs: all clusters have what the set wants again.
+func (l *largeSeed) restore(b *testing.B) {
+	b.Helper()
+	var list v1.AddonInstallationList
+	if err := l.copies.Client.List(b.Context(), &list); err != nil {
+		b.Fatal(err)
+	}
+	written := map[string]bool{}
+	for i := range list.Items {
+		if list.Items[i].Generation > 1 {
+			written[standins.ClusterOf(list.Items[i].Namespace)] = true
 		}
+	}
+	for name := range written {
+		l.put(b, name, l.models[1:1+itemsOfLarge])
 	}
 	l.backup.flush(b)
 	l.caughtUp(b)
@@ -248,13 +287,15 @@ func (t tripper) RoundTrip(request *http.Request) (*http.Response, error) {
 // run measures everything at the present size.
 func (l *largeSeed) run(b *testing.B) {
 	b.Helper()
+	writing := l.toggled(b)
 	running := l.start(b)
 	calm(b)
 	without := heap()
 	l.copies.Put(b, setName, l.spec())
-	l.settled(b, running, func(counts *v1.ClusterCounts) bool { return int(counts.Current+counts.Moving) == l.clusters })
+	l.settled(b, func(counts *v1.ClusterCounts) bool { return int(counts.Current+counts.Moving) == l.clusters })
 	calm(b)
 	current := heap()
+	l.compare(b, writing)
 	var decided []use
 	for range edits {
 		decided = append(decided, l.edit(b, running))
@@ -281,6 +322,67 @@ func (l *largeSeed) run(b *testing.B) {
 	}
 	running.Stop()
 	l.forget(b)
+	l.restore(b)
+}
+
+// compare what an event costs with what it did before. Writing is what makes the events.
+func (l *largeSeed) compare(b *testing.B, writing time.Duration) {
+	b.Helper()
+	l.settled(b, func(counts *v1.ClusterCounts) bool { return int(counts.Current) == l.clusters })
+	before := l.perEvent
+	l.perEvent = (l.toggled(b) - writing) / events
+	b.Logf("%d clusters: an event of an installation costs %s of processor time, less what makes it (%s)",
+		l.clusters, l.perEvent, writing/events)
+	if before == 0 {
+		return
+	}
+	ratio := float64(l.perEvent) / float64(before)
+	b.ReportMetric(float64(l.perEvent.Nanoseconds())/1000, "cpu-us/event")
+	b.ReportMetric(ratio, "event-ratio")
+	if ratio > eventBar {
+		b.Errorf("an event costs %.2f times as much as with %d clusters: the bar is %.1f", ratio, l.clusters/10, eventBar)
+	}
+}
+
+// toggled is the processor time that it takes when installations cease to be Ready and are so again, less what the process does without:
+// the median of a few rounds. How their clusters stand changes each time, and nothing is to be moved.
+func (l *largeSeed) toggled(b *testing.B) time.Duration {
+	b.Helper()
+	var found []time.Duration
+	for range rounds {
+		began := time.Now()
+		spent := measured(b, func() {
+			for i := range events {
+				l.tell(b, standins.Name(1+i%eventful), i/eventful%2 == 1)
+			}
+			calm(b)
+		})
+		took := time.Since(began)
+		idle := measured(b, func() { <-time.After(took) })
+		found = append(found, spent.time-idle.time)
+	}
+	slices.Sort(found)
+	return found[len(found)/2]
+}
+
+// tell of an installation whether it is Ready.
+func (l *largeSeed) tell(b *testing.B, cluster string, isReady bool) {
+	b.Helper()
+	ready := metav1.Condition{
+		Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonUnhealthy, ObservedGeneration: 1,
+		LastTransitionTime: metav1.Now(),
+	}
+	if isReady {
+		ready.Status, ready.Reason = metav1.ConditionTrue, v1.ReasonReady
+	}
+	text, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []metav1.Condition{ready}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	about := &v1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: standins.NamespaceOf(cluster), Name: addonOf(0)}}
+	if err := l.copies.Client.Status().Patch(b.Context(), about, client.RawPatch(types.MergePatchType, text)); err != nil {
+		b.Fatal(err)
+	}
 }
 
 // edit changes the values of all items, and gives what the controller needs until the status is there. The one cluster that may move is
@@ -299,7 +401,7 @@ func (l *largeSeed) edit(b *testing.B, running *controller) use {
 		l.written(b, running, before)
 	})
 	took := time.Since(began)
-	l.settled(b, running, func(counts *v1.ClusterCounts) bool { return int(counts.Behind+counts.Moving) == l.clusters })
+	l.settled(b, func(counts *v1.ClusterCounts) bool { return int(counts.Behind+counts.Moving) == l.clusters })
 	calm(b)
 	idle := measured(b, func() { <-time.After(took) }) // what the process does without an edit, for as long
 	return use{time: spent.time - idle.time, bytes: spent.bytes - idle.bytes}
@@ -316,7 +418,7 @@ func (l *largeSeed) written(b *testing.B, running *controller, before int64) {
 	})
 }
 
-func (l *largeSeed) settled(b *testing.B, running *controller, holds func(*v1.ClusterCounts) bool) {
+func (l *largeSeed) settled(b *testing.B, holds func(*v1.ClusterCounts) bool) {
 	b.Helper()
 	expect.Eventually(b, patience, func() error {
 		set := l.copies.Get(b, setName)
