@@ -33,25 +33,28 @@ func Describe(cluster *kkpv1.Cluster) target.Description {
 // Labels of a cluster for selectors: its facts, above its own labels. A fact that is not known is
 // absent, also where a label of its name exists: no user's label passes for a fact.
 func Labels(cluster target.Description, seed string) labels.Set {
-	result := labels.Set{}
+	result := make(labels.Set, len(cluster.Labels)+len(isFact))
 	for key, value := range cluster.Labels {
 		if !isFact[key] {
 			result[key] = value
 		}
 	}
-	facts := map[string]string{
-		v1.FactSeed: seed, v1.FactNamespace: cluster.Namespace, v1.FactName: cluster.Name, v1.FactKind: cluster.Kind.Kind,
+	know := func(fact, value string) {
+		if value != "" {
+			result[fact] = value
+		}
 	}
-	if cluster.Kind.Group != kkpv1.GroupVersion.Group {
-		facts[v1.FactKind] = cluster.Kind.String()
+	know(v1.FactSeed, seed)
+	know(v1.FactNamespace, cluster.Namespace)
+	know(v1.FactName, cluster.Name)
+	if cluster.Kind.Group == kkpv1.GroupVersion.Group {
+		know(v1.FactKind, cluster.Kind.Kind)
+	} else {
+		know(v1.FactKind, cluster.Kind.String())
 	}
 	if kkp, isKKP := cluster.Object.(*kkpv1.Cluster); isKKP {
-		facts[v1.FactDatacenter], facts[v1.FactProvider] = kkp.Spec.Cloud.Datacenter, kkp.Spec.Cloud.ProviderName
-	}
-	for key, value := range facts {
-		if value != "" {
-			result[key] = value
-		}
+		know(v1.FactDatacenter, kkp.Spec.Cloud.Datacenter)
+		know(v1.FactProvider, kkp.Spec.Cloud.ProviderName)
 	}
 	return result
 }

@@ -45,7 +45,7 @@ type resolver struct {
 	set      *set
 	offers   *offers
 	choices  map[choiceKey]choice
-	prepared map[preparedKey]prepared
+	prepared map[preparedKey]*prepared
 }
 
 type choiceKey struct{ item, k8s, installed string }
@@ -58,7 +58,7 @@ type preparedKey struct {
 	cluster string
 }
 
-// prepared is the intent of an item, without a namespace.
+// prepared is the intent of an item, without a namespace. It is shared among clusters, and doesn't change.
 type prepared struct {
 	intent  installation.Intent
 	digest  string
@@ -66,7 +66,7 @@ type prepared struct {
 }
 
 func newResolver(of *set, from *offers) *resolver {
-	return &resolver{set: of, offers: from, choices: map[choiceKey]choice{}, prepared: map[preparedKey]prepared{}}
+	return &resolver{set: of, offers: from, choices: map[choiceKey]choice{}, prepared: map[preparedKey]*prepared{}}
 }
 
 // choose the version of an item on a cluster with that Kubernetes version and installed version.
@@ -107,7 +107,7 @@ func (r *resolver) selectVersion(of *item, k8s, installed string) choice {
 }
 
 // prepare the intent of an item with a version, for a cluster.
-func (r *resolver) prepare(of *item, version, digest string, in *place) prepared {
+func (r *resolver) prepare(of *item, version, digest string, in *place) *prepared {
 	key := preparedKey{item: string(of.Name), version: version, digest: digest, overrides: r.matching(of, in.labels)}
 	if namesCluster(of) {
 		key.cluster = in.name
@@ -131,7 +131,7 @@ func (r *resolver) matching(of *item, cluster labels.Set) uint64 {
 	return found
 }
 
-func (r *resolver) makeIntent(of *item, key preparedKey, cluster string) prepared {
+func (r *resolver) makeIntent(of *item, key preparedKey, cluster string) *prepared {
 	layers := []values.Layer{{Origin: fmt.Sprintf("item %q", of.Name), Values: of.values}}
 	for i := range r.set.overrides {
 		if key.overrides&(1<<i) != 0 {
@@ -140,9 +140,9 @@ func (r *resolver) makeIntent(of *item, key preparedKey, cluster string) prepare
 	}
 	merged, _, err := values.Merge(layers)
 	if err != nil {
-		return prepared{problem: err.Error()}
+		return &prepared{problem: err.Error()}
 	}
-	made := prepared{intent: installation.Intent{
+	made := &prepared{intent: installation.Intent{
 		Name: string(of.Name), Origin: "set", Annotations: map[string]string{},
 		Labels: map[string]string{v1.LabelManagedBy: v1.ManagedBySets, v1.LabelSet: r.set.name},
 		Spec: v1.AddonInstallationSpec{
@@ -158,7 +158,7 @@ func (r *resolver) makeIntent(of *item, key preparedKey, cluster string) prepare
 	if len(merged) > 0 {
 		encoded, err := json.Marshal(merged)
 		if err != nil {
-			return prepared{problem: err.Error()}
+			return &prepared{problem: err.Error()}
 		}
 		made.intent.Spec.Values = &runtime.RawExtension{Raw: encoded}
 	}
@@ -172,7 +172,7 @@ func (r *resolver) makeIntent(of *item, key preparedKey, cluster string) prepare
 		made.intent.Origin += "+values:" + r.offers.platform[string(of.Name)].content
 	}
 	if made.digest, err = made.intent.Digest(); err != nil {
-		return prepared{problem: err.Error()}
+		return &prepared{problem: err.Error()}
 	}
 	return made
 }

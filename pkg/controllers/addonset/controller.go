@@ -81,6 +81,7 @@ type Reconciler struct {
 	platform map[string]map[string]platformValues
 	// secrets has the Secrets of the platform; nil where the controller is not set up.
 	secrets client.Reader
+	caches  caches
 	written waves.Written
 	queues  queues
 }
@@ -92,6 +93,8 @@ type running struct {
 	// revision and startedAt are in the status of the copy; empty before the first.
 	revision  string
 	startedAt time.Time
+	// revised is the resolver, of the set and its catalogues, that the revision was taken with last.
+	revised *resolver
 	// contents, by item, and kkp, the platform's version, are what the revision was taken from.
 	contents map[string]string
 	kkp      string

@@ -3,14 +3,12 @@ package addonset
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -34,31 +32,20 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 	if err != nil {
 		return failed(err)
 	}
-	var list v1.AddonInstallationList
-	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return failed(fmt.Errorf("listing installations: %w", err))
-	}
-	byNamespace := map[string][]*v1.AddonInstallation{}
-	for i := range list.Items {
-		namespace := list.Items[i].Namespace
-		byNamespace[namespace] = append(byNamespace[namespace], &list.Items[i])
-	}
-	open, err := r.openNamespaces(ctx)
-	if err != nil {
-		return failed(err)
-	}
 	claimed := make(map[string]int, len(clusters))
 	for i := range clusters {
 		claimed[clusters[i].Namespace]++
 	}
-	seen := map[string]bool{}
+	seen := make(map[string]bool, len(clusters))
 	for i := range clusters {
 		if !r.concerns(clusters[i]) || claimed[clusters[i].Namespace] > 1 {
 			continue
 		}
 		seen[clusters[i].Name] = true
-		in := r.placeOf(clusters[i], byNamespace[clusters[i].Namespace], f.running.seed)
-		in.closeUnless(open[clusters[i].Namespace])
+		in, err := r.placeOf(&clusters[i], f.running.seed)
+		if err != nil {
+			return failed(err)
+		}
 		r.standIn(f.running, in)
 	}
 	for name := range f.running.clusters {
@@ -88,25 +75,32 @@ func (r *Reconciler) concerns(found target.Description) bool {
 }
 
 // placeOf a cluster, with what was written over what the cache has. The mutex is held.
-func (r *Reconciler) placeOf(found target.Description, cached []*v1.AddonInstallation, seed string) *place {
+func (r *Reconciler) placeOf(found *target.Description, seed string) (*place, error) {
+	live, err := r.caches.in(found.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	isOpen, err := r.caches.isOpen(found.Namespace)
+	if err != nil {
+		return nil, err
+	}
 	in := &place{
-		name: found.Name, namespace: found.Namespace, labels: cluster.Labels(found, seed), version: found.KubernetesVersion,
-		live: make(map[string]*v1.AddonInstallation, len(cached)), asked: askedBy(found.Annotations),
+		name: found.Name, namespace: found.Namespace, labels: cluster.Labels(*found, seed), version: found.KubernetesVersion,
+		live: live, asked: askedBy(found.Annotations),
 	}
 	if object, isObject := found.Object.(client.Object); isObject {
 		in.created = object.GetCreationTimestamp().Time
 	}
 	switch {
+	case !isOpen: // until an event of the namespace
+		in.away = v1.ReasonNamespaceTerminating
 	case found.Paused:
 		in.away = v1.ReasonPaused
 	case found.KubernetesVersion == "" || !found.APIServerUp:
 		in.away = v1.ReasonClusterNotReady
 	}
-	for _, one := range cached {
-		in.live[one.Name] = one
-	}
 	r.written.Over(found.Namespace, in.live)
-	return in
+	return in, nil
 }
 
 // askedBy annotation initial-installations. What can't be read asks for nothing: it is the addon
@@ -206,7 +200,7 @@ func (r *Reconciler) stand(ctx context.Context, f *clusterFacts) loop.Outcome {
 		var before rollout.Standing
 		if one := of.clusters[in.name]; one != nil {
 			before = one.Standing.Standing
-			if f.unasked != "" && one.IsPending() {
+			if f.unasked != "" && of.writes() && one.IsPending() {
 				one.Refuse(f.unasked, f.problem, r.Clock.Now())
 			}
 		}
@@ -237,47 +231,10 @@ func (r *Reconciler) look(ctx context.Context, asked target.Ref) (*place, error)
 	if err != nil {
 		return nil, err
 	}
-	var list v1.AddonInstallationList
-	if err := r.Client.List(ctx, &list, cluster.InstallationsOf(asked), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the installations of namespace %q: %w", asked.Namespace, err)
-	}
-	cached := make([]*v1.AddonInstallation, len(list.Items))
-	for i := range list.Items {
-		cached[i] = &list.Items[i]
-	}
-	in := r.placeOf(found, cached, r.seed())
-	namespace := loop.Metadata(namespaceKind)
-	err = r.Client.Get(ctx, client.ObjectKey{Name: asked.Namespace}, namespace, client.UnsafeDisableDeepCopy)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("getting namespace %q: %w", asked.Namespace, err)
-	}
-	in.closeUnless(err == nil && namespace.DeletionTimestamp.IsZero())
-	return in, nil
+	return r.placeOf(&found, r.seed())
 }
 
 var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
-
-// openNamespaces are those that can be written to: they are there, and are not being deleted.
-func (r *Reconciler) openNamespaces(ctx context.Context) (map[string]bool, error) {
-	var list metav1.PartialObjectMetadataList
-	list.SetGroupVersionKind(namespaceKind)
-	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing namespaces: %w", err)
-	}
-	found := make(map[string]bool, len(list.Items))
-	for i := range list.Items {
-		found[list.Items[i].Name] = list.Items[i].DeletionTimestamp.IsZero()
-	}
-	return found, nil
-}
-
-// closeUnless its namespace can be written to: else a cluster is away, until an event of the
-// namespace.
-func (p *place) closeUnless(isOpen bool) {
-	if !isOpen {
-		p.away = v1.ReasonNamespaceTerminating
-	}
-}
 
 // seed is the name of this seed, which the copies say. The mutex is held.
 func (r *Reconciler) seed() string {
@@ -302,18 +259,10 @@ func (r *Reconciler) leave(of *running, namespace string) {
 // and for what a write that failed left. While it can't be asked nothing is written, and how the
 // cluster stands is told all the same.
 func (r *Reconciler) confirm(ctx context.Context, f *clusterFacts) loop.Outcome {
-	var list v1.AddonInstallationList
-	if err := r.Client.List(ctx, &list, cluster.InstallationsOf(f.asked), client.UnsafeDisableDeepCopy); err != nil {
-		return failed(fmt.Errorf("listing the installations of namespace %q: %w", f.asked.Namespace, err))
+	unseen, waits, err := r.unseen(f.asked.Namespace)
+	if err != nil {
+		return failed(err)
 	}
-	listed := map[string]bool{}
-	for i := range list.Items {
-		listed[list.Items[i].Name] = true
-	}
-	r.mutex.Lock()
-	unseen := r.written.Unseen(f.asked.Namespace, listed, r.Clock.Now())
-	waits := len(r.written[f.asked.Namespace]) > 0
-	r.mutex.Unlock()
 	for _, name := range unseen {
 		key := client.ObjectKey{Namespace: f.asked.Namespace, Name: name}
 		found, err := waves.Ask(ctx, r.Client, r.Reader, key)
@@ -329,6 +278,25 @@ func (r *Reconciler) confirm(ctx context.Context, f *clusterFacts) loop.Outcome 
 		f.next = r.Clock.Now().Add(waves.UnseenFor)
 	}
 	return nil
+}
+
+// unseen are the names in a namespace that have to be asked for, and whether something was written
+// that the cache does not have.
+func (r *Reconciler) unseen(namespace string) (names []string, waits bool, err error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if len(r.written[namespace]) == 0 {
+		return nil, false, nil
+	}
+	cached, err := r.caches.in(namespace)
+	if err != nil {
+		return nil, false, err
+	}
+	listed := make(map[string]bool, len(cached))
+	for name := range cached {
+		listed[name] = true
+	}
+	return r.written.Unseen(namespace, listed, r.Clock.Now()), true, nil
 }
 
 // rest says when to come back.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -68,12 +69,33 @@ type step struct {
 	kind v1.ChangeKind
 	// live is nil for an installation that is to be made.
 	live *v1.AddonInstallation
-	// intent is what is applied; of a removal, nothing.
-	intent installation.Intent
-	digest string
+	// target is what is applied, shared among clusters; nil of a removal. Grant is the right to values
+	// of the platform beside it; empty where there are none.
+	target *prepared
+	grant  string
 	// repair says that only what others changed is put back, which is no move.
 	repair   bool
 	from, to string
+}
+
+// intent is what is applied in a namespace.
+func (s *step) intent(namespace string) installation.Intent {
+	made := s.target.intent
+	made.Namespace = namespace
+	if s.grant != "" {
+		made.Annotations = maps.Clone(made.Annotations)
+		made.Annotations[v1.AnnotationPlatformValues] = s.grant
+	}
+	return made
+}
+
+// isRight says whether what is there is as it is to be.
+func (s *step) isRight() bool {
+	if s.grant == "" {
+		return installation.IsRight(s.live, &s.target.intent, s.target.digest)
+	}
+	wanted := s.intent(s.live.Namespace)
+	return installation.IsRight(s.live, &wanted, s.target.digest)
 }
 
 // plan is what one set wants of one cluster.
@@ -102,8 +124,12 @@ type planner struct {
 func (p planner) planFor(in *place) plan {
 	result := plan{presence: presenceOf(p.set, in, p.offers)}
 	if result.presence == waves.Unknown {
-		result.mine = p.owned(in)
+		result.mine = p.owned(in, nil)
 		return result
+	}
+	var items map[string]*item
+	if result.presence == waves.Present {
+		items, result.mine = p.set.byName, make([]*v1.AddonInstallation, 0, len(p.set.items))
 	}
 	for i := range p.set.items {
 		if of := &p.set.items[i]; result.presence == waves.Present {
@@ -111,10 +137,7 @@ func (p planner) planFor(in *place) plan {
 		}
 	}
 	result.blockDependents(p.set)
-	for _, live := range p.owned(in) {
-		if result.presence == waves.Present && p.set.byName[live.Name] != nil {
-			continue
-		}
+	for _, live := range p.owned(in, items) {
 		p.letGo(&result, live, in)
 	}
 	return result
@@ -168,14 +191,15 @@ func presenceOf(of *set, in *place, from *offers) waves.Presence {
 	return waves.Present
 }
 
-// owned are the installations in a cluster that the set made, by name.
-func (p planner) owned(in *place) []*v1.AddonInstallation {
+// owned are the installations in a cluster that the set made, by name, but for those of some items.
+func (p planner) owned(in *place, but map[string]*item) []*v1.AddonInstallation {
 	var found []*v1.AddonInstallation
-	for _, name := range slices.Sorted(maps.Keys(in.live)) {
-		if isOf(in.live[name], p.set.name) {
-			found = append(found, in.live[name])
+	for name, live := range in.live {
+		if isOf(live, p.set.name) && but[name] == nil {
+			found = append(found, live)
 		}
 	}
+	slices.SortFunc(found, func(a, b *v1.AddonInstallation) int { return strings.Compare(a.Name, b.Name) })
 	return found
 }
 
@@ -306,18 +330,18 @@ func (p planner) aim(result *plan, of *item, live *v1.AddonInstallation, in *pla
 		result.block(name, v1.ReasonValuesInvalid, target.problem)
 		return
 	}
-	target.intent.Namespace = in.namespace
-	p.offers.grant(of, &target.intent, live)
-	made := step{item: name, kind: v1.ChangeInstall, live: live, digest: target.digest, to: version}
+	made := step{item: name, kind: v1.ChangeInstall, live: live, target: target, grant: p.offers.grant(of, target, in, live), to: version}
 	if live != nil {
-		if isOf(live, p.set.name) && installation.IsRight(live, &target.intent, target.digest) {
+		if isOf(live, p.set.name) && made.isRight() {
 			return
 		}
 		made.kind, made.from = v1.ChangeUpdate, cmp.Or(installed, live.Spec.AddonRef.Version)
 		made.repair = isOf(live, p.set.name) && live.Annotations[v1.AnnotationDigest] == target.digest
 		result.unfit = result.unfit || chosen.unfit
 	}
-	made.intent = target.intent
+	if result.steps == nil {
+		result.steps = make([]step, 0, len(p.set.items))
+	}
 	result.steps = append(result.steps, made)
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -94,21 +93,19 @@ func (r *Reconciler) readPlatformValues(ctx context.Context, of *set) (map[strin
 	return found, nil
 }
 
-// grant adds to an intent what its installation may have of the platform's values. What is not there
-// yet gets its grant once it has a UID, and waits for it.
-func (o *offers) grant(of *item, intent *installation.Intent, live *v1.AddonInstallation) {
+// grant is what an installation may have of the platform's values; empty: none. What is not there yet
+// gets its grant once it has a UID, and waits for it.
+func (o *offers) grant(of *item, target *prepared, in *place, live *v1.AddonInstallation) string {
 	one, isGranted := o.platform[string(of.Name)]
 	if !isGranted {
-		return
+		return ""
 	}
-	about := &v1.AddonInstallation{Spec: intent.Spec}
-	about.Namespace, about.Name, about.Labels = intent.Namespace, intent.Name, intent.Labels
+	about := &v1.AddonInstallation{Spec: target.intent.Spec}
+	about.Namespace, about.Name, about.Labels = in.namespace, target.intent.Name, target.intent.Labels
 	if live != nil {
 		about.UID = live.UID
 	}
-	intent.Annotations = maps.Clone(intent.Annotations)
-	intent.Annotations[v1.AnnotationPlatformValues] = o.marks.Grant(
-		installation.Grant{Secret: one.secret, Key: one.key, Content: one.content}, about)
+	return o.marks.Grant(installation.Grant{Secret: one.secret, Key: one.key, Content: one.content}, about)
 }
 
 // naming are the sets that name a Secret: by the copies that are there, since a set that was not read

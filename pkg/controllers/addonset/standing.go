@@ -21,7 +21,11 @@ func (p *plan) factsOf(in *place) waves.Facts {
 	facts := waves.Facts{
 		Presence: p.presence, Labels: in.labels, Created: in.created, Away: in.away, Mine: p.mine, Blocked: p.blocked, AtOnce: p.unfit,
 	}
-	for _, one := range p.steps {
+	if len(p.steps) > 0 {
+		facts.Changes = make([]rollout.Change, 0, len(p.steps))
+	}
+	for i := range p.steps {
+		one := &p.steps[i]
 		if one.repair {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/addonset"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/rollout"
@@ -42,10 +43,24 @@ func (r *Reconciler) readCopy(ctx context.Context, f *setFacts) loop.Outcome {
 		return loop.NotMine{}
 	}
 	f.copy = found
+	if f.set = r.known(found); f.set != nil {
+		return nil
+	}
 	if f.set, err = readSet(found); err != nil {
 		return r.refuse(ctx, f, err)
 	}
 	return nil
+}
+
+// known is a set as it was read before, where its copy is the same; nil where it is to be read.
+func (r *Reconciler) known(found *v1.AddonSet) *set {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	run := r.sets[found.Name]
+	if run == nil || run.set == nil || !found.DeletionTimestamp.IsZero() || !run.isOf(found) {
+		return nil
+	}
+	return run.set
 }
 
 // start once all copies were read, and wake who waited for that. False: some were not. The mutex is
@@ -214,6 +229,14 @@ func (r *Reconciler) replace(f *setFacts) {
 	r.recount(names)
 }
 
+// isOf says whether a set was read from a copy as it is.
+func (s *set) isOf(found *v1.AddonSet) bool {
+	return s.isSame(&set{
+		uid: found.UID, generation: found.Generation, seed: found.Annotations[v1.AnnotationSeed],
+		deleting: !found.DeletionTimestamp.IsZero(), claim: addonset.ClaimOf(found),
+	})
+}
+
 // isSame says whether nothing that decides differs.
 func (s *set) isSame(other *set) bool {
 	return s.uid == other.uid && s.generation == other.generation && s.seed == other.seed && s.deleting == other.deleting &&
@@ -233,13 +256,17 @@ func (o *offers) isSame(other *offers) bool {
 	return true
 }
 
-// revise takes the revision, and writes a new one into the status before anything moves by it.
+// revise takes the revision, once for each change of the set and its catalogues, and writes a new one
+// into the status before anything moves by it.
 func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
 	r.read(f.name)
 	r.mutex.Lock()
-	from := f.running.offers
+	from, isRevised := f.running.offers, f.running.revised == f.running.resolver
 	before, known, kkp := f.running.revision, f.running.contents, f.running.kkp
 	r.mutex.Unlock()
+	if isRevised {
+		return nil
+	}
 	contents, err := contentsOf(f.set, from, known)
 	if err != nil {
 		return failed(err)
@@ -292,6 +319,7 @@ func lacks(from *offers) bool {
 func (r *Reconciler) keep(f *setFacts, revision string, startedAt time.Time) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
+	f.running.revised = f.running.resolver
 	if revision == f.revision {
 		f.running.contents, f.running.kkp = f.contents, f.kkp
 	}

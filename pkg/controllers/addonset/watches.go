@@ -32,6 +32,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err != nil {
 		return err
 	}
+	if r.caches, err = cachesOf(mgr); err != nil {
+		return err
+	}
 	sets := loop.Register(mgr, "addonset", controller.Options{Reconciler: reconcile.Func(r.reconcileSet), MaxConcurrentReconciles: 1},
 		source.Func(r.keepSets),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonSet{}, &handler.EnqueueRequestForObject{}, r.copyChanged()),

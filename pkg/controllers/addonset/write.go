@@ -23,11 +23,12 @@ const fieldOwner = "trellis-addon-set"
 
 // task is what is to be written to one cluster for one set.
 type task struct {
-	of      *running
-	known   *known
-	cluster string
-	removal v1.RemovalPolicy
-	pace    installation.Pace
+	of    *running
+	known *known
+	// namespace of the cluster.
+	namespace string
+	removal   v1.RemovalPolicy
+	pace      installation.Pace
 	// startedAt is when the revision began.
 	startedAt time.Time
 	steps     []step
@@ -39,7 +40,7 @@ type task struct {
 func (r *Reconciler) taskFor(of *running, in *place, one *known, planned *plan) task {
 	group := of.strategy.Groups[of.strategy.GroupOf(in.labels)]
 	made := task{
-		of: of, known: one, cluster: in.name, removal: of.removal, startedAt: of.startedAt,
+		of: of, known: one, namespace: in.namespace, removal: of.removal, startedAt: of.startedAt,
 		pace: installation.Pace{Soak: group.Soak, Deadline: group.ProgressDeadline},
 	}
 	for _, step := range planned.steps {
@@ -161,7 +162,7 @@ func (r *Reconciler) carryOut(ctx context.Context, one task) error {
 func (r *Reconciler) apply(ctx context.Context, one task, s step, at time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, waves.WriteTimeout)
 	defer cancel()
-	wanted := s.intent
+	wanted := s.intent(one.namespace)
 	wanted.Stamps = stampsOf(one, s, at)
 	content, _, err := wanted.Content()
 	if err != nil {
@@ -180,7 +181,7 @@ func (r *Reconciler) apply(ctx context.Context, one task, s step, at time.Time) 
 		return fmt.Errorf("applying installation %q in %q: %w", wanted.Name, wanted.Namespace, err)
 	}
 	r.note(object, false)
-	if !installation.IsRight(object, &wanted, s.digest) {
+	if !installation.IsRight(object, &wanted, s.target.digest) {
 		return fmt.Errorf("installation %q in %q is not stored as it is written: something changes it on its way, such as an admission "+
 			"webhook or an older CRD", wanted.Name, wanted.Namespace)
 	}

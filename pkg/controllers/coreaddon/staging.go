@@ -163,7 +163,7 @@ func (s *staging) touch(namespace string, refused *refusedWrite, now time.Time) 
 		return
 	}
 	if one := s.run.clusters[namespace]; one != nil {
-		counts := refused != nil && (one.IsWriting() || refused.isUnasked && one.IsPending())
+		counts := refused != nil && (one.IsWriting() || refused.isUnasked && !s.run.paused && one.IsPending())
 		one.End()
 		if counts {
 			one.Refuse(refused.name, refused.err, now)
