@@ -38,13 +38,15 @@ type choice struct {
 	reason, message string
 	// quiet says that staying is all that is to be done.
 	quiet bool
+	// prepared is the intent that most clusters get by the choice; nil before one did.
+	prepared *prepared
 }
 
 // resolver chooses for a set, each choice once. It is for one goroutine.
 type resolver struct {
 	set      *set
 	offers   *offers
-	choices  map[choiceKey]choice
+	choices  map[choiceKey]*choice
 	prepared map[preparedKey]*prepared
 }
 
@@ -66,15 +68,16 @@ type prepared struct {
 }
 
 func newResolver(of *set, from *offers) *resolver {
-	return &resolver{set: of, offers: from, choices: map[choiceKey]choice{}, prepared: map[preparedKey]*prepared{}}
+	return &resolver{set: of, offers: from, choices: map[choiceKey]*choice{}, prepared: map[preparedKey]*prepared{}}
 }
 
 // choose the version of an item on a cluster with that Kubernetes version and installed version.
-func (r *resolver) choose(of *item, k8s, installed string) choice {
+func (r *resolver) choose(of *item, k8s, installed string) *choice {
 	key := choiceKey{string(of.Name), k8s, installed}
 	known, ok := r.choices[key]
 	if !ok {
-		known = r.selectVersion(of, k8s, installed)
+		chosen := r.selectVersion(of, k8s, installed)
+		known = &chosen
 		r.choices[key] = known
 	}
 	return known
@@ -106,16 +109,24 @@ func (r *resolver) selectVersion(of *item, k8s, installed string) choice {
 	return chosen
 }
 
-// prepare the intent of an item with a version, for a cluster.
-func (r *resolver) prepare(of *item, version, digest string, in *place) *prepared {
-	key := preparedKey{item: string(of.Name), version: version, digest: digest, overrides: r.matching(of, in.labels)}
+// prepare the intent of an item for a cluster, by a choice; wanted has its version and digest, or
+// those that stay.
+func (r *resolver) prepare(of *item, by *choice, wanted preparedKey, in *place) *prepared {
+	wanted.item, wanted.overrides = string(of.Name), r.matching(of, in.labels)
+	isCommon := by.reason == "" && wanted.overrides == 0
 	if namesCluster(of) {
-		key.cluster = in.name
+		wanted.cluster, isCommon = in.name, false
 	}
-	known, ok := r.prepared[key]
+	if isCommon && by.prepared != nil {
+		return by.prepared
+	}
+	known, ok := r.prepared[wanted]
 	if !ok {
-		known = r.makeIntent(of, key, in.name)
-		r.prepared[key] = known
+		known = r.makeIntent(of, wanted, in.name)
+		r.prepared[wanted] = known
+	}
+	if isCommon {
+		by.prepared = known
 	}
 	return known
 }

@@ -195,7 +195,7 @@ func presenceOf(of *set, in *place, from *offers) waves.Presence {
 func (p planner) owned(in *place, but map[string]*item) []*v1.AddonInstallation {
 	var found []*v1.AddonInstallation
 	for name, live := range in.live {
-		if isOf(live, p.set.name) && but[name] == nil {
+		if but[name] == nil && isOf(live, p.set.name) {
 			found = append(found, live)
 		}
 	}
@@ -216,10 +216,15 @@ func setOf(live *v1.AddonInstallation) string {
 	return live.Labels[v1.LabelSet]
 }
 
-// holder is the set that has a name in a cluster; nil: none wants it.
-func (p planner) holder(name string, in *place) *set {
+// holder is the set that has a name in a cluster; nil: none wants it. Own is the presence of the
+// planner's set.
+func (p planner) holder(name string, in *place, own waves.Presence) *set {
 	for _, one := range p.rivals.byItem[name] {
-		if presenceOf(one, in, p.offers) != waves.Absent {
+		presence := own
+		if one != p.set {
+			presence = presenceOf(one, in, p.offers)
+		}
+		if presence != waves.Absent {
 			return one
 		}
 	}
@@ -230,7 +235,7 @@ func (p planner) holder(name string, in *place) *set {
 func (p planner) want(result *plan, of *item, in *place) {
 	name := string(of.Name)
 	live := in.live[name]
-	if holder := p.holder(name, in); holder != nil && holder.name != p.set.name {
+	if holder := p.holder(name, in, result.presence); holder != nil && holder.name != p.set.name {
 		if live != nil && isOf(live, p.set.name) {
 			p.letGo(result, live, in)
 		}
@@ -244,23 +249,24 @@ func (p planner) want(result *plan, of *item, in *place) {
 		p.aim(result, of, nil, in)
 		return
 	}
-	isMine := isOf(live, p.set.name)
+	owner := setOf(live)
+	isMine := owner == p.set.name
 	if isMine {
 		result.mine = append(result.mine, live)
 	}
 	if isMine && !live.DeletionTimestamp.IsZero() { // it is made again once it is gone
 		return
 	}
-	if reason, message := p.refusal(of, live); reason != "" {
+	if reason, message := p.refusal(of, live, owner); reason != "" {
 		result.block(name, reason, message)
 		return
 	}
 	p.aim(result, of, live, in)
 }
 
-// refusal says why an item can't have the installation that has its name; empty: it can.
-func (p planner) refusal(of *item, live *v1.AddonInstallation) (reason, message string) {
-	owner := setOf(live)
+// refusal says why an item can't have the installation that has its name, and which set made it;
+// empty: it can.
+func (p planner) refusal(of *item, live *v1.AddonInstallation, owner string) (reason, message string) {
 	switch {
 	case owner == "" || p.rivals.sets[owner] == nil:
 		return v1.ReasonNameTaken, fmt.Sprintf("installation %q was not made by this set and is left alone", live.Name)
@@ -325,18 +331,19 @@ func (p planner) aim(result *plan, of *item, live *v1.AddonInstallation, in *pla
 		}
 		version, digest = live.Spec.AddonRef.Version, live.Spec.AddonRef.Digest
 	}
-	target := p.prepare(of, version, digest, in)
+	target := p.prepare(of, chosen, preparedKey{version: version, digest: digest}, in)
 	if target.problem != "" {
 		result.block(name, v1.ReasonValuesInvalid, target.problem)
 		return
 	}
 	made := step{item: name, kind: v1.ChangeInstall, live: live, target: target, grant: p.offers.grant(of, target, in, live), to: version}
 	if live != nil {
-		if isOf(live, p.set.name) && made.isRight() {
+		isMine := isOf(live, p.set.name)
+		if isMine && made.isRight() {
 			return
 		}
 		made.kind, made.from = v1.ChangeUpdate, cmp.Or(installed, live.Spec.AddonRef.Version)
-		made.repair = isOf(live, p.set.name) && live.Annotations[v1.AnnotationDigest] == target.digest
+		made.repair = isMine && live.Annotations[v1.AnnotationDigest] == target.digest
 		result.unfit = result.unfit || chosen.unfit
 	}
 	if result.steps == nil {
@@ -359,7 +366,7 @@ func installedVersion(live *v1.AddonInstallation) string {
 // letGo plans the end of what the set made and does not want, or may not have, any more. What
 // another set wants as it is goes over to that with its own move.
 func (p planner) letGo(result *plan, live *v1.AddonInstallation, in *place) {
-	if next := p.holder(live.Name, in); next != nil && next.name != p.set.name && goesOver(live, next.byName[live.Name]) {
+	if next := p.holder(live.Name, in, result.presence); next != nil && next.name != p.set.name && goesOver(live, next.byName[live.Name]) {
 		return
 	}
 	result.mine = append(result.mine, live)

@@ -89,9 +89,9 @@ func madeBy(t testing.TB, of *v1.AddonSet, from *offers, in *place, applied stri
 	resolved := newResolver(read, from)
 	item := read.byName[name]
 	chosen := resolved.choose(item, in.version, "")
-	made := resolved.prepare(item, applied, chosen.digest, in)
+	made := resolved.prepare(item, &choice{}, preparedKey{version: applied, digest: chosen.digest}, in)
 	if _, origin := from.entries[item.addon()].Version(applied); origin.Content != "" {
-		made = resolved.prepare(item, applied, origin.Content, in)
+		made = resolved.prepare(item, &choice{}, preparedKey{version: applied, digest: origin.Content}, in)
 	}
 	live := &v1.AddonInstallation{Spec: made.intent.Spec}
 	live.Namespace, live.Name, live.UID, live.Generation = in.namespace, name, types.UID("uid-of-"+name), 1
