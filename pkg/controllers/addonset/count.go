@@ -197,17 +197,7 @@ func (r *Reconciler) stand(ctx context.Context, f *clusterFacts) loop.Outcome {
 			r.leave(of, f.asked.Namespace)
 			continue
 		}
-		var before rollout.Standing
-		if one := of.clusters[in.name]; one != nil {
-			before = one.Standing.Standing
-			if f.unasked != "" && of.writes() && one.IsPending() {
-				one.Refuse(f.unasked, f.problem, r.Clock.Now())
-			}
-		}
-		planned, found := r.standIn(of, in)
-		if !reflect.DeepEqual(before, found) {
-			r.wakeSet(name)
-		}
+		planned := r.standAnew(f, of, in)
 		one := of.clusters[in.name]
 		if one == nil {
 			continue
@@ -220,6 +210,23 @@ func (r *Reconciler) stand(ctx context.Context, f *clusterFacts) loop.Outcome {
 		}
 	}
 	return nil
+}
+
+// standAnew finds out how a cluster stands in a set, and wakes the set where that is news. Where the
+// API server could not be asked, what is to be written there is refused.
+func (r *Reconciler) standAnew(f *clusterFacts, of *running, in *place) plan {
+	var before rollout.Standing
+	if one := of.clusters[in.name]; one != nil {
+		before = one.Standing.Standing
+		if f.unasked != "" && of.writes() && one.IsPending() {
+			one.Refuse(f.unasked, f.problem, r.Clock.Now())
+		}
+	}
+	planned, found := r.standIn(of, in)
+	if !reflect.DeepEqual(before, found) {
+		r.wakeSet(of.name)
+	}
+	return planned
 }
 
 // look at a cluster; nil: there is none to count in this namespace, or more than one.
