@@ -15,19 +15,20 @@ const (
 	MaxTotalBytes  = 16 << 20
 )
 
-// LimitError says that the objects are too many or too large.
+// LimitError says that the objects are too many or too large, and not by how much: their size would
+// tell that of secrets in them.
 type LimitError struct {
 	Object *ownership.Key
-	// What is limited ("objects", "bytes"), the actual number and the limit.
-	What      string
-	Have, Max int
+	// What is limited ("objects", "bytes"), and how many are allowed.
+	What string
+	Max  int
 }
 
 func (e *LimitError) Error() string {
 	if e.Object != nil {
-		return fmt.Sprintf("object %q has %d %s, at most %d are allowed", e.Object, e.Have, e.What, e.Max)
+		return fmt.Sprintf("object %q has more than %d %s", e.Object, e.Max, e.What)
 	}
-	return fmt.Sprintf("the add-on renders to %d %s, at most %d are allowed", e.Have, e.What, e.Max)
+	return fmt.Sprintf("the add-on renders to more than %d %s", e.Max, e.What)
 }
 
 // DuplicateError says that two of the objects are the same one.
@@ -63,7 +64,7 @@ func checkDuplicates(objects []*unstructured.Unstructured) error {
 
 func checkSizes(objects []*unstructured.Unstructured) error {
 	if len(objects) > ownership.MaxObjects {
-		return &LimitError{What: "objects", Have: len(objects), Max: ownership.MaxObjects}
+		return &LimitError{What: "objects", Max: ownership.MaxObjects}
 	}
 	total := 0
 	for index, object := range objects {
@@ -73,12 +74,12 @@ func checkSizes(objects []*unstructured.Unstructured) error {
 			return &ObjectError{Object: key, Index: index, Problem: "it is no JSON"}
 		}
 		if len(text) > MaxObjectBytes {
-			return &LimitError{Object: &key, What: "bytes", Have: len(text), Max: MaxObjectBytes}
+			return &LimitError{Object: &key, What: "bytes", Max: MaxObjectBytes}
 		}
 		total += len(text)
 	}
 	if total > MaxTotalBytes {
-		return &LimitError{What: "bytes", Have: total, Max: MaxTotalBytes}
+		return &LimitError{What: "bytes", Max: MaxTotalBytes}
 	}
 	return nil
 }

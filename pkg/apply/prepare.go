@@ -52,7 +52,7 @@ func Prepare(objects []*unstructured.Unstructured, mapper meta.RESTMapper, optio
 		return nil, err
 	}
 	if len(flat) > ownership.MaxObjects {
-		return nil, &LimitError{What: "objects", Have: len(flat), Max: ownership.MaxObjects}
+		return nil, &LimitError{What: "objects", Max: ownership.MaxObjects}
 	}
 	preparer := preparer{options: options, mapper: mapper, declared: calls.DeclaredKinds(flat)}
 	prepared := make([]*unstructured.Unstructured, 0, len(flat)+1)

@@ -28,15 +28,16 @@ func (e *ReservedKeyError) Error() string {
 	return fmt.Sprintf("values of %s: key %q is reserved for the cluster's data: choose another", e.Origin, e.Key)
 }
 
-// LimitError says that merged values are too large.
+// LimitError says that merged values are too large. It does not tell how large: some layers are
+// secret, and who edits another one would learn the length of each value.
 type LimitError struct {
 	// What is "bytes" or "levels".
-	What      string
-	Have, Max int
+	What string
+	Max  int
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("the merged values have %d %s, at most %d are taken", e.Have, e.What, e.Max)
+	return fmt.Sprintf("the merged values have more than %d %s", e.Max, e.What)
 }
 
 // Merge merges layers, lowest first. The result shares no data with them. It keeps effective nulls;
@@ -48,7 +49,7 @@ func Merge(layers []Layer) (map[string]any, Origins, error) {
 			return nil, nil, &ReservedKeyError{Origin: layer.Origin, Key: ReservedKey}
 		}
 		if depth := depthOf(layer.Values); depth > MaxDepth {
-			return nil, nil, &LimitError{What: "levels", Have: depth, Max: MaxDepth}
+			return nil, nil, &LimitError{What: "levels", Max: MaxDepth}
 		}
 		overlay := overlay{origin: layer.Origin, origins: origins}
 		overlay.merge(merged, layer.Values, nil)
@@ -58,7 +59,7 @@ func Merge(layers []Layer) (map[string]any, Origins, error) {
 		return nil, nil, fmt.Errorf("encoding the merged values: %w", err)
 	}
 	if len(encoded) > MaxBytes {
-		return nil, nil, &LimitError{What: "bytes", Have: len(encoded), Max: MaxBytes}
+		return nil, nil, &LimitError{What: "bytes", Max: MaxBytes}
 	}
 	return merged, origins, nil
 }

@@ -111,6 +111,7 @@ func TestMergeSharesNothing(t *testing.T) {
 	}
 }
 
+// Red when the error about too large values has their size.
 func TestMergeRefuses(t *testing.T) {
 	var reserved *values.ReservedKeyError
 	_, _, err := values.Merge([]values.Layer{{Origin: "installation", Values: decode(t, `kkp: {cluster: mine}`)}})
@@ -125,6 +126,12 @@ func TestMergeRefuses(t *testing.T) {
 	})
 	if !errors.As(err, &limit) {
 		t.Errorf("got %v, want LimitError for layers that are too large together", err)
+	}
+	_, _, other := values.Merge([]values.Layer{
+		{Origin: "below", Values: map[string]any{"a": big + "secret"}}, {Origin: "above", Values: map[string]any{"b": big}},
+	})
+	if other == nil || err == nil || other.Error() != err.Error() {
+		t.Errorf("the length of a value below is told: %v, %v", err, other)
 	}
 	deep := map[string]any{}
 	for range values.MaxDepth {
