@@ -154,6 +154,16 @@ func IsUnexplained(err error) bool {
 // IsReadable says by a read's error whether etcd works: then a refusal is the object's fault.
 func IsReadable(err error) bool { return err == nil || apierrors.IsNotFound(err) }
 
+// Said is an error for the log, without the words of an answer: they may quote any secret that the
+// user cluster has.
+func Said(err error) string {
+	var answer apierrors.APIStatus
+	if errors.As(err, &answer) {
+		return fmt.Sprintf("the API server answers with code %d", answer.Status().Code)
+	}
+	return err.Error()
+}
+
 // IsAnswer says whether the API server itself gave the error, and not the way to it.
 func IsAnswer(err error) bool {
 	var answer apierrors.APIStatus

@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"encoding/base64"
 	"fmt"
 	"slices"
 	"strconv"
@@ -31,18 +32,44 @@ func maskValues(shown string, object map[string]any) string {
 	values = leaves(metadata["annotations"], leaves(metadata["labels"], values))
 	begin := shown[:min(len(shown), maskedLimit)]
 	// Invisible characters go first: without them, a value that they split would be whole again.
-	return text.Message(newMask(values).over(text.Line(begin), len(begin) < len(shown)))
+	return text.Message(maskOf(values).over(text.Line(begin), len(begin) < len(shown)))
 }
 
-type mask struct {
+// Mask hides values in texts.
+type Mask struct {
 	values []string
 	// within is, for each value, the index of its longest proper prefix; -1 for none.
 	within []int
 }
 
-func newMask(values []string) mask {
+// MaskOf hides the leaves of maps and lists, in base64 too. Keys are shown.
+func MaskOf(content any) Mask {
+	found := leaves(content, nil)
+	for _, value := range found[:len(found):len(found)] {
+		found = append(found, base64.StdEncoding.EncodeToString([]byte(value)))
+	}
+	return maskOf(found)
+}
+
+// cutMark stands where a text was cut; before it a value may begin.
+const cutMark = "…"
+
+// Text is a text without these values, fit to be shown.
+func (m Mask) Text(shown string) string {
+	if len(m.values) == 0 {
+		return shown
+	}
+	parts := strings.Split(m.over(text.Message(shown), false), cutMark)
+	for i, part := range parts {
+		begin := strings.TrimRight(part, " ")
+		parts[i] = m.over(begin, i < len(parts)-1) + part[len(begin):]
+	}
+	return strings.Join(parts, cutMark)
+}
+
+func maskOf(values []string) Mask {
 	slices.Sort(values)
-	m := mask{values: slices.Compact(values)}
+	m := Mask{values: slices.Compact(values)}
 	m.within = make([]int, len(m.values))
 	var open []int
 	for at, value := range m.values {
@@ -59,7 +86,7 @@ func newMask(values []string) mask {
 }
 
 // over masks a text, also overlapping values and, at a cut end, the beginning of a value.
-func (m mask) over(text string, isCut bool) string {
+func (m Mask) over(text string, isCut bool) string {
 	var shown strings.Builder
 	hidden := 0 // the text is masked up to here
 	for at := range len(text) {
@@ -79,7 +106,7 @@ func (m mask) over(text string, isCut bool) string {
 }
 
 // longest is the length of the longest value at the beginning; goesOn: a longer one may begin.
-func (m mask) longest(text string) (length int, goesOn bool) {
+func (m Mask) longest(text string) (length int, goesOn bool) {
 	after, same := slices.BinarySearch(m.values, text)
 	if same {
 		return len(text), false
@@ -148,6 +175,9 @@ func leaves(value any, found []string) []string {
 	default:
 		text := fmt.Sprint(typed)
 		found = append(found, forms(text)...)
+		if number, isNumber := typed.(float64); isNumber { // as people wrote it: 12345678, and not 1.2345678e+07
+			found = append(found, forms(strconv.FormatFloat(number, 'f', -1, 64))...)
+		}
 		if lines := strings.Split(text, "\n"); len(lines) > 1 {
 			for _, line := range lines {
 				found = append(found, forms(strings.TrimSpace(line))...)

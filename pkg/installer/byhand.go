@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/removal"
@@ -60,7 +61,7 @@ func (p *Pass) followByHand(ctx context.Context) *Stop {
 // logByHand is for trouble with revisions that somebody made: it keeps an installation from
 // nothing.
 func logByHand(ctx context.Context, err error) {
-	ctrl.LoggerFrom(ctx).Info("revisions of the Helm release that were made by hand could not be looked at", "error", err.Error())
+	ctrl.LoggerFrom(ctx).Info("revisions of the Helm release that were made by hand could not be looked at", "error", calls.Said(err))
 }
 
 // copyChanged says whether the copy is not as it was written, or is followed by a revision that is

@@ -7,6 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 )
@@ -73,6 +74,6 @@ func (p *Pass) copyUninstalling(ctx context.Context) {
 		_, err = helmrelease.Write(ctx, p.Connection.Secrets.Secrets(record.Helm.Namespace), record.Uninstalling(), false)
 	}
 	if err != nil {
-		ctrl.LoggerFrom(ctx).V(1).Info("the Helm release could not be shown as uninstalling", "error", err.Error())
+		ctrl.LoggerFrom(ctx).V(1).Info("the Helm release could not be shown as uninstalling", "error", calls.Said(err))
 	}
 }

@@ -17,7 +17,6 @@ const (
 	originTemplate    = "valuesTemplate"
 	originForm        = "form defaults"
 	originOwnTemplate = "installation valuesTemplate"
-	originPlatform    = "platform values"
 	originOwn         = "installation"
 )
 
@@ -118,7 +117,7 @@ func (c Choice) layers(ctx context.Context, installation *v1.AddonInstallation, 
 		layers = append(layers, values.Layer{Origin: originOwnTemplate, Values: layer})
 	}
 	if platform != nil {
-		layers = append(layers, values.Layer{Origin: originPlatform, Values: platform})
+		layers = append(layers, values.Layer{Origin: values.OriginPlatform, Values: platform})
 	}
 	for i := 0; read != nil && i < len(installation.Spec.ValuesFrom); i++ {
 		layer, err := read.FromSource(ctx, installation.Spec.ValuesFrom[i])

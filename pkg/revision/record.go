@@ -12,6 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/values"
 )
 
 // Format of records; 1 had no seal. Newer ones keep the sealed index, for NewerFormatError.
@@ -112,6 +113,8 @@ type stored struct {
 	parts           []int
 	// light records lack their objects, values and manifest, and are never saved.
 	light bool
+	// granted are the platform's values of a light record.
+	granted []any
 }
 
 // Rollback says why a revision has an earlier one's objects.
@@ -139,6 +142,7 @@ func (r *Record) Unsaved() *Record {
 // later. To save it, or to show it as a Helm release, load the record.
 func (r *Record) Light() *Record {
 	light := *r
+	light.stored.granted = r.Granted()
 	light.Objects, light.Values, light.Origins, light.stored.light = nil, nil, nil, true
 	if r.Helm != nil {
 		helm := *r.Helm
@@ -146,6 +150,18 @@ func (r *Record) Light() *Record {
 		light.Helm = &helm
 	}
 	return &light
+}
+
+// Granted are the values of the platform that the revision was made with, for what is to be said of
+// it without them; nil for none.
+func (r *Record) Granted() []any {
+	switch {
+	case r == nil || r.PlatformValues == "":
+		return nil
+	case r.stored.light:
+		return r.stored.granted
+	}
+	return values.Origins(r.Origins).Of(r.Values, values.OriginPlatform)
 }
 
 // CopyProgress copies the progress of hooks and Helm release from a record that may be light.

@@ -26,7 +26,7 @@ func (e *MarksError) Error() string {
 	if e.IsKey {
 		what = "a key below " + strconv.Quote(e.Path)
 	}
-	return what + ` holds template marks ("{{", or "{" at its end): values of an add-on whose templates see the secrets of the cluster must ` +
+	return what + ` holds template marks ("{{", or "{" at its end): values beside secrets of the cluster or of the platform must ` +
 		"not; whoever writes the catalogue may put such text into the version's values"
 }
 

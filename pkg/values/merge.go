@@ -21,6 +21,28 @@ type Layer struct {
 // Origins are effective values' layers, by dotted path of each scalar, list, null and empty map.
 type Origins map[string]string
 
+// OriginPlatform is the origin of values of the platform that a set grants (ADR 67).
+const OriginPlatform = "platform values"
+
+// Of are the merged values that come from an origin, as they stand at their paths.
+func (o Origins) Of(merged map[string]any, origin string) []any {
+	return o.of(merged, origin, nil, nil)
+}
+
+func (o Origins) of(content map[string]any, origin string, at Path, found []any) []any {
+	for key, value := range content {
+		here := at.key(key)
+		inner, isMap := value.(map[string]any)
+		switch {
+		case o[here.String()] == origin:
+			found = append(found, value)
+		case isMap:
+			found = o.of(inner, origin, here, found)
+		}
+	}
+	return found
+}
+
 // ReservedKeyError says that a layer sets the reserved key.
 type ReservedKeyError struct{ Origin, Key string }
 

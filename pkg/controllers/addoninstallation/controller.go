@@ -182,6 +182,7 @@ func (r *Reconciler) finish(
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
+	f.hideValues()
 	r.dependents.note(f.installation, f.pass.Record())
 	before := f.installation.ResourceVersion
 	result, err := pass.Finish(ctx, outcome)

@@ -112,7 +112,7 @@ func (r *Reconciler) seed(f *facts) installer.Seed {
 			if event.Warning {
 				kind = corev1.EventTypeWarning
 			}
-			r.Recorder.Eventf(f.installation, nil, kind, event.Reason, event.Action, "%s", event.Message)
+			r.Recorder.Eventf(f.installation, nil, kind, event.Reason, event.Action, "%s", f.hides().Text(event.Message))
 		},
 		CallFailed: func(about installer.About, err error) *installer.Stop { return r.callFailed(f, about, err) },
 	}
@@ -178,6 +178,8 @@ type memory struct {
 	refusals int32
 	// reported is what was reported last of why the installation is not ready.
 	reported conditions.Reported
+	// hidden hides values of the platform.
+	hidden hidden
 	// letGo is the turn that waits for no others any more.
 	letGo turn
 	// written is the last status, until the cache shows it.

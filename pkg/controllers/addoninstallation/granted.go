@@ -22,6 +22,9 @@ type grantFacts struct {
 	granted order.Grant
 	// platform are the values; nil for none.
 	platform map[string]any
+	// valuesGone ends the pass where the Secret changed and what is on record can't be looked after
+	// in place of it.
+	valuesGone loop.Outcome
 }
 
 // granted reads the platform's values where the installation has a grant of its set. Without a valid
@@ -86,15 +89,16 @@ func hasReserved(content map[string]any) bool {
 func (f *facts) keepsValues(grant order.Grant) loop.Outcome {
 	record := f.pass.Record()
 	message := fmt.Sprintf("the platform's Secret %q changed: its AddonSet brings that by its waves", grant.Secret)
+	f.valuesGone = loop.Waiting{
+		Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonValuesMissing, Message: message, Recheck: clusterRecheck,
+	}
 	if record.IsComplete() && record.PlatformValues == grant.Content && record.Addon == addonOf(f.installation) &&
 		record.Version == f.choice.Version.Version && record.Content == f.choice.Origin.Content {
 		f.onRecord = &revision.Wanted{Addon: record.Addon, Version: record.Version, Gone: revision.GoneContent}
 		f.pinned = message + "; what is applied is looked after from its record, and changes wait"
 		return nil
 	}
-	return loop.Waiting{
-		Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonValuesMissing, Message: message, Recheck: clusterRecheck,
-	}
+	return f.valuesGone
 }
 
 func lacksValues(format string, about ...any) loop.Outcome {

@@ -114,7 +114,7 @@ func (r *Reconciler) isOver(ctx context.Context, f *facts, now turn, before orde
 		if now == turnRemoval {
 			action = "Remove"
 		}
-		r.report(ctx, f.installation, occasion{corev1.EventTypeWarning, kubermaticv1.EventOrderGivenUp, action},
+		r.report(ctx, f, occasion{corev1.EventTypeWarning, kubermaticv1.EventOrderGivenUp, action},
 			fmt.Sprintf("goes on after %s although it %s", r.Options.OrderTimeout, orderText(before)))
 	}
 	f.memory.letGo = now

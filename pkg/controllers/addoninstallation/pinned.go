@@ -60,6 +60,9 @@ func (r *Reconciler) pinned(ctx context.Context, f *facts) loop.Outcome {
 		return loop.Run(ctx, r.rollbackSteps(), f)
 	}
 	f.pinned = ""
+	if f.valuesGone != nil {
+		return f.valuesGone
+	}
 	return f.incompatible(kubermaticv1.ReasonContentGone, fmt.Sprintf("version %q of add-on %q has other content in the catalogue than "+
 		"addonRef.digest names, and that was not applied to its end: set the digest to that of today, or choose another version",
 		f.onRecord.Version, f.onRecord.Addon))

@@ -94,7 +94,7 @@ func (r *Reconciler) compareRendering(ctx context.Context, f *facts, anew bool) 
 		}
 		fallthrough
 	default:
-		ctrl.LoggerFrom(ctx).Info("rendering once more, to compare, did not work", "error", err.Error())
+		ctrl.LoggerFrom(ctx).Info("rendering once more, to compare, did not work", "error", f.hides().Text(err.Error()))
 	}
 	r.warnOfChanges(f, changed)
 }
@@ -107,7 +107,7 @@ func (r *Reconciler) warnOfChanges(f *facts, changed []string) {
 	f.memory.changesReported = f.inputs.Hash
 	r.Recorder.Eventf(f.installation, nil, "Warning", kubermaticv1.EventNonDeterministic, "Render",
 		"a second rendering of equal inputs gives something else for %s: what was rendered first stays; make the template depend on "+
-			"its inputs only", text.Names(changed, mostNamed))
+			"its inputs only", f.hides().Text(text.Names(changed, mostNamed)))
 }
 
 // notRendered says why there are no objects.

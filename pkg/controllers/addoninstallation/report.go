@@ -38,7 +38,7 @@ func announceRollout(f *facts, left int) loop.Outcome {
 
 // reportChanges reports what the pass changed as events; conditions say how things are.
 func (r *Reconciler) reportChanges(ctx context.Context, f *facts) {
-	report := func(about occasion, shown string) { r.report(ctx, f.installation, about, shown) }
+	report := func(about occasion, shown string) { r.report(ctx, f, about, shown) }
 	if f.left != "" {
 		report(occasion{corev1.EventTypeNormal, kubermaticv1.EventLeft, "Resolve"}, f.left)
 	}
@@ -77,20 +77,20 @@ func (r *Reconciler) reportReady(ctx context.Context, f *facts) {
 	switch {
 	case !isNews:
 	case ready.Reason == kubermaticv1.ReasonReady:
-		r.report(ctx, f.installation, occasion{corev1.EventTypeNormal, ready.Reason, "Reconcile"}, ready.Message)
+		r.report(ctx, f, occasion{corev1.EventTypeNormal, ready.Reason, "Reconcile"}, ready.Message)
 	case ready.Reason == kubermaticv1.ReasonRolledBack && f.pass.Applied != nil,
 		ready.Reason == kubermaticv1.ReasonWithdrawn && f.withdrawn != "":
 		// reportChanges said it in the same words
 	default:
-		r.report(ctx, f.installation, occasion{corev1.EventTypeWarning, ready.Reason, "Reconcile"}, ready.Message)
+		r.report(ctx, f, occasion{corev1.EventTypeWarning, ready.Reason, "Reconcile"}, ready.Message)
 	}
 }
 
 // report says something about an installation in an event, and in the log in the same words.
-func (r *Reconciler) report(ctx context.Context, installation *kubermaticv1.AddonInstallation, about occasion, shown string) {
-	shown = text.Message(shown)
+func (r *Reconciler) report(ctx context.Context, f *facts, about occasion, shown string) {
+	shown = f.hides().Text(text.Message(shown))
 	ctrl.LoggerFrom(ctx).Info("told of an installation", "reason", about.reason, "message", shown)
-	r.Recorder.Eventf(installation, nil, about.kind, about.reason, about.action, "%s", shown)
+	r.Recorder.Eventf(f.installation, nil, about.kind, about.reason, about.action, "%s", shown)
 }
 
 // reportedOf is what was reported of an installation before this process began: what its status

@@ -113,6 +113,7 @@ func (o *offers) grant(of *item, target *prepared, in *place, live *v1.AddonInst
 func (r *Reconciler) naming(ctx context.Context, secret client.Object) []reconcile.Request {
 	var copies v1.AddonSetList
 	if err := r.Client.List(ctx, &copies, client.InNamespace(r.Options.CatalogueNamespace), client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "listing the sets that name a Secret of the platform")
 		return nil
 	}
 	var requests []reconcile.Request
