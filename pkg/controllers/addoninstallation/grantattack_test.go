@@ -80,8 +80,8 @@ func (w *world) expectUntold(object *kubermaticv1.AddonInstallation, logged, tex
 	}
 }
 
-// A user cluster refuses what has a granted value inside of a longer text, and quotes the value. Red when conditions are written without
-// hideValues, and when report does not hide; red at the restart when a light record forgets them (stored.granted).
+// A user cluster refuses what has a granted value inside of a longer text, and quotes the value. Red when conditions, which events
+// and the log repeat, are written without hideValues.
 func TestAnswersOfTheUserClusterTellNoGrantedValue(t *testing.T) {
 	w, logged := grantWorld(t)
 	w.refuseQuoting()

@@ -7,7 +7,9 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -35,11 +37,17 @@ func New(values map[string]any, data templatedata.Data, secrets ...string) Redac
 		collect(secret, found)
 	}
 	collect(values, found)
+	collectNumbers(values, found)
 	collect(data.Variables, found)
 	collect(SecretsOf(data), found)
 	var redactor Redactor
 	for value := range found {
-		redactor.values = append(redactor.values, value, base64.StdEncoding.EncodeToString([]byte(value)))
+		quoted := strconv.Quote(value)
+		for _, form := range []string{visible(value), visible(quoted[1 : len(quoted)-1]), base64.StdEncoding.EncodeToString([]byte(value))} {
+			if len(form) >= shortest {
+				redactor.values = append(redactor.values, form)
+			}
+		}
 	}
 	slices.SortFunc(redactor.values, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
@@ -49,19 +57,14 @@ func New(values map[string]any, data templatedata.Data, secrets ...string) Redac
 
 // Text is the message without values, control characters and line breaks, cut to MaxText.
 func (r Redactor) Text(text string) string {
-	text = text[:min(len(text), MaxLook)]
+	// Invisible characters go first: without them, a value that they split would be whole again.
+	text = visible(text[:min(len(text), MaxLook)])
 	for _, value := range r.values {
 		text = strings.ReplaceAll(text, value, mark)
 	}
 	var kept strings.Builder
 	count := 0
 	for _, char := range text {
-		switch {
-		case unicode.IsSpace(char):
-			char = ' '
-		case char == utf8.RuneError || !unicode.IsPrint(char):
-			continue
-		}
 		if count++; count == MaxText {
 			kept.WriteString(mark)
 			break
@@ -69,6 +72,49 @@ func (r Redactor) Text(text string) string {
 		kept.WriteRune(char)
 	}
 	return strings.TrimSpace(kept.String())
+}
+
+// visible is a text on one line, without what can't be seen.
+func visible(text string) string {
+	return strings.Map(func(char rune) rune {
+		switch {
+		case unicode.IsSpace(char):
+			return ' '
+		case char == utf8.RuneError || !unicode.IsPrint(char):
+			return -1
+		}
+		return char
+	}, text)
+}
+
+// shortestNumber is removed, in digits; shorter ones are ports, lines and counts.
+const shortestNumber = 6
+
+// collectNumbers collects numbers as templates print them: a password of digits is one, if nobody
+// put it into quotes.
+func collectNumbers(content any, found map[string]bool) {
+	switch content := content.(type) {
+	case map[string]any:
+		for _, one := range content {
+			collectNumbers(one, found)
+		}
+	case []any:
+		for _, one := range content {
+			collectNumbers(one, found)
+		}
+	case int64: // charts see whole numbers as float64
+		addNumber(strconv.FormatInt(content, 10), found)
+		addNumber(fmt.Sprint(float64(content)), found)
+	case float64:
+		addNumber(strconv.FormatFloat(content, 'f', -1, 64), found)
+		addNumber(fmt.Sprint(content), found)
+	}
+}
+
+func addNumber(text string, found map[string]bool) {
+	if len(text) >= shortestNumber {
+		found[text] = true
+	}
 }
 
 func collect(value any, found map[string]bool) {

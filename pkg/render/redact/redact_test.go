@@ -10,7 +10,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
-// AC12: Long texts of renderers are cut.
+// AC12: Long texts of renderers are cut. Red when invisible characters go last (a value that they split is whole again), and when
+// numbers or the quoted form of a text are not collected.
 func TestText(t *testing.T) {
 	data := templatedata.Data{
 		Variables:   map[string]any{"flag": "flag-value"},
@@ -19,7 +20,8 @@ func TestText(t *testing.T) {
 			Kubeconfig: "kind: Config\nusers: all", Address: templatedata.ClusterAddress{AdminToken: "admin-value"},
 		},
 	}
-	redactor := redact.New(map[string]any{"a": []any{map[string]any{"b": "hunter2"}}, "c": "hunter2-and-more", "d": "no"}, data)
+	redactor := redact.New(map[string]any{"a": []any{map[string]any{"b": "hunter2"}}, "c": "hunter2-and-more", "d": "no",
+		"e": int64(12345678), "f": 87654321.0, "g": `quo"ted`, "h": int64(8443)}, data)
 	for _, test := range []struct{ why, text, want string }{
 		{"a value", "password hunter2 is bad", "password … is bad"},
 		{"the longer of two values", "hunter2-and-more", "…"},
@@ -27,6 +29,10 @@ func TestText(t *testing.T) {
 		{"a secret of the cluster", "token-value admin-value flag-value", "… … …"},
 		{"a line of a secret", "it says users: all here", "it says … here"},
 		{"values too short to be told apart from words", "nothing is known", "nothing is known"},
+		{"a number, also as charts see it", "12345678 1.2345678e+07 87654321 8.7654321e+07", "… … … …"},
+		{"a port", "port 8443", "port 8443"},
+		{"a value in quotes", `"quo\"ted"`, `"…"`},
+		{"a value that invisible characters split", "hun\u200bter2", "…"},
 		{"line breaks and control characters", "one\r\n\ttwo\x1b[31m\x00", "one   two[31m"},
 		{"bytes that are no text", "a\xff\xfeb", "ab"},
 	} {
