@@ -45,7 +45,7 @@ type Mask struct {
 // MaskOf hides the leaves of maps and lists, in base64 too. Keys are shown.
 func MaskOf(content any) Mask {
 	found := leaves(content, nil)
-	for _, value := range found[:len(found):len(found)] {
+	for _, value := range found {
 		found = append(found, base64.StdEncoding.EncodeToString([]byte(value)))
 	}
 	return maskOf(found)
