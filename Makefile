@@ -7,6 +7,8 @@ SHELL := /usr/bin/env bash
 COMMA := ,
 CACHE := $(or $(TRELLIS_CACHE),.cache)
 TOOLS := $(CACHE)/tools
+# Images and releases are the same bytes with this release of Go only.
+TOOLCHAIN := $(shell awk '$$1 == "toolchain" {print $$2}' go.mod)
 CONTROLLER_GEN := $(abspath $(TOOLS)/controller-gen)
 GOLANGCI_LINT := $(abspath $(TOOLS)/golangci-lint)
 
@@ -81,12 +83,12 @@ lint: $(GOLANGCI_LINT) ## Check style and the laws of the house.
 
 .PHONY: images
 images: ## Build images of both managers into bin/images; PUSH=host/path pushes them, VERSION and PLATFORMS say which.
-	go run ./hack/images -out bin/images -version '$(VERSION)' -push '$(PUSH)' -platforms '$(or $(PLATFORMS),linux/amd64$(COMMA)linux/arm64)'
+	GOTOOLCHAIN=$(TOOLCHAIN) go run ./hack/images -out bin/images -version '$(VERSION)' -push '$(PUSH)' -platforms '$(or $(PLATFORMS),linux/amd64$(COMMA)linux/arm64)'
 
 .PHONY: images-check
 images-check: images ## Look at each image of bin/images, and build them all again elsewhere with an empty cache: the digests are the same.
 	go test -count=1 -run TestImagesHoldOneProgram ./hack/images -args -made $(abspath bin/images)
-	hack/images/again.sh bin/images/digests.txt '$(VERSION)' '$(or $(PLATFORMS),linux/amd64$(COMMA)linux/arm64)'
+	GOTOOLCHAIN=$(TOOLCHAIN) hack/images/again.sh bin/images/digests.txt '$(VERSION)' '$(or $(PLATFORMS),linux/amd64$(COMMA)linux/arm64)'
 
 .PHONY: generate
 generate: $(CONTROLLER_GEN) ## Regenerate deep copies, CRDs and docs/cases.md.

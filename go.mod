@@ -2,6 +2,8 @@ module github.com/trellis-addons/trellis
 
 go 1.26.6
 
+toolchain go1.26.8
+
 require (
 	github.com/Masterminds/semver/v3 v3.5.0
 	github.com/Masterminds/sprig/v3 v3.3.0

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"maps"
 	"net/http/httptest"
@@ -18,6 +19,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,6 +31,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/trellis-addons/trellis/hack/images/checkout"
 	"github.com/trellis-addons/trellis/hack/images/oci"
 	"github.com/trellis-addons/trellis/hack/images/output"
 	"github.com/trellis-addons/trellis/hack/images/sbom"
@@ -37,43 +40,80 @@ import (
 // made is where `make images` wrote to; empty: a small program of the test's own is built.
 var made = flag.String("made", "", "the folder of images to look at, as an absolute path; empty: those of a small program")
 
-// tiny is a checkout with a program that has a module of its own and one beside it.
-func tiny(t *testing.T, folder string) string {
-	t.Helper()
-	for file, text := range map[string]string{
-		"go.mod":            "module example.com/tiny\n\ngo 1.26.6\n\nrequire example.com/inner v0.0.0\n\nreplace example.com/inner => ./inner\n",
-		"inner/go.mod":      "module example.com/inner\n\ngo 1.26.6\n",
-		"inner/inner.go":    "// Package inner tells.\npackage inner\n\n// Tell tells.\nfunc Tell(text string) { println(text) }\n",
-		"cmd/tiny/main.go":  "package main\n\nimport (\n\t\"example.com/inner\"\n\t\"example.com/tiny/pkg/buildinfo\"\n)\n\nfunc main() { inner.Tell(buildinfo.Text()) }\n",
-		"cmd/wiring/not.go": "// Package wiring is no program.\npackage wiring\n",
-		"pkg/buildinfo/buildinfo.go": "// Package buildinfo tells.\npackage buildinfo\n\nvar version, commit, date string\n\n" +
-			"// Text is all.\nfunc Text() string { return version + \" \" + commit + \" \" + date }\n",
-	} {
+// tinyFiles are a checkout with a program that has a module of its own and one beside it.
+var tinyFiles = map[string]string{
+	"go.mod": "module example.com/tiny\n\ngo 1.26.6\n\ntoolchain " + runtime.Version() + "\n\n" +
+		"require example.com/inner v0.0.0\n\nreplace example.com/inner => ./inner\n",
+	"inner/go.mod":   "module example.com/inner\n\ngo 1.26.6\n",
+	"inner/inner.go": "// Package inner tells.\npackage inner\n\n// Tell tells.\nfunc Tell(text string) { println(text) }\n",
+	"cmd/tiny/main.go": "package main\n\nimport (\n\t\"example.com/inner\"\n\t\"example.com/tiny/pkg/buildinfo\"\n)\n\n" +
+		"func main() { inner.Tell(buildinfo.Text()) }\n",
+	"cmd/wiring/not.go": "// Package wiring is no program.\npackage wiring\n",
+	"pkg/buildinfo/buildinfo.go": "// Package buildinfo tells.\npackage buildinfo\n\nvar version, commit, date string\n\n" +
+		"// Text is all.\nfunc Text() string { return version + \" \" + commit + \" \" + date }\n",
+}
+
+// writeTiny makes the checkout in a folder.
+func writeTiny(folder string) error {
+	for file, text := range tinyFiles {
 		file = filepath.Join(folder, file)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
+			return err
 		}
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+			return err
 		}
 	}
 	for _, arguments := range [][]string{{"init", "--quiet"}, {"add", "."}, {"commit", "--quiet", "-m", "One"}} {
-		command := exec.CommandContext(t.Context(), "git", append([]string{"-C", folder, "-c", "user.name=a", "-c", "user.email=a@b"}, arguments...)...)
-		command.Env = append(os.Environ(), "GIT_COMMITTER_DATE=2026-01-02T03:04:05Z", "GIT_AUTHOR_DATE=2026-01-02T03:04:05Z", "GIT_CONFIG_GLOBAL=/dev/null")
+		arguments = append([]string{"-C", folder, "-c", "user.name=a", "-c", "user.email=a@b"}, arguments...)
+		command := exec.CommandContext(context.Background(), "git", arguments...)
+		const date = "2026-01-02T03:04:05Z"
+		command.Env = append(os.Environ(), "GIT_COMMITTER_DATE="+date, "GIT_AUTHOR_DATE="+date, "GIT_CONFIG_GLOBAL=/dev/null")
 		if text, err := command.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", arguments, err, text)
+			return fmt.Errorf("git %v: %w\n%s", arguments, err, text)
 		}
+	}
+	return nil
+}
+
+const platforms = "linux/amd64,linux/arm64"
+
+// buildTiny builds a checkout in a folder.
+func buildTiny(folder string) (oci.Build, error) {
+	if err := writeTiny(folder); err != nil {
+		return oci.Build{}, err
+	}
+	return build(context.Background(), options{module: folder, platforms: platforms, version: "v1.2.3"})
+}
+
+// tiny is what most tests look at, built once.
+var tiny = sync.OnceValues(func() (oci.Build, error) {
+	folder, err := os.MkdirTemp("", "trellis-tiny-")
+	if err != nil {
+		return oci.Build{}, err
+	}
+	defer os.RemoveAll(folder)
+	return buildTiny(folder)
+})
+
+// written is a folder that a build was written to.
+func written(t *testing.T, made oci.Build, to output.Registry) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := write(t.Context(), options{folder: folder, registry: to}, made); err != nil {
+		t.Fatal(err)
 	}
 	return folder
 }
 
-func build(t *testing.T, asked options) string {
+// writtenTiny is a folder with the images of the small program.
+func writtenTiny(t *testing.T, to output.Registry) string {
 	t.Helper()
-	asked.folder, asked.platforms = t.TempDir(), "linux/amd64,linux/arm64"
-	if err := run(t.Context(), asked); err != nil {
+	made, err := tiny()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return asked.folder
+	return written(t, made, to)
 }
 
 // Images of every program for both platforms start, say which build they are, hold nothing but the program
@@ -83,7 +123,7 @@ func build(t *testing.T, asked options) string {
 func TestImagesHoldOneProgram(t *testing.T) {
 	folder := *made
 	if folder == "" {
-		folder = build(t, options{module: tiny(t, t.TempDir())})
+		folder = writtenTiny(t, output.Registry{})
 	}
 	programs, err := os.ReadDir(filepath.Join(folder, "oci"))
 	if err != nil || len(programs) == 0 {
@@ -297,9 +337,12 @@ func compareList(t *testing.T, binary string, list []byte) {
 // A folder elsewhere gives the same digests, archives included. Red without -trimpath, or when a time gets into
 // an image.
 func TestAnotherPathGivesTheSameDigests(t *testing.T) {
-	one := build(t, options{module: tiny(t, t.TempDir())})
-	other := build(t, options{module: tiny(t, filepath.Join(t.TempDir(), "deeper", "below"))})
-	if diff := cmp.Diff(treeOf(t, one), treeOf(t, other)); diff != "" {
+	again, err := buildTiny(filepath.Join(t.TempDir(), "deeper", "below"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, other := treeOf(t, writtenTiny(t, output.Registry{})), treeOf(t, written(t, again, output.Registry{}))
+	if diff := cmp.Diff(one, other); diff != "" {
 		t.Errorf("what was written differs:\n%s", diff)
 	}
 }
@@ -334,9 +377,7 @@ func TestARegistryGetsTheSame(t *testing.T) {
 		server := httptest.NewServer(registry.New(registry.WithReferrersSupport(referrers)))
 		t.Cleanup(server.Close)
 		path := strings.TrimPrefix(server.URL, "http://") + "/lab"
-		folder := build(t, options{
-			module: tiny(t, t.TempDir()), version: "v1.2.3", registry: output.Registry{Path: path, Insecure: true},
-		})
+		folder := writtenTiny(t, output.Registry{Path: path, Insecure: true})
 		text, err := os.ReadFile(filepath.Join(folder, "digests.txt"))
 		if err != nil {
 			t.Fatal(err)
@@ -358,8 +399,9 @@ func TestARegistryGetsTheSame(t *testing.T) {
 				t.Errorf("the registry has %q, which digests.txt has not:\n%s", line, text)
 			}
 		}
-		if got := len(strings.Split(strings.TrimSpace(string(text)), "\n")); got != len(digests) {
-			t.Errorf("digests.txt has %d lines, the registry %d things", got, len(digests))
+		first, _, _ := strings.Cut(string(text), "\n")
+		if strings.Count(string(text), "sha256:") != len(digests) || first != "# made by "+runtime.Version() {
+			t.Errorf("the registry has %d things, and digests.txt:\n%s", len(digests), text)
 		}
 
 		loaded, err := tarball.ImageFromPath(filepath.Join(folder, "docker", "tiny-1.2.3-linux-arm64.tar"), &tag)
@@ -408,11 +450,38 @@ func pulled(ctx context.Context, t *testing.T, tag name.Tag, index v1.ImageIndex
 	return lines
 }
 
-// Red when a platform is taken that nothing is built for in one way.
-func TestPlatformsAreRead(t *testing.T) {
-	for list, right := range map[string]bool{"linux/amd64": true, "linux/amd64, linux/arm64": true, "": false, "windows/amd64": false, "linux/arm/v7": false} {
-		if _, err := platformsOf(list); (err == nil) != right {
-			t.Errorf("%q: got %v", list, err)
-		}
+// An archive of an earlier version would be loaded in place of the new one. Red when it stays.
+func TestEarlierArchivesGo(t *testing.T) {
+	made, err := tiny()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	earlier := filepath.Join(folder, "docker", "tiny-1.2.2-linux-amd64.tar")
+	if err := os.MkdirAll(filepath.Dir(earlier), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(earlier, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(t.Context(), options{folder: folder}, made); err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob(filepath.Join(folder, "docker", "*"))
+	if err != nil || len(found) != 2 || slices.Contains(found, earlier) {
+		t.Errorf("%v: there are %q", err, found)
+	}
+}
+
+// Red when images are made by whichever Go there is: digests would differ, and nobody could tell why.
+func TestAnotherGoIsRefused(t *testing.T) {
+	folder := t.TempDir()
+	text := strings.Replace(tinyFiles["go.mod"], runtime.Version(), "go1.99.1", 1)
+	if err := os.WriteFile(filepath.Join(folder, "go.mod"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := oci.Make(t.Context(), folder, nil, checkout.Stamp{})
+	if err == nil || !strings.Contains(err.Error(), "GOTOOLCHAIN=go1.99.1") {
+		t.Errorf("made with another release of Go: %v", err)
 	}
 }

@@ -5,16 +5,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
-
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/trellis-addons/trellis/hack/images/checkout"
 	"github.com/trellis-addons/trellis/hack/images/oci"
@@ -45,29 +41,40 @@ func main() {
 }
 
 func run(ctx context.Context, asked options) error {
+	made, err := build(ctx, asked)
+	if err != nil {
+		return err
+	}
+	return write(ctx, asked, made)
+}
+
+func build(ctx context.Context, asked options) (oci.Build, error) {
 	stamp, err := checkout.Read(ctx, asked.module, asked.version, os.Getenv("SOURCE_DATE_EPOCH"))
 	if err != nil {
-		return err
+		return oci.Build{}, err
 	}
-	platforms, err := platformsOf(asked.platforms)
+	platforms, err := oci.Platforms(asked.platforms)
 	if err != nil {
-		return err
+		return oci.Build{}, err
 	}
 	fmt.Printf("building version %s of commit %s (minutes the first time) ...\n", stamp.Version, stamp.Commit)
-	sets, err := oci.Make(ctx, asked.module, platforms, stamp)
-	if err != nil {
-		return err
+	return oci.Make(ctx, asked.module, platforms, stamp)
+}
+
+func write(ctx context.Context, asked options, made oci.Build) error {
+	// What was there before is another build.
+	if err := os.RemoveAll(filepath.Join(asked.folder, "docker")); err != nil {
+		return fmt.Errorf("emptying the archives' folder: %w", err)
 	}
-	for _, set := range sets {
-		if err := write(ctx, asked, set); err != nil {
+	for _, set := range made.Sets {
+		if err := writeSet(ctx, asked, set); err != nil {
 			return err
 		}
 	}
-	digests, err := output.Digests(sets)
+	text, err := output.Lines(made)
 	if err != nil {
 		return err
 	}
-	text := output.Lines(digests)
 	fmt.Print(text)
 	if err := os.WriteFile(filepath.Join(asked.folder, "digests.txt"), []byte(text), 0o644); err != nil {
 		return fmt.Errorf("writing the digests: %w", err)
@@ -75,7 +82,7 @@ func run(ctx context.Context, asked options) error {
 	return nil
 }
 
-func write(ctx context.Context, asked options, set oci.Set) error {
+func writeSet(ctx context.Context, asked options, set oci.Set) error {
 	if err := output.Layout(filepath.Join(asked.folder, "oci", set.Program), set); err != nil {
 		return err
 	}
@@ -91,19 +98,4 @@ func write(ctx context.Context, asked options, set oci.Set) error {
 	}
 	fmt.Println("pushed", pushed)
 	return nil
-}
-
-func platformsOf(list string) ([]v1.Platform, error) {
-	var platforms []v1.Platform
-	for part := range strings.SplitSeq(list, ",") {
-		platform, err := v1.ParsePlatform(strings.TrimSpace(part))
-		if err != nil {
-			return nil, fmt.Errorf("platform %q: %w", part, err)
-		}
-		if platform.OS != "linux" || platform.Architecture == "" || platform.Variant != "" {
-			return nil, errors.New("platforms are linux/amd64, linux/arm64 and the like")
-		}
-		platforms = append(platforms, *platform)
-	}
-	return platforms, nil
 }

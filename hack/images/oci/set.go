@@ -39,37 +39,49 @@ type Image struct {
 	SBOM v1.Image
 }
 
+// Build is what was made of a checkout.
+type Build struct {
+	// Toolchain is the release of Go that made it, such as go1.26.8: with it, all of it is made again.
+	Toolchain string
+	Stamp     checkout.Stamp
+	Sets      []Set
+}
+
 // Make builds all programs of a module for platforms, one after the other: Go's own work is
 // parallel.
-func Make(ctx context.Context, module string, platforms []v1.Platform, stamp checkout.Stamp) ([]Set, error) {
+func Make(ctx context.Context, module string, platforms []v1.Platform, stamp checkout.Stamp) (Build, error) {
+	toolchain, err := program.Toolchain(ctx, module)
+	if err != nil {
+		return Build{}, err
+	}
 	programs, err := program.List(ctx, module)
 	if err != nil {
-		return nil, err
+		return Build{}, err
 	}
 	roots, err := layerOf(authorities())
 	if err != nil {
-		return nil, err
+		return Build{}, err
 	}
-	var sets []Set
+	made := Build{Toolchain: toolchain, Stamp: stamp}
 	for _, one := range programs {
 		set := Set{Program: one.Name(), Version: stamp.Version}
 		for _, platform := range platforms {
 			binary, err := one.Build(ctx, module, platform, stamp)
 			if err != nil {
-				return nil, err
+				return Build{}, err
 			}
 			image, err := imageOf(contents{one, platform, binary, stamp}, roots)
 			if err != nil {
-				return nil, fmt.Errorf("image of %s for %s: %w", one.Name(), platform, err)
+				return Build{}, fmt.Errorf("image of %s for %s: %w", one.Name(), platform, err)
 			}
 			set.Images = append(set.Images, image)
 		}
 		if set.Index, err = indexOf(set.Images, labels(one, stamp)); err != nil {
-			return nil, fmt.Errorf("index of %s: %w", one.Name(), err)
+			return Build{}, fmt.Errorf("index of %s: %w", one.Name(), err)
 		}
-		sets = append(sets, set)
+		made.Sets = append(made.Sets, set)
 	}
-	return sets, nil
+	return made, nil
 }
 
 // contents are what an image is made of.

@@ -9,24 +9,24 @@ import (
 	"github.com/trellis-addons/trellis/hack/images/oci"
 )
 
-// Digest of what belongs to a program.
-type Digest struct {
-	Program string
-	// Of is "index", or a platform, which "sbom" may follow.
-	Of     string
-	Digest v1.Hash
+// digest of what belongs to a program.
+type digest struct {
+	program string
+	// of is "index", or a platform, which "sbom" may follow.
+	of     string
+	digest v1.Hash
 }
 
-// Digests are those of sets: the index, and each platform's image and list.
-func Digests(sets []oci.Set) ([]Digest, error) {
-	var found []Digest
+// digestsOf are those of sets: the index, and each platform's image and list.
+func digestsOf(sets []oci.Set) ([]digest, error) {
+	var found []digest
 	for _, set := range sets {
 		add := func(of string, from interface{ Digest() (v1.Hash, error) }) error {
-			digest, err := from.Digest()
+			hash, err := from.Digest()
 			if err != nil {
 				return fmt.Errorf("making the digest of %s, %s: %w", set.Program, of, err)
 			}
-			found = append(found, Digest{set.Program, of, digest})
+			found = append(found, digest{set.Program, of, hash})
 			return nil
 		}
 		if err := add("index", set.Index); err != nil {
@@ -44,11 +44,16 @@ func Digests(sets []oci.Set) ([]Digest, error) {
 	return found, nil
 }
 
-// Lines are digests as text, one a line.
-func Lines(digests []Digest) string {
-	var text strings.Builder
-	for _, one := range digests {
-		fmt.Fprintf(&text, "%s  %s %s\n", one.Digest, one.Program, one.Of)
+// Lines are the digests of a build as text, one a line, below the release of Go that they hold for.
+func Lines(build oci.Build) (string, error) {
+	digests, err := digestsOf(build.Sets)
+	if err != nil {
+		return "", err
 	}
-	return text.String()
+	var text strings.Builder
+	fmt.Fprintf(&text, "# made by %s\n", build.Toolchain)
+	for _, one := range digests {
+		fmt.Fprintf(&text, "%s  %s %s\n", one.digest, one.program, one.of)
+	}
+	return text.String(), nil
 }

@@ -3,6 +3,8 @@
 package program
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +14,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -34,14 +37,12 @@ func List(ctx context.Context, module string) ([]Program, error) {
 	if err := checkSettings(ctx, module); err != nil {
 		return nil, err
 	}
-	command := exec.CommandContext(ctx, "go", "list", "-json=Name,ImportPath,Module", "./cmd/...")
-	command.Dir, command.Env, command.Stderr = module, environment(v1.Platform{}), os.Stderr
-	output, err := command.Output()
+	output, err := ask(ctx, module, "list", "-json=Name,ImportPath,Module", "./cmd/...")
 	if err != nil {
-		return nil, fmt.Errorf("listing programs in %q: %w", module, err)
+		return nil, err
 	}
 	var found []Program
-	for packages := json.NewDecoder(strings.NewReader(string(output))); ; {
+	for packages := json.NewDecoder(bytes.NewReader(output)); ; {
 		var one struct {
 			Name, ImportPath string
 			Module           struct{ Path string }
@@ -91,10 +92,43 @@ func (p Program) arguments(stamp checkout.Stamp) []string {
 	return []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=" + strings.Join(flags, " ")}
 }
 
+// Toolchain is the release of Go that a module's go.mod names, such as go1.26.8. It is an error when
+// this very program is of another one, which makes other programs and packs them into other bytes.
+func Toolchain(ctx context.Context, module string) (string, error) {
+	output, err := ask(ctx, module, "mod", "edit", "-json")
+	if err != nil {
+		return "", err
+	}
+	var file struct{ Go, Toolchain string }
+	if err := json.Unmarshal(output, &file); err != nil {
+		return "", fmt.Errorf("reading go.mod in %q: %w", module, err)
+	}
+	named := cmp.Or(file.Toolchain, "go"+file.Go)
+	if running := runtime.Version(); running != named {
+		return "", fmt.Errorf("images are made by %s, and this is %s: install that one, or set GOTOOLCHAIN=%s to have it fetched",
+			named, running, named)
+	}
+	return named, nil
+}
+
+// ask gives what the go command answers in a module.
+func ask(ctx context.Context, module string, arguments ...string) ([]byte, error) {
+	command := exec.CommandContext(ctx, "go", arguments...)
+	command.Dir, command.Env, command.Stderr = module, environment(v1.Platform{}), os.Stderr
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go %s in %q: %w", arguments[0], module, err)
+	}
+	return output, nil
+}
+
 // environment is ours, less what changes a program. An empty value would not do: Go would take the
 // one that `go env -w` wrote.
 func environment(platform v1.Platform) []string {
-	set := []string{"CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off", "GOFIPS140=off", "GOAMD64=v1", "GOARM64=v8.0"}
+	set := []string{
+		"GOTOOLCHAIN=" + runtime.Version(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off", "GOFIPS140=off",
+		"GOAMD64=v1", "GOARM64=v8.0",
+	}
 	if platform.OS != "" {
 		set = append(set, "GOOS="+platform.OS, "GOARCH="+platform.Architecture)
 	}
@@ -107,11 +141,9 @@ const experiments = "GOEXPERIMENT"
 
 // checkSettings refuses settings of Go's that no environment takes back.
 func checkSettings(ctx context.Context, module string) error {
-	command := exec.CommandContext(ctx, "go", "env", experiments)
-	command.Dir, command.Env, command.Stderr = module, environment(v1.Platform{}), os.Stderr
-	output, err := command.Output()
+	output, err := ask(ctx, module, "env", experiments)
 	if err != nil {
-		return fmt.Errorf("asking for Go's settings: %w", err)
+		return err
 	}
 	if text := strings.TrimSpace(string(output)); text != "" {
 		return fmt.Errorf("%s is %q in Go's settings, which makes other programs: take it back by go env -u %s", experiments, text, experiments)

@@ -165,19 +165,27 @@ func beside(components []Component) []entry {
 	var found []entry
 	for _, component := range components {
 		made := moduleEntry(component.Module, component.Version)
+		made.ID = identifier("Data", component.Module, component.Version)
 		made.Source, made.relation = component.Why, "CONTAINS"
-		made.ID += "-data"
 		found = append(found, made)
 	}
 	return found
 }
 
-// notID is what an SPDX identifier can't have.
-var notID = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
+// notID is what an SPDX identifier can't have, and the hyphen, which stands for it.
+var notID = regexp.MustCompile(`[^A-Za-z0-9.]`)
+
+// identifier names a package of a list. A byte that it can't have is a hyphen and two hexadecimal
+// digits: modules whose paths differ in such bytes only are two packages all the same.
+func identifier(kind, path, version string) string {
+	return "SPDXRef-" + kind + "-" + notID.ReplaceAllStringFunc(path+"@"+version, func(found string) string {
+		return "-" + hex.EncodeToString([]byte(found))
+	})
+}
 
 func moduleEntry(path, version string) entry {
 	return entry{
-		ID: "SPDXRef-" + notID.ReplaceAllString(path+"-"+version, "-"), Name: path, Version: version,
+		ID: identifier("Module", path, version), Name: path, Version: version,
 		Supplier: noAssertion, Location: noAssertion, Concluded: noAssertion, Declared: noAssertion, Copyright: noAssertion,
 		References: []reference{{"PACKAGE-MANAGER", "purl", "pkg:golang/" + path + "@" + strings.ReplaceAll(version, "+", "%2B")}},
 	}

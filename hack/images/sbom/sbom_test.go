@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"testing"
@@ -14,6 +15,9 @@ import (
 	"github.com/trellis-addons/trellis/hack/images/checkout"
 )
 
+// spdxID is what SPDX 2.3 has for identifiers (section 7.2).
+var spdxID = regexp.MustCompile(`^SPDXRef-[A-Za-z0-9.-]+$`)
+
 func subject() Subject {
 	return Subject{
 		Name: "x", Platform: "linux/arm64", Binary: []byte("x"),
@@ -23,6 +27,8 @@ func subject() Subject {
 			Deps: []*debug.Module{
 				{Path: "example.com/plain", Version: "v1.0.0", Sum: "h1:a="},
 				{Path: "example.com/inner", Version: "v0.0.0", Replace: &debug.Module{Path: "./inner", Version: "(devel)"}},
+				{Path: "example.com/a_b", Version: "v1.0.0"}, {Path: "example.com/a~b", Version: "v1.0.0"},
+				{Path: "example.com/a-b", Version: "v1.0.0"},
 				{Path: "example.com/old", Version: "v1.0.0", Replace: &debug.Module{Path: "example.com/new_", Version: "v2.0.0+incompatible"}},
 			},
 		},
@@ -31,8 +37,9 @@ func subject() Subject {
 }
 
 // What replaces a module is listed, by its own version; a folder of the checkout bears the checkout's; what
-// the image has beside the program is there. Red when a replaced module is listed by its former name, or
-// when data are left out.
+// the image has beside the program is there; modules whose paths differ only in what no identifier can have are
+// two. Red when a replaced module is listed by its former name, when data are left out, or when two packages share an
+// identifier.
 func TestWhatIsInAProgramIsListed(t *testing.T) {
 	content, err := Document(subject())
 	if err != nil {
@@ -50,6 +57,9 @@ func TestWhatIsInAProgramIsListed(t *testing.T) {
 		"pkg:golang/example.com/x@1.2.3":                    "program example.com/x/cmd/x for linux/arm64, of commit 2e",
 		"pkg:golang/stdlib@1.26.8":                          "Go's standard library",
 		"pkg:golang/example.com/plain@v1.0.0":               "go.sum h1:a=",
+		"pkg:golang/example.com/a_b@v1.0.0":                 "",
+		"pkg:golang/example.com/a~b@v1.0.0":                 "",
+		"pkg:golang/example.com/a-b@v1.0.0":                 "",
 		"pkg:golang/example.com/inner@1.2.3":                "a folder of the program's own checkout",
 		"pkg:golang/example.com/new_@v2.0.0%2Bincompatible": "in place of example.com/old v1.0.0",
 		"pkg:golang/example.com/roots@v3":                   "authorities",
@@ -62,7 +72,7 @@ func TestWhatIsInAProgramIsListed(t *testing.T) {
 		related[one.Related] = true
 	}
 	for _, one := range got.Packages {
-		if !related[one.ID] || notID.MatchString(one.ID) {
+		if !related[one.ID] || !spdxID.MatchString(one.ID) {
 			t.Errorf("%s is related to nothing, or is no identifier", one.ID)
 		}
 		delete(related, one.ID)
