@@ -90,6 +90,10 @@ images-check: images ## Look at each image of bin/images, and build them all aga
 	go test -count=1 -run TestImagesHoldOneProgram ./hack/images -args -made $(abspath bin/images)
 	GOTOOLCHAIN=$(TOOLCHAIN) hack/images/again.sh bin/images/digests.txt '$(VERSION)' '$(or $(PLATFORMS),linux/amd64$(COMMA)linux/arm64)'
 
+.PHONY: release
+release: ## Write images, charts, CRDs, what clusterctl takes, checksums and notes into bin/release/VERSION; VERSION, PUSH, PLATFORMS as above.
+	GOTOOLCHAIN=$(TOOLCHAIN) go run ./hack/release -out bin/release -version '$(VERSION)' -push '$(PUSH)' -platforms '$(or $(PLATFORMS),linux/amd64$(COMMA)linux/arm64)'
+
 .PHONY: generate
 generate: $(CONTROLLER_GEN) ## Regenerate deep copies, CRDs and docs/cases.md.
 	cd apis && $(CONTROLLER_GEN) object paths=./...

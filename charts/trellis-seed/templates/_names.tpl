@@ -53,6 +53,13 @@ trellis-seed.addons.kubermatic.k8c.io{{ with .Values.workerName }}-{{ . }}{{ end
 {{ printf "system:serviceaccount:%s:%s" .Release.Namespace (include "trellis.name" .) }}
 {{- end }}
 
+{{- /* The image, behind the registry and before the digest that are given. */ -}}
+{{- define "trellis.image" -}}
+{{- with (.Values.global).imageRegistry }}{{ . }}/{{ end -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- with .Values.image.digest }}@{{ . }}{{ end }}
+{{- end }}
+
 {{- /* CEL: the users of the cluster itself, who delete what has to go. */ -}}
 {{- define "trellis.isCleaner" -}}
 request.userInfo.username in ['system:serviceaccount:kube-system:namespace-controller', 'system:serviceaccount:kube-system:generic-garbage-collector', 'system:kube-controller-manager']

@@ -32,14 +32,25 @@ const (
 	WithoutFolders Folders = false
 )
 
-// Write writes a tar archive, compressed by gzip. All of it belongs to root and has one time, 1970
-// for the zero one: a layer whose files stay the same stays the same from release to release.
+// Write writes a tar archive as WritePlain does, compressed by gzip.
 func Write(writer io.Writer, files []File, folders Folders, modified time.Time) error {
+	compressed := gzip.NewWriter(writer)
+	if err := WritePlain(compressed, files, folders, modified); err != nil {
+		return err
+	}
+	if err := compressed.Close(); err != nil {
+		return fmt.Errorf("ending the archive: %w", err)
+	}
+	return nil
+}
+
+// WritePlain writes a tar archive. All of it belongs to root and has one time, 1970 for the zero
+// one: a layer whose files stay the same stays the same from release to release.
+func WritePlain(writer io.Writer, files []File, folders Folders, modified time.Time) error {
 	if modified.IsZero() {
 		modified = time.Unix(0, 0)
 	}
-	compressed := gzip.NewWriter(writer)
-	entries := tar.NewWriter(compressed)
+	entries := tar.NewWriter(writer)
 	sorted := slices.SortedFunc(slices.Values(files), func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	if folders {
 		for _, folder := range foldersOf(sorted) {
@@ -55,9 +66,6 @@ func Write(writer io.Writer, files []File, folders Folders, modified time.Time) 
 		}
 	}
 	if err := entries.Close(); err != nil {
-		return fmt.Errorf("ending the archive: %w", err)
-	}
-	if err := compressed.Close(); err != nil {
 		return fmt.Errorf("ending the archive: %w", err)
 	}
 	return nil

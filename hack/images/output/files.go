@@ -2,10 +2,13 @@ package output
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -13,6 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"github.com/trellis-addons/trellis/hack/images/archive"
 	"github.com/trellis-addons/trellis/hack/images/oci"
 )
 
@@ -39,6 +43,39 @@ func Layout(folder string, set oci.Set) error {
 		}
 	}
 	return nil
+}
+
+// LayoutArchive writes what Layout does as one tar archive, which skopeo calls an oci-archive.
+func LayoutArchive(file string, set oci.Set) error {
+	folder, err := os.MkdirTemp("", "trellis-layout-")
+	if err != nil {
+		return fmt.Errorf("making a folder for a layout: %w", err)
+	}
+	defer os.RemoveAll(folder)
+	if err := Layout(folder, set); err != nil {
+		return err
+	}
+	var files []archive.File
+	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(folder, path)
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		files = append(files, archive.File{Name: filepath.ToSlash(name), Data: data})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("reading the layout of %s: %w", set.Program, err)
+	}
+	writer, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("writing the layout of %s: %w", set.Program, err)
+	}
+	return errors.Join(archive.WritePlain(writer, files, archive.WithFolders, time.Time{}), writer.Close())
 }
 
 // DefaultPath is where the charts look for images, as docker reads it.

@@ -1,0 +1,32 @@
+package components
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Red when an earlier series is left out, which clusterctl looks for before an upgrade, or is there twice.
+func TestMetadataHasEverySeries(t *testing.T) {
+	got, err := Metadata([]string{"1.9.1", "1.9.0", "1.10.0-rc.1", "0.1.0"})
+	want := "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries:\n" +
+		"- major: 1\n  minor: 10\n  contract: v1beta2\n- major: 1\n  minor: 9\n  contract: v1beta2\n- major: 0\n  minor: 1\n  contract: v1beta2\n"
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if _, err := Metadata([]string{"latest"}); err == nil {
+		t.Error("latest is taken for a version")
+	}
+}
+
+// Red when a text goes out of which clusterctl would replace a part, or refuse all of it.
+func TestVariablesAreRefused(t *testing.T) {
+	for _, text := range []string{"a ${NAME} b", "${ NAME }", "a$$b"} {
+		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": text}}}
+		if _, err := write([]*unstructured.Unstructured{object}); !errors.Is(err, ErrVariable) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
