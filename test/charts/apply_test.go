@@ -34,7 +34,7 @@ func connect(t *testing.T) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := fleet.InstallCRDs(t.Context(), fleet.Shared().Cluster(cluster).Config, "testdata/cert-manager"); err != nil {
+	if err := fleet.InstallCRDs(t.Context(), fleet.Shared().Cluster(cluster).Config, "testdata/cert-manager", "testdata/prometheus-operator"); err != nil {
 		t.Fatal(err)
 	}
 	apply(t, c, &unstructured.Unstructured{Object: map[string]any{

@@ -50,6 +50,8 @@ var renderings = []rendering{
 		}},
 	}},
 	{chart: "trellis-master", why: "with cert-manager", values: certManager},
+	{chart: "trellis-master", why: "with every setting", values: everySetting},
+	{chart: "trellis-seed", why: "with every setting", values: everySetting},
 	{chart: "trellis-seed", why: "without webhooks", values: map[string]any{"webhook": map[string]any{"enabled": false}}},
 }
 
@@ -84,6 +86,12 @@ func TestValuesSchemaRefusesMistakes(t *testing.T) {
 		"wrong type":      {"replicas": "two"},
 		"no image":        {"image": map[string]any{"repository": ""}},
 		"no namespace":    {"catalogueNamespace": "Upper_Case"},
+		"no digest":       {"image": map[string]any{"repository": "x", "digest": "0123"}},
+		"no flag":         {"extraArgs": []any{"v=1"}},
+		"no toleration":   {"tolerations": []any{map[string]any{"keys": "a"}}},
+		"no resources":    {"resources": map[string]any{"limit": map[string]any{"memory": "1Gi"}}},
+		"no label":        {"commonLabels": map[string]any{"a": 1}},
+		"no volume":       {"extraVolumes": []any{map[string]any{"secret": "a"}}},
 	}
 	for _, name := range []string{"trellis-master", "trellis-seed"} {
 		for why, values := range mistakes {

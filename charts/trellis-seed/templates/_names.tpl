@@ -1,9 +1,10 @@
+{{- /* The chart's own labels win over those that are given. */ -}}
 {{- define "trellis.labels" -}}
-app.kubernetes.io/name: {{ .Chart.Name }}
-app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-app.kubernetes.io/part-of: trellis
+{{- $own := include "trellis.selector" . | fromYaml }}
+{{- $own = set $own "app.kubernetes.io/version" .Chart.AppVersion }}
+{{- $own = set $own "app.kubernetes.io/managed-by" .Release.Service }}
+{{- $own = set $own "app.kubernetes.io/part-of" "trellis" }}
+{{- merge $own (.Values.commonLabels | default dict) | toYaml }}
 {{- end }}
 
 {{- define "trellis.selector" -}}
@@ -53,13 +54,6 @@ trellis-seed.addons.kubermatic.k8c.io{{ with .Values.workerName }}-{{ . }}{{ end
 {{ printf "system:serviceaccount:%s:%s" .Release.Namespace (include "trellis.name" .) }}
 {{- end }}
 
-{{- /* The image, behind the registry and before the digest that are given. */ -}}
-{{- define "trellis.image" -}}
-{{- with (.Values.global).imageRegistry }}{{ . }}/{{ end -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
-{{- with .Values.image.digest }}@{{ . }}{{ end }}
-{{- end }}
-
 {{- /* CEL: the users of the cluster itself, who delete what has to go. */ -}}
 {{- define "trellis.isCleaner" -}}
 request.userInfo.username in ['system:serviceaccount:kube-system:namespace-controller', 'system:serviceaccount:kube-system:generic-garbage-collector', 'system:kube-controller-manager']
@@ -85,7 +79,7 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata:
   name: {{ include "trellis.admissionName" $top }}.{{ $name }}
-  labels: {{- include "trellis.labels" $top | nindent 4 }}
+  {{- include "trellis.marks" (dict "top" $top) | nindent 2 }}
 spec:
   failurePolicy: Fail
   matchConstraints:
@@ -121,7 +115,7 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata:
   name: {{ include "trellis.admissionName" $top }}.{{ $name }}
-  labels: {{- include "trellis.labels" $top | nindent 4 }}
+  {{- include "trellis.marks" (dict "top" $top) | nindent 2 }}
 spec:
   policyName: {{ include "trellis.admissionName" $top }}.{{ $name }}
   validationActions: [Deny]
