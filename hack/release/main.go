@@ -72,6 +72,9 @@ func run(ctx context.Context, asked options) (string, error) {
 	if err := made.write(); err != nil {
 		return "", err
 	}
+	if err := unchanged(ctx, asked, stamp); err != nil {
+		return "", err
+	}
 	if err := push(ctx, asked.registry, build); err != nil {
 		return "", err
 	}
@@ -83,6 +86,20 @@ func run(ctx context.Context, asked options) (string, error) {
 		return "", fmt.Errorf("naming the release: %w", err)
 	}
 	return folder, os.Chmod(folder, 0o755)
+}
+
+// unchanged holds that the checkout is what it was when it was named: it is read for minutes, and what
+// was edited meanwhile would be in a release of a commit that has it not.
+func unchanged(ctx context.Context, asked options, stamp checkout.Stamp) error {
+	now, err := checkout.Read(ctx, asked.module, asked.version, os.Getenv("SOURCE_DATE_EPOCH"))
+	if err != nil {
+		return err
+	}
+	if now != stamp {
+		return fmt.Errorf("the checkout was %s of commit %s, and is %s of %s now: nothing was released",
+			stamp.Version, stamp.Commit, now.Version, now.Commit)
+	}
+	return nil
 }
 
 func push(ctx context.Context, to output.Registry, build oci.Build) error {

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/trellis-addons/trellis/hack/images/checkout"
 	"github.com/trellis-addons/trellis/hack/release/components"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -90,12 +91,12 @@ func makeCheckout(folder string) error {
 
 // makeRelease makes one of a checkout of its own, and gives its files.
 func makeRelease(folder string) (map[string][]byte, error) {
-	checkout := filepath.Join(folder, "checkout")
-	if err := makeCheckout(checkout); err != nil {
+	module := filepath.Join(folder, "checkout")
+	if err := makeCheckout(module); err != nil {
 		return nil, err
 	}
 	made, err := run(context.Background(), options{
-		module: checkout, folder: filepath.Join(folder, "out"), platforms: "linux/amd64,linux/arm64", version: "v" + version,
+		module: module, folder: filepath.Join(folder, "out"), platforms: "linux/amd64,linux/arm64", version: "v" + version,
 	})
 	if err != nil {
 		return nil, err
@@ -408,17 +409,38 @@ func TestCRDsAreComplete(t *testing.T) {
 // A release that can't be made leaves nothing that looks like one. Red when what is written stays.
 func TestABrokenReleaseLeavesNothing(t *testing.T) {
 	folder := t.TempDir()
-	checkout, out := filepath.Join(folder, "checkout"), filepath.Join(folder, "out")
-	if err := makeCheckout(checkout); err != nil {
+	module, out := filepath.Join(folder, "checkout"), filepath.Join(folder, "out")
+	if err := makeCheckout(module); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(checkout, "deploy/seed/rights.yaml")); err != nil {
+	if err := os.Remove(filepath.Join(module, "deploy/seed/rights.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run(t.Context(), options{module: checkout, folder: out, platforms: "linux/amd64", version: version}); err == nil {
+	if _, err := run(t.Context(), options{module: module, folder: out, platforms: "linux/amd64", version: version}); err == nil {
 		t.Error("a release without the rights on seeds was made")
 	}
 	if entries, err := os.ReadDir(out); err != nil || len(entries) > 0 {
 		t.Errorf("%v: there is %v", err, entries)
+	}
+}
+
+// Red when what is edited while a release is made gets into it under the commit's name.
+func TestACheckoutThatChangesMeanwhileIsRefused(t *testing.T) {
+	asked := options{module: t.TempDir(), version: version}
+	if err := makeCheckout(asked.module); err != nil {
+		t.Fatal(err)
+	}
+	stamp, err := checkout.Read(t.Context(), asked.module, asked.version, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unchanged(t.Context(), asked, stamp); err != nil {
+		t.Errorf("a checkout that nobody touched: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(asked.module, "charts/trellis-seed/templates/NOTES.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := unchanged(t.Context(), asked, stamp); err == nil || !strings.Contains(err.Error(), "dirty") {
+		t.Errorf("a checkout that was edited: %v", err)
 	}
 }
