@@ -50,6 +50,8 @@ const (
 	itemsOfLarge = 5
 	// edits that are measured.
 	edits = 5
+	// longAgo is when the clusters were moved that all are copies of: no soak and no deadline lasts so long.
+	longAgo = 48 * time.Hour
 	// events of installations are measured together, so many times, in so many clusters.
 	events, rounds, eventful = 500, 3, 50
 )
@@ -157,8 +159,9 @@ func (l *largeSeed) install(b *testing.B, name, item string) {
 	if err := l.copies.Client.Get(b.Context(), client.ObjectKey{Namespace: standins.NamespaceOf(name), Name: item}, found); err != nil {
 		b.Fatal(err)
 	}
-	ref, at := found.Spec.AddonRef, metav1.NewTime(time.Now().Add(-48*time.Hour).Truncate(time.Second))
-	found.Annotations[v1.AnnotationMoved] = at.Format(time.RFC3339Nano)
+	// Long ago: what was written a moment ago is moving, and would be written again, all at once.
+	ref, at := found.Spec.AddonRef, metav1.NewTime(found.CreationTimestamp.Add(-longAgo))
+	found.Annotations[v1.AnnotationMoved] = at.UTC().Format(time.RFC3339Nano)
 	if err := l.copies.Client.Update(b.Context(), found); err != nil {
 		b.Fatal(err)
 	}
@@ -197,6 +200,7 @@ func (l *largeSeed) grow(b *testing.B, clusters int) {
 		l.put(b, standins.Name(l.clusters), l.models)
 	}
 	l.backup.flush(b)
+	l.caughtUp(b)
 }
 
 // put copies of models for a cluster.
@@ -233,7 +237,7 @@ func (l *largeSeed) restore(b *testing.B) {
 // from there would not bring the others. A later revision does not come before them.
 func (l *largeSeed) caughtUp(b *testing.B) {
 	b.Helper()
-	world.Create(b, l.copies.Client, world.Namespace(fmt.Sprintf("after-%d", l.clusters)))
+	world.Create(b, l.copies.Client, world.Namespace(fmt.Sprintf("after-%d", l.backup.number)))
 	for _, list := range []client.ObjectList{&kkpv1.ClusterList{}, &v1.AddonInstallationList{}} {
 		if err := l.copies.Client.List(b.Context(), list, client.Limit(1)); err != nil {
 			b.Fatal(err)
