@@ -84,8 +84,9 @@ func CoreAddon(made manager.Manager, marks *mergedcatalogue.Marks, options corea
 
 // AddonSet are what controller addonset works with.
 func AddonSet(made manager.Manager, marks *mergedcatalogue.Marks, options addonset.Options) addonset.Dependencies {
+	finder := Finder(made)
 	return addonset.Dependencies{
-		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: Finder(made),
+		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: finder, Live: finder,
 		Recorder: made.GetEventRecorder("addonset"), Options: options,
 	}
 }

@@ -34,6 +34,13 @@ type Finder interface {
 	Watch(informers cache.Cache, requests Requests, relevant Relevant) source.Source
 }
 
+// LiveReader describes clusters past caches.
+type LiveReader interface {
+	// Live is a cluster as the API server has it now. Errors: not found for one that is gone or has
+	// another UID, or a call that failed.
+	Live(ctx context.Context, ref target.Ref) (target.Description, error)
+}
+
 // Requests are the requests to enqueue when a cluster changes.
 type Requests = func(ctx context.Context, changed target.Description) []reconcile.Request
 

@@ -50,7 +50,7 @@ type KKPFinder struct {
 	absent map[v1.ClusterIdentity]time.Time
 }
 
-// NewKKPFinder needs the index of IndexNamespaceName. The uncached reader is for Gone and Annotate.
+// NewKKPFinder needs the index of IndexNamespaceName. The uncached reader is for Live, Gone and Annotate.
 func NewKKPFinder(cached, uncached client.Reader, writer client.Writer) *KKPFinder {
 	return &KKPFinder{cached: cached, uncached: uncached, writer: writer, clock: clock.RealClock{}, absent: map[v1.ClusterIdentity]time.Time{}}
 }
@@ -141,14 +141,32 @@ func refOf(object any) target.Ref {
 	return target.Ref{}
 }
 
-// Annotate implements Finder.
-func (f *KKPFinder) Annotate(ctx context.Context, ref target.Ref, change func(annotations map[string]string) error) error {
-	var found kkpv1.Cluster
-	if err := f.uncached.Get(ctx, client.ObjectKey{Name: ref.Name}, &found); err != nil {
-		return fmt.Errorf("getting Cluster %q: %w", ref.Name, err)
+// Live implements LiveReader.
+func (f *KKPFinder) Live(ctx context.Context, ref target.Ref) (target.Description, error) {
+	found, err := f.get(ctx, ref)
+	if err != nil {
+		return target.Description{}, err
+	}
+	return Describe(found), nil
+}
+
+// get a Cluster past the cache.
+func (f *KKPFinder) get(ctx context.Context, ref target.Ref) (*kkpv1.Cluster, error) {
+	found := &kkpv1.Cluster{}
+	if err := f.uncached.Get(ctx, client.ObjectKey{Name: ref.Name}, found); err != nil {
+		return nil, fmt.Errorf("getting Cluster %q: %w", ref.Name, err)
 	}
 	if found.UID != ref.UID {
-		return apierrors.NewNotFound(kkpv1.GroupVersion.WithResource("clusters").GroupResource(), ref.Name)
+		return nil, apierrors.NewNotFound(kkpv1.GroupVersion.WithResource("clusters").GroupResource(), ref.Name)
+	}
+	return found, nil
+}
+
+// Annotate implements Finder.
+func (f *KKPFinder) Annotate(ctx context.Context, ref target.Ref, change func(annotations map[string]string) error) error {
+	found, err := f.get(ctx, ref)
+	if err != nil {
+		return err
 	}
 	wanted := found.DeepCopy()
 	if wanted.Annotations == nil {
@@ -160,7 +178,7 @@ func (f *KKPFinder) Annotate(ctx context.Context, ref target.Ref, change func(an
 	if maps.Equal(found.Annotations, wanted.Annotations) {
 		return nil
 	}
-	patch := client.MergeFromWithOptions(&found, client.MergeFromWithOptimisticLock{})
+	patch := client.MergeFromWithOptions(found, client.MergeFromWithOptimisticLock{})
 	if err := f.writer.Patch(ctx, wanted, patch); err != nil {
 		return fmt.Errorf("patching the annotations of Cluster %q: %w", ref.Name, err)
 	}

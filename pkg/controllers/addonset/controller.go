@@ -49,6 +49,7 @@ type Dependencies struct {
 	Reader   client.Reader
 	Recorder events.EventRecorder
 	Finder   cluster.Finder
+	Live     cluster.LiveReader
 	Clock    clock.PassiveClock
 	Options  Options
 	// Core are the figures of the Core set, which another controller carries out: metrics are over the

@@ -85,7 +85,7 @@ func (r *Reconciler) placeOf(found *target.Description, seed string) (*place, er
 		return nil, err
 	}
 	in := &place{
-		name: found.Name, namespace: found.Namespace, labels: cluster.Labels(*found, seed), version: found.KubernetesVersion,
+		name: found.Name, namespace: found.Namespace, found: found, labels: cluster.Labels(*found, seed), version: found.KubernetesVersion,
 		live: live, asked: askedBy(found.Annotations),
 	}
 	if object, isObject := found.Object.(client.Object); isObject {

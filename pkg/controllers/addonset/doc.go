@@ -38,6 +38,9 @@
 // cluster, and how it stands is decided and told. A copy that can't be gone by holds what it may
 // want (unsure.go): what others let go under the name of one of its items stays.
 //
+// A removal is planned by caches, and checked past them: what was removed does not come back as it
+// was (ADR 76).
+//
 // What is not known changes nothing: a copy, a Cluster or an add-on that is missing, a version that
 // is unknown while it is constrained, a list that fails.
 package addonset

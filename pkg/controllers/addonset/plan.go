@@ -14,12 +14,15 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
 // place is one cluster as a plan sees it.
 type place struct {
 	name, namespace string
+	// found is the cluster as the cache has it.
+	found *target.Description
 	// labels and facts.
 	labels labels.Set
 	// version of Kubernetes; empty: not known.

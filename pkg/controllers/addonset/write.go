@@ -15,6 +15,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
@@ -25,7 +26,9 @@ const fieldOwner = "trellis-addon-set"
 type task struct {
 	of    *running
 	known *known
-	// namespace of the cluster.
+	// set and cluster are what the task was planned by, as the caches have them.
+	set       *set
+	cluster   target.Description
 	namespace string
 	removal   v1.RemovalPolicy
 	pace      installation.Pace
@@ -40,7 +43,7 @@ type task struct {
 func (r *Reconciler) taskFor(of *running, in *place, one *known, planned *plan) task {
 	group := of.strategy.Groups[of.strategy.GroupOf(in.labels)]
 	made := task{
-		of: of, known: one, namespace: in.namespace, removal: of.removal, startedAt: of.startedAt,
+		of: of, known: one, set: of.set, cluster: *in.found, namespace: in.namespace, removal: of.removal, startedAt: of.startedAt,
 		pace: installation.Pace{Soak: group.Soak, Deadline: group.ProgressDeadline},
 	}
 	for _, step := range planned.steps {
@@ -126,10 +129,13 @@ func (r *Reconciler) carryOut(ctx context.Context, one task) error {
 	var refused string
 	wrote := false
 	at := r.Clock.Now()
+	stale := r.checkRemovals(ctx, one)
 	for _, step := range one.steps {
 		var err error
 		if step.kind == v1.ChangeRemove {
-			err = r.remove(ctx, one.removal, step)
+			if err = stale; err == nil {
+				err = r.remove(ctx, one.removal, step)
+			}
 		} else {
 			err = r.apply(ctx, one, step, at)
 		}
@@ -208,6 +214,32 @@ func (r *Reconciler) isFree(ctx context.Context, namespace, name string) error {
 		return fmt.Errorf("getting installation %q in %q: %w", name, namespace, err)
 	}
 	return fmt.Errorf("installation %q in %q exists by now", name, namespace)
+}
+
+// checkRemovals asks the API server whether the copy and the cluster are what removals were planned
+// by: a cache may be behind, and what was removed does not come back as it was.
+func (r *Reconciler) checkRemovals(ctx context.Context, one task) error {
+	if !slices.ContainsFunc(one.steps, func(s step) bool { return s.kind == v1.ChangeRemove }) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, waves.WriteTimeout)
+	defer cancel()
+	found := &v1.AddonSet{}
+	key := client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: one.set.name}
+	if err := r.Reader.Get(ctx, key, found); err != nil {
+		return fmt.Errorf("getting AddonSet %q, before something is removed: %w", key, err)
+	}
+	if found.UID != one.set.uid || found.Generation != one.set.generation || one.set.deleting && found.DeletionTimestamp.IsZero() {
+		return fmt.Errorf("AddonSet %q is not what the cache has: nothing is removed by that", key)
+	}
+	live, err := r.Live.Live(ctx, one.cluster.Ref)
+	if err != nil {
+		return fmt.Errorf("before something is removed: %w", err)
+	}
+	if clusterChanged(one.cluster, live) {
+		return fmt.Errorf("the Cluster of namespace %q is not what the cache has: nothing is removed by that", one.namespace)
+	}
+	return nil
 }
 
 // remove what the set no longer wants, as it says. What changed since it was looked at is left.

@@ -1,0 +1,177 @@
+package addonset_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/standins"
+)
+
+// change is what becomes of one installation.
+type change struct {
+	item     string
+	kind     v1.ChangeKind
+	from, to string
+}
+
+// What status.pending tells of a paused set is what is written once it is let go, object by object, each once. Red when pending
+// lacks a change or has one more, names another version, or when something is written twice.
+func TestPendingIsWhatIsWritten(t *testing.T) {
+	w := newWorld(t, 6, 0)
+	w.offers("web", "1.0.0")
+	w.offers("more", "1.0.0")
+	w.offers("extra", "0.1.0", "0.2.0")
+	item := func(name, version string) v1.AddonSetItem {
+		return v1.AddonSetItem{
+			Name: v1.AddonName(name), AddonRef: v1.AddonReference{Name: v1.AddonName(name), Version: version},
+			TargetNamespace: name, ReconcileStrategy: v1.ReconcileContinuous,
+		}
+	}
+	of := w.write(w.set("tools", atOnce, without("4", "5"), func(of *v1.AddonSet) {
+		of.Spec.Addons = []v1.AddonSetItem{item("web", "1.x"), item("more", "1.x")}
+	}))
+	w.start()
+	w.says(of, v1.ReasonComplete, current(4))
+	w.offers("web", "1.0.0", "2.0.0")
+	w.edit(of, func(of *v1.AddonSet) {
+		of.Spec.Paused = true
+		of.Spec.Addons = []v1.AddonSetItem{item("web", ">= 1"), item("extra", "<= 0.1.0")}
+		without("0")(of)
+	})
+	paused := w.says(of, v1.ReasonPaused, func(counts v1.ClusterCounts) bool { return counts.Behind == 6 })
+	before, writes := w.everything(), w.writes.Load()
+	if before[w.names[0]]["web"] == "" || before[w.names[5]]["web"] != "" {
+		t.Fatalf("before, there are %v", before)
+	}
+
+	w.edit(of, func(of *v1.AddonSet) { of.Spec.Paused = false })
+	w.says(of, v1.ReasonComplete, current(5))
+	expect.Eventually(t, expect.Patience, func() error { // the first cluster's are gone
+		if left := w.everything()[w.names[0]]; len(left) > 0 {
+			return fmt.Errorf("the unselected cluster has %v", left)
+		}
+		return nil
+	})
+	want := map[change]int{}
+	after, total := w.everything(), int64(0)
+	for _, cluster := range w.names {
+		for item, to := range after[cluster] {
+			if from := before[cluster][item]; from == "" {
+				want[change{item, v1.ChangeInstall, "", to}]++
+			} else if from != to {
+				want[change{item, v1.ChangeUpdate, from, to}]++
+			}
+		}
+		for item, from := range before[cluster] {
+			if after[cluster][item] == "" {
+				want[change{item, v1.ChangeRemove, from, ""}]++
+			}
+		}
+	}
+	told := map[change]int{}
+	for _, one := range paused.Status.Pending {
+		told[change{one.Item, one.Change, one.From, one.To}] += int(one.Clusters)
+		total += int64(one.Clusters)
+	}
+	if diff := cmp.Diff(want, told, cmp.AllowUnexported(change{})); diff != "" || len(want) < 4 {
+		t.Errorf("-written +pending:\n%s", diff)
+	}
+	if written := w.writes.Load() - writes; written != total || int64(paused.Status.PendingCount) != total {
+		t.Errorf("%d writes, and %d were pending, told as %d", written, total, paused.Status.PendingCount)
+	}
+}
+
+// everything is the version of each installation by its cluster and name.
+func (w *world) everything() map[string]map[string]string {
+	w.t.Helper()
+	found := map[string]map[string]string{}
+	for _, name := range []string{"web", "more", "extra"} {
+		for cluster, one := range w.installed(name) {
+			if found[cluster] == nil {
+				found[cluster] = map[string]string{}
+			}
+			found[cluster][name] = one.Spec.AddonRef.Version
+		}
+	}
+	return found
+}
+
+// Clusters that are labelled, made and deleted in the middle of a wave: one that comes is served at once, one that changes its group is
+// moved in that, one that is unselected loses what the set made, one that is deleted is waited for no longer; at no time do more move
+// than may. Red when a later group begins before what was put into the first is done, and when the wave doesn't end.
+func TestClustersThatChangeInTheMiddleOfAWave(t *testing.T) {
+	w := newWorld(t, 6, 1)
+	w.offers("web", "1.0.0")
+	of := w.write(w.set("tools"))
+	w.start()
+	w.open(of, 2)
+	w.says(of, v1.ReasonComplete, current(6))
+	w.player.Direct(t,
+		standins.Rule{Of: standins.And(standins.InClusters(w.names[0]), standins.AtVersion("web", "1.1.0")), Act: standins.Act{Takes: 4 * time.Second}},
+		standins.Rule{Of: standins.AtVersion("web", "1.1.0"), Act: standins.Act{Takes: time.Second}})
+	w.offers("web", "1.0.0", "1.1.0")
+	expect.Eventually(t, expect.Patience, func() error {
+		if at := w.at("1.1.0"); !slices.Equal(at, w.names[:1]) {
+			return fmt.Errorf("%q are written", at)
+		}
+		return nil
+	})
+	w.open(of, 2)
+	all := func(ring string) map[string]string { return map[string]string{"world": w.catalogue, "ring": ring} }
+	w.clusters.Relabel(t, w.names[1], all("0"))
+	w.clusters.Relabel(t, w.names[2], map[string]string{"world": "another"})
+	w.clusters.Delete(t, w.names[3])
+	expect.Eventually(t, expect.Patience, func() error { // API servers tell creations by the second
+		found := w.says(of, v1.ReasonRollingOut)
+		if began := found.Status.StartedAt; time.Since(began.Time) < time.Second {
+			return fmt.Errorf("the revision began at %s", began)
+		}
+		return nil
+	})
+	late := w.clusters.Make(t, standins.Shape{First: worlds*1000 + 500, Count: 1, Labels: func(int) map[string]string { return all("1") }})
+	w.names = append(w.names, late...)
+	var order []string
+	expect.Eventually(t, 2*expect.Patience, func() error {
+		moving := slices.DeleteFunc(w.moving(), func(name string) bool { return name == late[0] || name == w.names[3] })
+		if len(moving) > 1 {
+			t.Fatalf("%q move at a time", moving)
+		}
+		for _, name := range w.at("1.1.0") {
+			if !slices.Contains(order, name) {
+				order = append(order, name)
+			}
+		}
+		if len(order) < 5 {
+			return fmt.Errorf("%q have it", order)
+		}
+		return nil
+	})
+	done := w.says(of, v1.ReasonComplete, func(counts v1.ClusterCounts) bool { return counts.Current == 4 && counts.New == 1 })
+	place := func(name string) int { return slices.Index(order, name) }
+	for _, other := range []string{w.names[4], w.names[5]} {
+		if place(other) < place(w.names[1]) {
+			t.Errorf("%s of the rest moved before %s, which became a canary: %q", other, w.names[1], order)
+		}
+	}
+	if place(late[0]) > place(w.names[4]) || slices.Contains(order, w.names[3]) {
+		t.Errorf("the order is %q: the new cluster is %s, the deleted one %s", order, late[0], w.names[3])
+	}
+	expect.Eventually(t, expect.Patience, func() error {
+		if _, has := w.installed("web")[w.names[2]]; has {
+			return fmt.Errorf("the unselected cluster still has it")
+		}
+		return nil
+	})
+	if counts := done.Status.Counts; counts.Selected != 5 {
+		t.Errorf("the counts are %+v", counts)
+	}
+	if groups := done.Status.Groups; len(groups) != 2 || groups[0].Counts.Current != 2 {
+		t.Errorf("the groups are %+v", groups)
+	}
+}

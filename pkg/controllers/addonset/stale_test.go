@@ -1,0 +1,148 @@
+package addonset_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// stale has lists of one kind be as an API server answers whose cache is behind: edited, with nothing
+// after it. Single objects are asked for past that.
+type stale struct {
+	next   http.RoundTripper
+	plural string
+	edit   func(items []any) []any
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s stale) RoundTrip(request *http.Request) (*http.Response, error) {
+	query := request.URL.Query()
+	if request.Method != http.MethodGet || !strings.HasSuffix(request.URL.Path, "/"+s.plural) {
+		return s.next.RoundTrip(request)
+	}
+	if query.Get("watch") != "" {
+		if query.Get("sendInitialEvents") != "" { // whoever can't have a list by a watch lists
+			return answer(request, http.StatusBadRequest, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":400}`)), nil
+		}
+		<-request.Context().Done()
+		return nil, request.Context().Err()
+	}
+	response, err := s.next.RoundTrip(request)
+	if err != nil || response.StatusCode != http.StatusOK {
+		return response, err
+	}
+	defer response.Body.Close()
+	var list map[string]any
+	if err := json.NewDecoder(response.Body).Decode(&list); err != nil {
+		return nil, err
+	}
+	items, _ := list["items"].([]any)
+	list["items"] = s.edit(items)
+	content, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	return answer(request, http.StatusOK, content), nil
+}
+
+func answer(to *http.Request, code int, content []byte) *http.Response {
+	return &http.Response{
+		StatusCode: code, Request: to, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(content)),
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(content)),
+	}
+}
+
+// RS10: A process whose caches are behind, or empty, when it begins removes nothing and writes nothing anew; once they are filled it
+// finds everything as it was. Red when removals are not checked past the cache (of the Cluster, of the set), and when an installation
+// that the cache lacks is made without asking whether there is one.
+func TestStaleListsRemoveNothing(t *testing.T) {
+	w := newWorld(t, 2, 0)
+	w.offers("web", "1.0.0")
+	w.offers("more", "1.0.0")
+	of := w.write(w.set("tools", atOnce))
+	stop := w.start()
+	w.says(of, v1.ReasonComplete, current(2))
+	var older map[string]any
+	w.fetch(of, &older)
+	w.edit(of, func(of *v1.AddonSet) {
+		item := of.Spec.Addons[0]
+		item.Name, item.AddonRef.Name, item.TargetNamespace = "more", "more", "more"
+		of.Spec.Addons = append(of.Spec.Addons, item)
+	})
+	done := w.says(of, v1.ReasonComplete, current(2))
+	stop()
+	web, more := w.installed("web"), w.installed("more")
+	if len(web) != 2 || len(more) != 2 {
+		t.Fatalf("%d and %d installations", len(web), len(more))
+	}
+	for name, old := range map[string]stale{
+		"no Clusters":      {plural: "clusters", edit: func([]any) []any { return []any{} }},
+		"no installations": {plural: "addoninstallations", edit: func([]any) []any { return []any{} }},
+		"no copies":        {plural: "addonsets", edit: func([]any) []any { return []any{} }},
+		"no catalogues":    {plural: "addoncatalogues", edit: func([]any) []any { return []any{} }},
+		"Clusters from before they were labelled": {plural: "clusters", edit: func(items []any) []any {
+			for _, item := range items {
+				delete(item.(map[string]any)["metadata"].(map[string]any), "labels")
+			}
+			return items
+		}},
+		"the copy from before an edit": {plural: "addonsets", edit: func(items []any) []any {
+			for i, item := range items {
+				if item.(map[string]any)["metadata"].(map[string]any)["uid"] == older["metadata"].(map[string]any)["uid"] {
+					items[i] = older
+				}
+			}
+			return items
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.t = t
+			stop := w.start(func(next http.RoundTripper) http.RoundTripper {
+				old.next = next
+				return old
+			})
+			w.quiet(3 * time.Second)
+			stop()
+			for of, before := range map[string]map[string]*v1.AddonInstallation{"web": web, "more": more} {
+				now := w.installed(of)
+				for cluster, one := range before {
+					if found := now[cluster]; found == nil || found.UID != one.UID || found.Generation != one.Generation || !found.DeletionTimestamp.IsZero() {
+						t.Errorf("%s in %s is %+v", of, cluster, found)
+					}
+				}
+			}
+		})
+	}
+	w.t = t
+	w.start()
+	w.says(of, v1.ReasonComplete, current(2))
+	w.quiet(2 * time.Second)
+	if found := w.says(of, v1.ReasonComplete); found.Status.Revision != done.Status.Revision {
+		t.Errorf("revision %q became %q", done.Status.Revision, found.Status.Revision)
+	}
+}
+
+// fetch a copy as the API server has it.
+func (w *world) fetch(of *v1.AddonSet, into *map[string]any) {
+	w.t.Helper()
+	found := copyOf(of)
+	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(of), found); err != nil {
+		w.t.Fatal(err)
+	}
+	found.APIVersion, found.Kind = v1.GroupVersion.String(), "AddonSet"
+	content, err := json.Marshal(found)
+	if err == nil {
+		err = json.Unmarshal(content, into)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
