@@ -56,9 +56,10 @@ bench: binaries ## Measure what the bars are set on: CPU, memory, writes, times 
 	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./test/bench/... ./pkg/controllers/coreaddon ./pkg/controllers/addoninstallation
 
 .PHONY: sets
-sets: binaries ## Simulate AddonSets over CLUSTERS=300, and kill their controller before and after every write.
+sets: binaries ## Simulate AddonSets over CLUSTERS=300, and kill their controllers, on seeds and the master, before and after every write.
 	go test -v -count=1 -timeout 90m ./test/bench/sets -args -clusters $(or $(CLUSTERS),300)
 	go test -v -count=1 -timeout 90m ./test/crash/sets
+	go test -v -count=1 -timeout 90m -run TheMasterIsKilled ./test/seeds -args -every-kill
 
 .PHONY: soak
 soak: binaries ## Run a platform under every attack at once: DURATION=20m, SEED=n to repeat an order of events.

@@ -39,7 +39,7 @@ func (w *world) startMaster() {
 		t.Fatal(err)
 	}
 	kubeconfig, told := filepath.Join(folder, "kubeconfig"), filepath.Join(folder, "log")
-	if err := os.WriteFile(kubeconfig, fleet.Shared().Cluster(masterName).Kubeconfig, 0o600); err != nil {
+	if err := os.WriteFile(kubeconfig, w.hub.Kubeconfig(t, masterName), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	process, err := fleet.Shared().Run(fleet.Command{

@@ -19,6 +19,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/gate"
 	"github.com/trellis-addons/trellis/test/standins"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -35,8 +36,12 @@ type world struct {
 	// platform is the namespace of the set; catalogue that of its copies.
 	platform, catalogue string
 	master              client.Client
-	manager             *fleet.Process
-	north, south        *seed
+	// hub is the master manager's way to the master.
+	hub     *gate.Gate
+	manager *fleet.Process
+	// killer ends the manager at one of its writes; nil as a rule.
+	killer       *killer
+	north, south *seed
 	// moves judges the waves of both seeds together: here is seen whether a group waits for the other seed's.
 	moves *standins.Moves
 }
@@ -49,6 +54,7 @@ func newWorld(t *testing.T, pace v1.Pace) *world {
 	worlds++
 	w := &world{t: t, platform: fmt.Sprintf("platform-%d", worlds), catalogue: fmt.Sprintf("catalogue-%d", worlds)}
 	w.master = kit.Client(t, fleet.Shared().Cluster(masterName).Config)
+	w.hub = gate.New(t, fleet.Shared().Cluster(masterName))
 	kit.Create(t, w.master, kit.Namespace(w.platform))
 	w.moves = standins.NewMoves(standins.Waves{Group: w.group, Limits: []int{2, 2}}) // one on each seed
 	w.north, w.south = newSeed(w, "north", 100*worlds), newSeed(w, "south", 100*worlds+50)
@@ -197,6 +203,7 @@ func read(t *testing.T, from client.Client, namespace string) *v1.AddonSet {
 func (w *world) eventually(holds func() error) {
 	w.t.Helper()
 	expect.Eventually(w.t, patience, func() error {
+		w.revive()
 		for _, one := range w.seeds() {
 			if one.process != nil && one.process.Failure() != nil {
 				w.t.Fatal(one.process.Failure())

@@ -1,0 +1,239 @@
+package seeds_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/gate"
+)
+
+// everyKill is of make sets; make test kills at a few places of each story, spread over it.
+var everyKill = flag.Bool("every-kill", false, "kill the master manager before and after each of its writes for sets")
+
+// killsOfAStory are the kills of each story without -every-kill.
+const killsOfAStory = 5
+
+// boundary is a place before or after the nth write of one kind.
+type boundary struct {
+	write string
+	nth   int
+	after bool
+}
+
+func (b boundary) String() string {
+	if b.after {
+		return fmt.Sprintf("after %s #%d", b.write, b.nth)
+	}
+	return fmt.Sprintf("before %s #%d", b.write, b.nth)
+}
+
+// killer sees what the master manager writes of sets, on the master and on seeds, and ends it at a boundary, if there is one.
+type killer struct {
+	doom    *boundary
+	process *fleet.Process
+
+	mutex  sync.Mutex
+	counts map[boundary]int
+	passed []boundary
+	killed bool
+}
+
+// at gives what sees the writes to one cluster.
+func (k *killer) at(cluster string) gate.Guard {
+	return gate.Guard{
+		Before: func(call gate.Call) bool { return k.pass(cluster, call, false) },
+		After:  func(call gate.Call) bool { return k.pass(cluster, call, true) },
+	}
+}
+
+// pass comes by a boundary. After a kill nothing of the killed one passes.
+func (k *killer) pass(cluster string, call gate.Call, after bool) bool {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if k.killed {
+		return false
+	}
+	at := strings.Index(call.Path, "/addonsets")
+	if !call.Writes() || at < 0 {
+		return true
+	}
+	kind := boundary{write: call.Method + " " + cluster + call.Path[at:], after: after}
+	k.counts[kind]++
+	here := kind
+	here.nth = k.counts[kind]
+	k.passed = append(k.passed, here)
+	if k.doom == nil || here != *k.doom {
+		return true
+	}
+	k.killed = true
+	k.process.Kill()
+	return false
+}
+
+func (k *killer) isKilled() bool {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.killed
+}
+
+func (k *killer) boundaries() []boundary {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return slices.Clone(k.passed)
+}
+
+// watch what the running manager writes from now on.
+func (w *world) watch(doom *boundary) *killer {
+	w.killer = &killer{doom: doom, process: w.manager, counts: map[boundary]int{}}
+	w.hub.Watch(masterName, w.killer.at(masterName))
+	for _, one := range w.seeds() {
+		one.reach.Watch(masterName, w.killer.at(one.name))
+	}
+	return w.killer
+}
+
+// revive starts another manager once one was killed.
+func (w *world) revive() {
+	if w.killer == nil || !w.killer.isKilled() {
+		return
+	}
+	w.killer = nil
+	w.hub.Watch(masterName, gate.Guard{})
+	for _, one := range w.seeds() {
+		one.reach.Watch(masterName, gate.Guard{})
+	}
+	w.startMaster()
+}
+
+// RS07: The master manager is killed before and after its writes for sets, on the master and on both seeds, while a set rolls, and
+// while one is deleted and another made. Each time the end is that of a run without a kill, and the waves were kept to, over both
+// seeds. Red when a gate is opened by what an earlier process had seen, when a copy is lost or stays, and when a set is never done.
+func TestTheMasterIsKilledAtItsWrites(t *testing.T) {
+	w := newWorld(t, pace(0, aLongTime))
+	rolls := 0
+	w.tell("roll", func() map[string]string {
+		rolls++
+		text := fmt.Sprintf("roll-%d", rolls)
+		w.roll(text)
+		return w.complete(text)
+	})
+	w.tell("delete and make", func() map[string]string {
+		w.remove()
+		w.begin()
+		if err := w.master.Create(t.Context(), w.set(pace(0, aLongTime))); err != nil {
+			t.Fatal(err)
+		}
+		return w.complete("first")
+	})
+}
+
+// tell a story once without a kill, and then with one at each boundary, or at some.
+func (w *world) tell(name string, story func() map[string]string) {
+	w.t.Helper()
+	seen := w.watch(nil)
+	want := story()
+	boundaries, every, kills := seen.boundaries(), 1, 0
+	if !*everyKill {
+		every = max(1, len(boundaries)/killsOfAStory)
+	}
+	for i := 0; i < len(boundaries); i += every {
+		seen := w.watch(&boundaries[i])
+		got := story()
+		if diff := cmp.Diff(want, got); diff != "" {
+			w.t.Errorf("%s: killed %s, the end differs from that without (-clean +killed):\n%s", name, boundaries[i], diff)
+		}
+		if seen.isKilled() {
+			kills++
+		}
+		w.expectWaves()
+	}
+	w.t.Logf("%s: killed at %d of %d boundaries", name, kills, len(boundaries))
+	if kills == 0 {
+		w.t.Errorf("%s: it was never killed", name)
+	}
+}
+
+// complete waits until all clusters have a value, and gives what is said then.
+func (w *world) complete(text string) map[string]string {
+	w.t.Helper()
+	end := map[string]string{}
+	w.eventually(func() error {
+		if err := errors.Join(w.north.moved(text, canaries+others), w.south.moved(text, canaries+others)); err != nil {
+			return err
+		}
+		set := w.read()
+		if err := says(set, metav1.ConditionTrue, v1.ReasonComplete); err != nil {
+			return err
+		}
+		end["master"] = fmt.Sprintf("finalizers %q, counts %+v, groups %s", set.Finalizers, *set.Status.Counts, states(set))
+		for _, one := range w.seeds() {
+			found := one.copied()
+			if err := says(found, metav1.ConditionTrue, v1.ReasonComplete); err != nil {
+				return fmt.Errorf("%s: %w", one.name, err)
+			}
+			end[one.name] = fmt.Sprintf("finalizers %q, gate %s, counts %+v, groups %s", found.Finalizers,
+				strings.TrimPrefix(found.Annotations[v1.AnnotationGate], found.Status.Revision), *found.Status.Counts, states(found))
+		}
+		for _, said := range set.Status.Seeds {
+			if !said.Synced || said.Message != "" {
+				return fmt.Errorf("of seed %s is said: %+v", said.Name, said)
+			}
+		}
+		return nil
+	})
+	return end
+}
+
+func states(set *v1.AddonSet) string {
+	var found []string
+	for _, group := range set.Status.Groups {
+		found = append(found, fmt.Sprintf("%s %s", group.Name, group.State))
+	}
+	return strings.Join(found, ", ")
+}
+
+// remove the set, and wait until nothing of it is left.
+func (w *world) remove() {
+	w.t.Helper()
+	w.begin()
+	w.moves.Unordered()
+	for _, one := range w.seeds() {
+		one.moves.Unordered()
+	}
+	set := w.read()
+	confirm := client.RawPatch("application/merge-patch+json",
+		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, v1.AnnotationConfirmDeletion, setName))
+	if err := errors.Join(w.master.Patch(w.t.Context(), set, confirm), w.master.Delete(w.t.Context(), set)); err != nil {
+		w.t.Fatal(err)
+	}
+	w.eventually(func() error {
+		for _, one := range w.seeds() {
+			if left := one.installations(); len(left) > 0 {
+				return fmt.Errorf("%s has %d installations", one.name, len(left))
+			}
+		}
+		return nil
+	})
+	w.eventually(func() error {
+		err := w.master.Get(w.t.Context(), client.ObjectKeyFromObject(set), &v1.AddonSet{})
+		if client.IgnoreNotFound(err) != nil || err == nil {
+			return errors.Join(errors.New("the set is still there"), err)
+		}
+		return nil
+	})
+	for _, one := range w.seeds() {
+		expect.Gone(w.t, one.client, &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: setName}})
+	}
+}
