@@ -41,11 +41,17 @@ func (w *world) publishSlow(name string, kind kubermaticv1.CatalogueType, slot k
 	w.t.Helper()
 	addon := kubermaticv1.Addon{Name: kubermaticv1.AddonName(name), Slot: slot}
 	for _, version := range versions {
-		made := w.content(version, kubermaticv1.MethodGoTemplate, "slow", map[string]string{"all.yaml": slow})
-		made.Values = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"version":%q,"replicas":1}`, version)}
-		addon.Versions = append(addon.Versions, made)
+		addon.Versions = append(addon.Versions, w.slowly(version))
 	}
 	w.publishAddon(kind, addon)
+}
+
+// slowly is a version that is healthy once somebody scales it to nothing.
+func (w *world) slowly(version string) kubermaticv1.AddonVersion {
+	w.t.Helper()
+	made := w.content(version, kubermaticv1.MethodGoTemplate, "slow", map[string]string{"all.yaml": slow})
+	made.Values = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"version":%q,"replicas":1}`, version)}
+	return made
 }
 
 // wish asks for an add-on that depends on others.
@@ -258,25 +264,27 @@ func TestAnotherVersionWaitsAndWhatIsThereIsLookedAfter(t *testing.T) {
 	w.expectInstalled(web, "2.0.0", "")
 }
 
-// Red when both move at once although one depends on the other (isAboutToMove says false): the dependent is applied first, or at once.
+// Red when both move at once although one depends on the other (isAboutToMove says false): the dependent's pass comes first, and finds
+// its dependency Ready with the version of before.
 func TestWhatMovesWithItsDependencyComesAfterIt(t *testing.T) {
 	w := newWorld(t)
 	w.concurrency = 1
-	w.publish("base", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0", k8s: ">= 1.37"})
-	w.publish("top", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0", k8s: ">= 1.37"})
+	later := &kubermaticv1.Constraints{K8sVersion: ">= 1.37"}
+	slowly := kubermaticv1.Addon{Name: "base", Versions: []kubermaticv1.AddonVersion{w.slowly("1.0.0"), w.slowly("2.0.0")}}
+	slowly.Versions[1].Constraints = later
+	w.publishAddon(kubermaticv1.CatalogueCustom, slowly)
+	w.publish("top", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0", k8s: string(later.K8sVersion)})
 	base, top := w.wish("z-base", "base", ""), w.wish("a-top", "top", "", "z-base")
 	w.start()
-	w.expectInstalled(base, "1.0.0", "")
+	w.scale(base, 0)
 	w.expectInstalled(top, "1.0.0", "")
-	for range 3 {
-		w.running("v1.37.0")
-		w.expectInstalled(top, "2.0.0", "")
-		w.expectInstalled(base, "2.0.0", "")
-		first, second := base.Status.LastApplied.Time, top.Status.LastApplied.Time
-		if second.Before(first) {
-			t.Errorf("top has version 2.0.0 since %s, base since %s", second, first)
-		}
+	w.running("v1.37.0")
+	w.expectHeld(top, kubermaticv1.ReasonWaitingForOrder, `waits until installation "z-base", which it depends on`)
+	if top.Status.Version != "1.0.0" {
+		t.Errorf("top has version %s", top.Status.Version)
 	}
+	w.scale(base, 0)
+	w.expectInstalled(top, "2.0.0", "")
 }
 
 // Red when slots are waited for without end, when that is not told, or told again; and the same for another version of what depends on others.

@@ -14,7 +14,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
 )
 
-// Red when the status of 200 seeds, each with 50 failing clusters and texts as long as they may be, has more than 64 KiB.
+// RS34: The status of a set on 300 seeds, each with 50 failing clusters and texts as long as they may be, is bounded. Red when it has more
+// than 64 KiB.
 func TestTheStatusIsBoundedWithEveryClusterFailing(t *testing.T) {
 	set := &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{UID: "set", Name: "monitoring", Generation: 3}}
 	f := &facts{Finding: Finding{Generation: 3}, uid: "set", now: time.Unix(1000, 0)}
