@@ -43,7 +43,11 @@ func movesOf(mine []*v1.AddonInstallation, pace installation.Pace, along Course)
 // add what one installation says of its last move. What came of it counts in the revision in which
 // it was moved; one of an earlier revision may still be under way.
 func (m *moves) add(live *v1.AddonInstallation, state installation.State, startedAt time.Time) {
-	isRecent := !state.Moved.Before(startedAt)
+	moved := state.Moved
+	if !live.DeletionTimestamp.IsZero() {
+		moved = moved.Add(time.Second) // the API cuts the time of a deletion to the second
+	}
+	isRecent := !moved.Before(startedAt)
 	switch state.Phase {
 	case installation.Failed:
 		if isRecent && (m.failed == nil || installation.WasSick(m.failed) && !installation.WasSick(live)) {

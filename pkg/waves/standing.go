@@ -87,7 +87,7 @@ func StandingOf(found Facts, along Course) Standing {
 	result.Group, result.Sick, result.Blocked, result.Changes = group, moved.sick, len(found.Blocked) > 0, changesOf(found)
 	about := situation{
 		Facts: found, moves: moved, isBehind: len(found.Changes) > 0, isHeld: result.IsHeldBy(along.Waiting),
-		isNew: found.Presence != Absent && found.Created.After(along.StartedAt),
+		isNew: found.Presence != Absent && !found.Created.Before(along.StartedAt),
 	}
 	about.Away = cmp.Or(found.Away, moved.unreachable)
 	if !result.isAtOnce(&about) && !result.isInTrouble(&about) {

@@ -262,7 +262,7 @@ func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
 	r.read(f.name)
 	r.mutex.Lock()
 	from, isRevised := f.running.offers, f.running.revised == f.running.resolver
-	before, known, kkp := f.running.revision, f.running.contents, f.running.kkp
+	before, started, known, kkp := f.running.revision, f.running.startedAt, f.running.contents, f.running.kkp
 	r.mutex.Unlock()
 	if isRevised {
 		return nil
@@ -283,7 +283,7 @@ func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
 		r.keep(f, before, time.Time{})
 		return nil
 	}
-	now := r.Clock.Now().Truncate(time.Second)
+	now := waves.Began(r.Clock.Now(), started)
 	if err := r.writeRevision(ctx, f, now); err != nil {
 		return failed(err)
 	}

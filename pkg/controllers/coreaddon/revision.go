@@ -139,7 +139,7 @@ func (r *running) adopt(revision string, startedAt time.Time) {
 
 // begin a revision in the status.
 func (r *Reconciler) begin(ctx context.Context, f *setFacts, revision string) (startedAt time.Time, err error) {
-	startedAt = r.Clock.Now().Truncate(time.Second)
+	startedAt = waves.Began(r.Clock.Now(), f.run.startedAt)
 	wanted, at := f.run.shown.DeepCopy(), metav1.NewTime(startedAt)
 	wanted.Revision, wanted.StartedAt = revision, &at
 	wanted.Catalogues = "" // the counts are those of the revision before: the master is not to go by them
