@@ -181,6 +181,7 @@ func (c *Client) RoundTrip(request *http.Request) (*http.Response, error) {
 		request.Header.Set("Accept", jsonType)
 	}
 	response, err := c.next.RoundTrip(request)
+	count(request, response)
 	if err != nil {
 		cancel(nil)
 		c.report(request.Context(), err)

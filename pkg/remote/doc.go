@@ -25,6 +25,9 @@
 // frames or endless headers close the connection (traffic.go). Redirects, proxies and compression
 // are not used, headers are bounded, and addresses where no API server can be are refused.
 //
+// Figures. Requests are counted by verb and result (metrics.go), of all servers together: whoever
+// makes a cluster makes no series.
+//
 // Violations are a MisbehavesError or a TooSlowError. The client's owner gets them too, to stop
 // calling the server for a while. Errors contain no text of an answer.
 package remote

@@ -79,6 +79,9 @@ func (f *Flags) loggerTo(writer io.Writer) logr.Logger {
 // rate limit: API servers have priority and fairness.
 func (f *Flags) New(config *rest.Config, lease string, held map[client.Object]cache.ByObject) (manager.Manager, error) {
 	config.QPS = -1
+	if err := countOwnRequests(config); err != nil {
+		return nil, err
+	}
 	if f.WorkerName != "" {
 		lease += "-" + f.WorkerName
 	}

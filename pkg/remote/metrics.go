@@ -1,0 +1,78 @@
+package remote
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// requests to all API servers that others control together: one of each has no figures of its own.
+var requests = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "trellis_remote_requests_total",
+	Help: "Requests to API servers of user clusters and seeds, by verb and by the head of the answer.",
+}, []string{"verb", "result"})
+
+func init() { metrics.Registry.MustRegister(requests) }
+
+// Results of a request, as labels.
+const (
+	resultOK          = "ok"
+	resultNotFound    = "notFound"
+	resultConflict    = "conflict"
+	resultDenied      = "denied"
+	resultThrottled   = "throttled"
+	resultRefused     = "refused"
+	resultFailed      = "failed"
+	resultUnreachable = "unreachable"
+)
+
+// count a request by its answer; nil: it has none.
+func count(request *http.Request, response *http.Response) {
+	requests.WithLabelValues(verbOf(request), resultOf(response)).Inc()
+}
+
+// verbOf a request, as the API server's own metrics have it. A list is a get here.
+func verbOf(request *http.Request) string {
+	switch request.Method {
+	case http.MethodGet:
+		if isStream(request) {
+			return "watch"
+		}
+		return "get"
+	case http.MethodPost:
+		return "create"
+	case http.MethodPut:
+		return "update"
+	case http.MethodDelete:
+		return "delete"
+	case http.MethodPatch:
+		if strings.HasPrefix(request.Header.Get("Content-Type"), "application/apply-patch") {
+			return "apply"
+		}
+		return "patch"
+	}
+	return "other"
+}
+
+func resultOf(response *http.Response) string {
+	if response == nil {
+		return resultUnreachable
+	}
+	switch code := response.StatusCode; {
+	case code/100 == 2:
+		return resultOK
+	case code == http.StatusNotFound:
+		return resultNotFound
+	case code == http.StatusConflict:
+		return resultConflict
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		return resultDenied
+	case code == http.StatusTooManyRequests:
+		return resultThrottled
+	case code/100 == 4:
+		return resultRefused
+	}
+	return resultFailed
+}
