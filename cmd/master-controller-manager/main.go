@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -63,7 +64,10 @@ func run(flags manager.Flags, fetching *sources.Flags, kkpVersion string) error 
 	if err := distributor.New(dependencies).SetupWithManager(made); err != nil {
 		return err
 	}
-	if err := metrics.Registry.Register(report.NewCensus(master.GetClient(), flags.Namespace, made.Elected())); err != nil {
+	if err := errors.Join(
+		metrics.Registry.Register(report.NewCensus(master.GetClient(), flags.Namespace, made.Elected())),
+		metrics.Registry.Register(report.NewSeedCensus(master.GetClient(), flags.Namespace, made.Elected())),
+	); err != nil {
 		return fmt.Errorf("registering metrics of catalogues: %w", err)
 	}
 	if err := addGitCatalogues(made, master, flags.Namespace, fetching, kinds); err != nil {

@@ -132,7 +132,8 @@ func (s *seed) addInstallations(ctx context.Context) error {
 	records := wiring.Records(s, key)
 	dependencies, err := wiring.AddonInstallation(ctx, s, s.marks, wiring.InstallationParts{
 		Namespace: s.options.Namespace, Identities: s.identities, Fence: s.options.Fence, SourceKinds: kinds, Store: content,
-		Renders: renders, Images: rules, ProviderKinds: s.options.templates.providerKinds, Records: records, InputsKey: key,
+		Registry: metrics.Registry, Renders: renders, Images: rules, ProviderKinds: s.options.templates.providerKinds,
+		Records: records, InputsKey: key,
 		Options: addoninstallation.Options{
 			CatalogueNamespace: s.options.CatalogueNamespace, DriftInterval: s.options.driftInterval,
 			OrderTimeout:     s.options.orderTimeout,
@@ -144,7 +145,11 @@ func (s *seed) addInstallations(ctx context.Context) error {
 		return err
 	}
 	dependencies.QueueMetrics = fairqueue.NewMetrics(metrics.Registry)
-	if err := metrics.Registry.Register(addoninstallation.NewCensus(s.GetClient(), s.Elected())); err != nil {
+	dependencies.Metrics = addoninstallation.NewMetrics(metrics.Registry)
+	if err := errors.Join(
+		metrics.Registry.Register(addoninstallation.NewCensus(s.GetClient(), s.Elected())),
+		metrics.Registry.Register(addoninstallation.NewAddonCensus(s.GetClient(), s.Elected())),
+	); err != nil {
 		return fmt.Errorf("registering metrics of installations: %w", err)
 	}
 	// Who leads removes the identities of Clusters that are gone, and seals earlier records.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -36,7 +37,9 @@ type InstallationParts struct {
 	// Cluster's own.
 	Identities *cluster.Identities
 	// Fence is before all that user clusters are sent; nil: there is none.
-	Fence         *fence.Fence
+	Fence *fence.Fence
+	// Registry has the figures of connections; nil: nobody reads them.
+	Registry      prometheus.Registerer
 	SourceKinds   fetch.Kinds
 	Store         *store.Store
 	Renders       *kept.Renders
@@ -62,6 +65,11 @@ func AddonInstallation(
 	connections, err := newConnections(ctx, made, parts.Identities, parts.Fence)
 	if err != nil {
 		return none, err
+	}
+	if parts.Registry != nil {
+		if err := parts.Registry.Register(connections); err != nil {
+			return none, fmt.Errorf("registering metrics of connections: %w", err)
+		}
 	}
 	marked, err := newMarked(made, parts.Options.CatalogueNamespace, parts.SourceKinds.SecretKeys())
 	if err != nil {

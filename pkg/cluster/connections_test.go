@@ -220,12 +220,20 @@ func TestKilledServerComesBack(t *testing.T) {
 	p.keep("internal-admin-kubeconfig", user.Kubeconfig)
 	c := p.connections()
 	connection := p.live(c)
+	counted := func(want map[string]int) {
+		t.Helper()
+		if diff := cmp.Diff(want, c.byReason()); diff != "" {
+			t.Errorf("counted by reason (-want +got):\n%s", diff)
+		}
+	}
+	counted(map[string]int{"": 1})
 
 	user.StopServer()
 	if err := call(t, connection); err == nil {
 		t.Fatal("a killed server answered")
 	}
 	p.refused(c, v1.ReasonClusterUnreachable)
+	counted(map[string]int{"": 0, v1.ReasonClusterUnreachable: 1})
 	var known *NotConnectedError
 	if err := call(t, connection); !errors.As(err, &known) {
 		t.Errorf("a call to a dead cluster went out: %v", err)
@@ -246,6 +254,7 @@ func TestKilledServerComesBack(t *testing.T) {
 	if err := call(t, p.live(c)); err != nil {
 		t.Error(err)
 	}
+	counted(map[string]int{"": 1})
 }
 
 func TestReport(t *testing.T) {

@@ -16,31 +16,48 @@ import (
 var CensusLabels = []string{"state", "reason"}
 
 const (
-	// maxReasons bounds the reasons with figures: others than we can write a status.
-	maxReasons  = 100
-	otherReason = "other"
+	// maxWords bounds the words with figures that are not of our code: others than we can write a
+	// status.
+	maxWords    = 100
+	otherWord   = "other"
 	countWithin = 10 * time.Second
 )
 
 var reasonWord = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,63}$`)
 
-// Census counts objects by their condition Ready, from a cache, whenever metrics are read. It
-// implements prometheus.Collector.
+// Census counts objects by two labels, from a cache, whenever metrics are read. It implements
+// prometheus.Collector.
 type Census struct {
 	description *prometheus.Desc
 	leads       <-chan struct{}
-	each        Each
-
-	mutex   sync.Mutex
-	reasons map[string]bool
+	each        EachLabels
 }
 
 // Each visits the conditions of all objects that are to be counted.
 type Each func(ctx context.Context, visit func(conditions []metav1.Condition)) error
 
-// NewCensus makes a Census of a metric with CensusLabels, which counts once leads is closed.
+// EachLabels counts each object by its labels. Their number is to be bounded.
+type EachLabels func(ctx context.Context, count func(first, second string)) error
+
+// NewCensus makes a Census of a metric with CensusLabels, by condition Ready, which counts once
+// leads is closed.
 func NewCensus(description *prometheus.Desc, leads <-chan struct{}, each Each) *Census {
-	return &Census{description: description, leads: leads, each: each, reasons: map[string]bool{}}
+	reasons := NewWords(maxWords, reasonWord)
+	return NewLabelledCensus(description, leads, func(ctx context.Context, count func(first, second string)) error {
+		return each(ctx, func(list []metav1.Condition) {
+			state, ready := conditions.StateOf(list)
+			reason := ""
+			if ready != nil {
+				reason = reasons.Label(ready.Reason)
+			}
+			count(string(state), reason)
+		})
+	})
+}
+
+// NewLabelledCensus makes a Census of a metric with two labels, which counts once leads is closed.
+func NewLabelledCensus(description *prometheus.Desc, leads <-chan struct{}, each EachLabels) *Census {
+	return &Census{description: description, leads: leads, each: each}
 }
 
 // Describe implements prometheus.Collector.
@@ -56,15 +73,7 @@ func (c *Census) Collect(metrics chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), countWithin)
 	defer cancel()
 	counts := map[[2]string]int{}
-	err := c.each(ctx, func(list []metav1.Condition) {
-		state, ready := conditions.StateOf(list)
-		reason := ""
-		if ready != nil {
-			reason = c.bounded(ready.Reason)
-		}
-		counts[[2]string{string(state), reason}]++
-	})
-	if err != nil {
+	if err := c.each(ctx, func(first, second string) { counts[[2]string{first, second}]++ }); err != nil {
 		metrics <- prometheus.NewInvalidMetric(c.description, err)
 		return
 	}
@@ -73,16 +82,31 @@ func (c *Census) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// bounded is a reason as a label.
-func (c *Census) bounded(reason string) string {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
+// Words are values of a label that others can choose: the first have figures of their own, and all
+// others share one. It is safe for concurrent use.
+type Words struct {
+	most    int
+	pattern *regexp.Regexp
+
+	mutex sync.Mutex
+	known map[string]bool
+}
+
+// NewWords makes Words, of which most are told apart if they match a pattern.
+func NewWords(most int, pattern *regexp.Regexp) *Words {
+	return &Words{most: most, pattern: pattern, known: map[string]bool{}}
+}
+
+// Label is a word, or "other".
+func (w *Words) Label(word string) string {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
 	switch {
-	case c.reasons[reason]:
-		return reason
-	case len(c.reasons) >= maxReasons || !reasonWord.MatchString(reason):
-		return otherReason
+	case w.known[word]:
+		return word
+	case len(w.known) >= w.most || !w.pattern.MatchString(word):
+		return otherWord
 	}
-	c.reasons[reason] = true
-	return reason
+	w.known[word] = true
+	return word
 }

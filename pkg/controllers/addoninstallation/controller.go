@@ -1,13 +1,13 @@
 package addoninstallation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -100,7 +100,9 @@ type Dependencies struct {
 	InputsKey []byte
 	// QueueMetrics are about the queue's lanes; nil: none.
 	QueueMetrics *fairqueue.Metrics
-	Options      Options
+	// Metrics count what is done; nil: nobody reads them.
+	Metrics *Metrics
+	Options Options
 }
 
 // Reconciler is the AddonInstallationController.
@@ -116,6 +118,7 @@ type Reconciler struct {
 
 // New makes the controller.
 func New(dependencies Dependencies) *Reconciler {
+	dependencies.Metrics = cmp.Or(dependencies.Metrics, NewMetrics(prometheus.NewRegistry()))
 	return &Reconciler{
 		Dependencies: dependencies,
 		installer: &installer.Installer{
@@ -160,6 +163,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	outcome = facts.backOff(facts.overdue(within, r.maintain(within, facts, outcome)))
 	outcome = r.await(within, facts, outcome)
 	project(facts, outcome)
+	r.Metrics.measure(facts, facts.pass.Now)
 	r.reportChanges(ctx, facts)
 	return r.finish(ctx, pass, facts, outcome)
 }
@@ -284,20 +288,4 @@ func outside(within context.Context, call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(outer, saveTimeout)
 	defer cancel()
 	return call(ctx)
-}
-
-// NewCensus counts all installations of a seed by how they stand, from when leads is closed on.
-func NewCensus(installations client.Reader, leads <-chan struct{}) *loop.Census {
-	description := prometheus.NewDesc("trellis_installations", "AddonInstallations by how they stand and the reason of their condition Ready.",
-		loop.CensusLabels, nil)
-	return loop.NewCensus(description, leads, func(ctx context.Context, visit func([]metav1.Condition)) error {
-		list := &kubermaticv1.AddonInstallationList{}
-		if err := installations.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-			return err
-		}
-		for i := range list.Items {
-			visit(list.Items[i].Status.Conditions)
-		}
-		return nil
-	})
 }

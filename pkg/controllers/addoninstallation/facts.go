@@ -170,6 +170,8 @@ type memory struct {
 	changesReported string
 	// comparing: a second rendering, to compare, is under way.
 	comparing bool
+	// asked is when the first pass found something else asked for than is applied; zero: none did.
+	asked time.Time
 	// announced is the generation of which a long rollout was announced.
 	announced int64
 	// awaited is what stands in the way in the user cluster; nil is nothing that one call can see.

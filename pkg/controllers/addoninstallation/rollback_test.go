@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -154,6 +155,10 @@ func TestAtomicUpgradeGivesWay(t *testing.T) {
 	w.expectRevisions(object, "1 Applied 1.0.0", "2 Applied 2.0.0", "3 Applied 1.0.0 for 1 after 2", "4 Applied 2.0.0",
 		"5 Applied 1.0.0 for 3 after 4")
 	w.expectBack(object)
+	if figures := figuresOf(t, w.figures); !slices.Contains(figures, "installation_revisions_total rolledBack 2") ||
+		!slices.Contains(figures, "installation_delay_seconds 3") {
+		t.Errorf("after two rollbacks: %q", figures)
+	}
 
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
 		object.Spec.Values = &runtime.RawExtension{Raw: []byte(`{"replicas":0}`)}

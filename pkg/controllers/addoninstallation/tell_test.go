@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -21,7 +20,6 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -227,31 +225,3 @@ metadata: {name: 'stuck-{{ .Variables.version }}'}
 spec:
   template: {spec: {restartPolicy: Never, nodeSelector: {no: where}, containers: [{name: once, image: "example.com/once:1"}]}}
 `
-
-// Red when an installation is not counted by the reason of its status.
-func TestInstallationsAreCountedByReason(t *testing.T) {
-	w := newWorld(t)
-	w.start()
-	w.publish("counted", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
-	w.ready(w.install("counted", ""))
-	other := &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "unknown"}}
-	other.Spec.AddonRef.Name, other.Spec.TargetNamespace = "unknown", "nowhere"
-	w.create(other)
-	w.expectSummary(other, "False", kubermaticv1.ReasonAddonUnknown, "")
-	leads := make(chan struct{})
-	close(leads)
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(addoninstallation.NewCensus(client.NewNamespacedClient(w.seed, w.namespace), leads))
-	families, err := registry.Gather()
-	if err != nil || len(families) != 1 {
-		t.Fatalf("%d metrics: %v", len(families), err)
-	}
-	var got []string
-	for _, metric := range families[0].GetMetric() {
-		got = append(got, fmt.Sprintf("%s %s %g", metric.GetLabel()[0].GetValue(), metric.GetLabel()[1].GetValue(), metric.GetGauge().GetValue()))
-	}
-	slices.Sort(got)
-	if diff := cmp.Diff([]string{"AddonUnknown failing 1", "Ready ready 1"}, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", families[0].GetName(), diff)
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,6 +75,8 @@ type world struct {
 	logger logr.Logger
 	// marks tell merged catalogues from others.
 	marks *mergedcatalogue.Marks
+	// figures are those of the controller that was started last.
+	figures *prometheus.Registry
 }
 
 var worlds int
@@ -214,6 +217,8 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.figures = prometheus.NewPedanticRegistry()
+	dependencies.Metrics = addoninstallation.NewMetrics(w.figures)
 	if w.records != nil {
 		dependencies.Records = w.records(dependencies.Records)
 	}

@@ -44,6 +44,7 @@ func TestReachesEverySeed(t *testing.T) {
 		}
 		return nil
 	})
+	w.expectSeedFigures("local synced 1", "remote synced 1")
 
 	// An edit reaches both, and waits for no look in between: those are minutes apart.
 	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("prometheus", "3.0.0")} })
@@ -60,6 +61,7 @@ func TestReachesEverySeed(t *testing.T) {
 		}
 		return nil
 	})
+	w.expectSeedFigures("local synced 1")
 	if err := w.master.Delete(t.Context(), custom); err != nil {
 		t.Fatal(err)
 	}
@@ -299,6 +301,7 @@ func TestHandsMarkedSecretsOn(t *testing.T) {
 		return expect.Condition(object, v1.ConditionReady, "False", v1.ReasonDistributing)
 	})
 	t.Log(object.Status.Conditions)
+	w.expectSeedFigures("remote behind 1")
 	want := map[string]map[string]string{
 		"login": {"username": "u", "password": "p"}, "ca": {"ca.crt": "c"}, "foreign": {"keep": "me"},
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -79,22 +78,4 @@ func (r *Reporter) inGit(ctx context.Context, namespace, name string) string {
 		return owner.Name
 	}
 	return ""
-}
-
-// NewCensus counts the authored catalogues of a platform namespace by state, once leads is closed.
-func NewCensus(catalogues client.Reader, namespace string, leads <-chan struct{}) *loop.Census {
-	description := prometheus.NewDesc("trellis_catalogues",
-		"Authored AddonCatalogues by how they stand and the reason of their condition Ready.", loop.CensusLabels, nil)
-	return loop.NewCensus(description, leads, func(ctx context.Context, visit func([]metav1.Condition)) error {
-		list := &v1.AddonCatalogueList{}
-		if err := catalogues.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-			return err
-		}
-		for i := range list.Items {
-			if list.Items[i].Labels[v1.LabelRole] == "" {
-				visit(list.Items[i].Status.Conditions)
-			}
-		}
-		return nil
-	})
 }
