@@ -48,7 +48,7 @@ binaries: ## Build the control planes that tests and demo run (once, minutes).
 test: binaries ## Run all tests, all but two packages with the race detector, and a short simulation of sets.
 	go test -C apis -race ./...
 	go test -race -timeout 40m $$(go list ./... | grep -v -e /test/crash -e /test/bench/sets)
-	go test -timeout 60m ./test/crash # hundreds of processes, each of which the race detector would make slow
+	go test -timeout 60m ./test/crash/... # hundreds of processes, each of which the race detector would make slow
 	go test -timeout 30m ./test/bench/sets # an AddonSet over hundreds of Clusters
 
 .PHONY: bench
@@ -58,7 +58,7 @@ bench: binaries ## Measure what the bars are set on: CPU, memory, writes, times 
 .PHONY: sets
 sets: binaries ## Simulate AddonSets over CLUSTERS=300, and kill their controllers, on seeds and the master, before and after every write.
 	go test -v -count=1 -timeout 90m ./test/bench/sets -args -clusters $(or $(CLUSTERS),300)
-	go test -v -count=1 -timeout 90m ./test/crash/sets
+	go test -v -count=1 -timeout 90m ./test/crash/sets -args -every-kill
 	go test -v -count=1 -timeout 90m -run TheMasterIsKilled ./test/seeds -args -every-kill
 
 .PHONY: soak

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trellis-addons/trellis/test/gate"
 )
 
 // patience with many installations at a time, on a machine that has other things to do. Only what never comes takes so long.
@@ -128,7 +130,7 @@ func (s story) tell(t *testing.T, p *platform) int {
 	watched := clean.watch(t, nil)
 	await(t, func() error { return errors.Join(watched.process.Failure(), s.lacks(t, clean)) })
 	watched.end()
-	boundaries := watched.boundaries()
+	boundaries := watched.Passed()
 	s.expectThrough(t, boundaries)
 	if s.instead {
 		clean.remove(t)
@@ -201,34 +203,34 @@ func (s story) remove(t *testing.T, all []*subject) {
 }
 
 // kill runs the subject's controller until it is killed at the boundary, or is through without having come by.
-func (s story) kill(t *testing.T, one *subject, at boundary) bool {
+func (s story) kill(t *testing.T, one *subject, at gate.Boundary) bool {
 	t.Helper()
 	s.edit(t, one)
 	watched := one.watch(t, &at)
 	defer watched.end()
 	await(t, func() error {
-		if watched.over() {
+		if watched.IsKilled() {
 			return nil
 		}
 		return errors.Join(watched.process.Failure(), s.lacks(t, one))
 	})
-	if !watched.came() && !s.mayVary(at) {
+	if !watched.IsReached() && !s.mayVary(at) {
 		t.Errorf("the controller was through and never came by: the writes are not the same in every run")
 	}
-	return watched.came()
+	return watched.IsReached()
 }
 
 // mayVary says whether a write may be made more or less often in another run: status, since that depends on what a pass happens to see
 // on its way, what two installations write at once, and what is refused, after the first time.
-func (s story) mayVary(at boundary) bool {
-	return at.isStatus() || s.shares || s.again != "" && at.nth > 1 && strings.Contains(at.write, s.again)
+func (s story) mayVary(at gate.Boundary) bool {
+	return at.IsStatus() || s.shares || s.again != "" && at.Nth > 1 && strings.Contains(at.Write, s.again)
 }
 
 // expectThrough sees that the writes that the story is about were made.
-func (s story) expectThrough(t *testing.T, boundaries []boundary) {
+func (s story) expectThrough(t *testing.T, boundaries []gate.Boundary) {
 	t.Helper()
 	for _, write := range s.through {
-		if !slices.ContainsFunc(boundaries, func(b boundary) bool { return strings.HasPrefix(b.write, write) }) {
+		if !slices.ContainsFunc(boundaries, func(b gate.Boundary) bool { return strings.HasPrefix(b.Write, write) }) {
 			t.Errorf("no write %q was made; there were %s", write, boundaries)
 		}
 	}
@@ -265,8 +267,8 @@ func (s story) clear(t *testing.T, p *platform, all []*subject) {
 	}
 }
 
-func countPrefix(boundaries []boundary, prefix string) int {
-	return count(boundaries, func(b boundary) bool { return strings.HasPrefix(b.write, prefix) })
+func countPrefix(boundaries []gate.Boundary, prefix string) int {
+	return count(boundaries, func(b gate.Boundary) bool { return strings.HasPrefix(b.Write, prefix) })
 }
 
 func count[T any](all []T, counts func(T) bool) (n int) {

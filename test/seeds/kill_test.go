@@ -4,9 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,96 +23,31 @@ var everyKill = flag.Bool("every-kill", false, "kill the master manager before a
 // killsOfAStory are the kills of each story without -every-kill.
 const killsOfAStory = 5
 
-// boundary is a place before or after the nth write of one kind.
-type boundary struct {
-	write string
-	nth   int
-	after bool
-}
-
-func (b boundary) String() string {
-	if b.after {
-		return fmt.Sprintf("after %s #%d", b.write, b.nth)
-	}
-	return fmt.Sprintf("before %s #%d", b.write, b.nth)
-}
-
-// killer sees what the master manager writes of sets, on the master and on seeds, and ends it at a boundary, if there is one.
-type killer struct {
-	doom    *boundary
-	process *fleet.Process
-
-	mutex  sync.Mutex
-	counts map[boundary]int
-	passed []boundary
-	killed bool
-}
-
-// at gives what sees the writes to one cluster.
-func (k *killer) at(cluster string) gate.Guard {
-	return gate.Guard{
-		Before: func(call gate.Call) bool { return k.pass(cluster, call, false) },
-		After:  func(call gate.Call) bool { return k.pass(cluster, call, true) },
-	}
-}
-
-// pass comes by a boundary. After a kill nothing of the killed one passes.
-func (k *killer) pass(cluster string, call gate.Call, after bool) bool {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	if k.killed {
-		return false
-	}
-	at := strings.Index(call.Path, "/addonsets")
-	if !call.Writes() || at < 0 {
-		return true
-	}
-	kind := boundary{write: call.Method + " " + cluster + call.Path[at:], after: after}
-	k.counts[kind]++
-	here := kind
-	here.nth = k.counts[kind]
-	k.passed = append(k.passed, here)
-	if k.doom == nil || here != *k.doom {
-		return true
-	}
-	k.killed = true
-	k.process.Kill()
-	return false
-}
-
-func (k *killer) isKilled() bool {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	return k.killed
-}
-
-// end of the watch: from now on nobody is killed. True: the manager was.
-func (k *killer) end() bool {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	k.doom = nil
-	return k.killed
-}
-
-func (k *killer) boundaries() []boundary {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	return slices.Clone(k.passed)
-}
-
 // watch what the running manager writes from now on.
-func (w *world) watch(doom *boundary) *killer {
-	w.killer = &killer{doom: doom, process: w.manager, counts: map[boundary]int{}}
-	w.hub.Watch(masterName, w.killer.at(masterName))
+func (w *world) watch(doom *gate.Boundary) *gate.Killer {
+	w.killer = gate.NewKiller(doom)
+	w.killer.Begin(func() *fleet.Process { return w.manager })
+	w.hub.Watch(masterName, w.killer.Guard(ofSets(masterName)))
 	for _, one := range w.seeds() {
-		one.reach.Watch(masterName, w.killer.at(one.name))
+		one.reach.Watch(masterName, w.killer.Guard(ofSets(one.name)))
 	}
 	return w.killer
 }
 
+// ofSets names the writes of sets in a cluster.
+func ofSets(cluster string) func(gate.Call) string {
+	return func(call gate.Call) string {
+		at := strings.Index(call.Path, "/addonsets")
+		if at < 0 {
+			return ""
+		}
+		return call.Method + " " + cluster + call.Path[at:]
+	}
+}
+
 // revive starts another manager once one was killed.
 func (w *world) revive() {
-	if w.killer == nil || !w.killer.isKilled() {
+	if w.killer == nil || !w.killer.IsKilled() {
 		return
 	}
 	w.killer = nil
@@ -152,23 +85,24 @@ func (w *world) tell(name string, story func() map[string]string) {
 	w.t.Helper()
 	seen := w.watch(nil)
 	want := story()
-	boundaries, every, kills := seen.boundaries(), 1, 0
+	passed, kills := seen.Passed(), 0
+	boundaries := passed
 	if !*everyKill {
-		every = max(1, len(boundaries)/killsOfAStory)
+		boundaries = gate.Spread(passed, killsOfAStory)
 	}
-	for i := 0; i < len(boundaries); i += every {
-		seen := w.watch(&boundaries[i])
+	for _, at := range boundaries {
+		seen := w.watch(&at)
 		got := story()
 		if diff := cmp.Diff(want, got); diff != "" {
-			w.t.Errorf("%s: killed %s, the end differs from that without (-clean +killed):\n%s", name, boundaries[i], diff)
+			w.t.Errorf("%s: killed %s, the end differs from that without (-clean +killed):\n%s", name, at, diff)
 		}
-		if seen.end() {
+		if seen.Spare() {
 			kills++
 		}
 		w.revive() // the last write of a story may come after its end
 		w.expectWaves()
 	}
-	w.t.Logf("%s: killed at %d of %d boundaries", name, kills, len(boundaries))
+	w.t.Logf("%s: killed at %d of %d boundaries", name, kills, len(passed))
 	if kills == 0 {
 		w.t.Errorf("%s: it was never killed", name)
 	}

@@ -40,7 +40,7 @@ type world struct {
 	hub     *gate.Gate
 	manager *fleet.Process
 	// killer ends the manager at one of its writes; nil as a rule.
-	killer       *killer
+	killer       *gate.Killer
 	north, south *seed
 	// moves judges the waves of both seeds together: here is seen whether a group waits for the other seed's.
 	moves *standins.Moves

@@ -2,8 +2,8 @@ package sets_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 
@@ -13,6 +13,12 @@ import (
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
 )
+
+// everyKill is of make sets; make test kills at some places of each story, spread over it.
+var everyKill = flag.Bool("every-kill", false, "kill the set controller before and after each of its writes")
+
+// killsOfAStory are about as many kills as each story has without -every-kill.
+const killsOfAStory = 4
 
 // phase is one edit of a story.
 type phase struct {
@@ -30,85 +36,24 @@ type story struct {
 	halts bool
 }
 
-// boundary is a place before or after the nth write of one kind.
-type boundary struct {
-	write string
-	nth   int
-	after bool
-}
-
-func (b boundary) String() string {
-	side := "before"
-	if b.after {
-		side = "after"
-	}
-	return fmt.Sprintf("%s %s #%d", side, b.write, b.nth)
-}
-
-// mayVary says whether another run may not come by.
-func (b boundary) mayVary() bool { return strings.HasSuffix(b.write, "/status") }
-
 // watcher sees the writes of a subject's controllers, and kills the first at a boundary.
 type watcher struct {
-	subject *subject
-	doom    *boundary
-
-	mutex           sync.Mutex
-	process         *fleet.Process
-	began, answered map[string]int
-	passed          []boundary
-	killed          bool
+	*gate.Killer
+	process *fleet.Process
 }
 
 // watch starts the subject's controller under watch. Without doom it is not killed.
-func (s *subject) watch(t *testing.T, doom *boundary) *watcher {
+func (s *subject) watch(t *testing.T, doom *gate.Boundary) *watcher {
 	t.Helper()
-	w := &watcher{subject: s, doom: doom, began: map[string]int{}, answered: map[string]int{}}
-	s.gate.Watch(s.name, s.log.Guard(gate.Guard{
-		Before: func(call gate.Call) bool { return !call.Writes() || w.pass(call, w.began, false) },
-		After:  func(call gate.Call) bool { return w.pass(call, w.answered, true) },
-	}))
-	w.mutex.Lock() // nothing passes before it is known whom to kill
-	defer w.mutex.Unlock()
-	w.process = s.start(t)
+	w := &watcher{Killer: gate.NewKiller(doom)}
+	s.gate.Watch(s.name, s.log.Guard(w.Guard(func(call gate.Call) string { return s.anonymous(call.Method + " " + call.Path) })))
+	w.process = w.Begin(func() *fleet.Process { return s.start(t) })
 	return w
-}
-
-// pass comes by a boundary: it kills there, or goes on. After a kill nothing of the killed one passes.
-func (w *watcher) pass(call gate.Call, counts map[string]int, after bool) bool {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	if w.killed {
-		return false
-	}
-	write := w.subject.anonymous(call.Method + " " + call.Path)
-	counts[write]++
-	here := boundary{write: write, nth: counts[write], after: after}
-	w.passed = append(w.passed, here)
-	if w.doom == nil || here != *w.doom {
-		return true
-	}
-	w.killed = true
-	w.process.Kill()
-	return false
-}
-
-// isKilled says whether the first controller was killed.
-func (w *watcher) isKilled() bool {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	return w.killed
-}
-
-func (w *watcher) boundaries() []boundary {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	return append([]boundary{}, w.passed...)
 }
 
 // run tells the story to a new subject: the controller is killed at the boundary, if there is one, and another goes on. It gives the end,
 // the boundaries that were passed, and whether the kill came.
-func (s story) run(t *testing.T, p *platform, doom *boundary) (map[string]string, []boundary, bool) {
+func (s story) run(t *testing.T, p *platform, doom *gate.Boundary) (map[string]string, []gate.Boundary, bool) {
 	t.Helper()
 	one := p.newSubject(t)
 	one.haltsOnItsWay = s.halts
@@ -119,7 +64,7 @@ func (s story) run(t *testing.T, p *platform, doom *boundary) (map[string]string
 	for i, phase := range s.phases {
 		phase.edit(t, one)
 		expect.Eventually(t, patience, func() error {
-			if watched.isKilled() && current == watched.process {
+			if watched.IsKilled() && current == watched.process {
 				one.gate.Watch(one.name, one.log.Guard(gate.Guard{}))
 				current = one.start(t)
 			}
@@ -132,12 +77,12 @@ func (s story) run(t *testing.T, p *platform, doom *boundary) (map[string]string
 	for _, complaint := range one.moves.Complaints() {
 		t.Errorf("the waves were not kept to: %s", one.anonymous(complaint))
 	}
-	return one.state(t), watched.boundaries(), watched.isKilled()
+	return one.state(t), watched.Passed(), watched.IsKilled()
 }
 
 // failure is that of a controller that nobody killed.
 func (s *subject) failure(current *fleet.Process, watched *watcher) error {
-	if current == watched.process && watched.isKilled() {
+	if current == watched.process && watched.IsKilled() {
 		return nil
 	}
 	return current.Failure()
@@ -156,10 +101,14 @@ func (s *subject) begin(t *testing.T) {
 	})
 }
 
-// tell runs the story once without a kill, and then once for each boundary. It gives the number of kills.
+// tell runs the story once without a kill, and then once for each boundary, or for some. It gives the number of kills.
 func (s story) tell(t *testing.T, p *platform) int {
 	t.Helper()
-	want, boundaries, _ := s.run(t, p, nil)
+	want, passed, _ := s.run(t, p, nil)
+	boundaries := passed
+	if !*everyKill {
+		boundaries = gate.Spread(passed, killsOfAStory)
+	}
 	var mutex sync.Mutex
 	kills, missed := 0, 0
 	t.Run("kill", func(t *testing.T) {
@@ -170,7 +119,7 @@ func (s story) tell(t *testing.T, p *platform) int {
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("killed %s, the end differs from that of a clean run (-clean +killed):\n%s", at, diff)
 				}
-				if !came && !at.mayVary() {
+				if !came && !at.IsStatus() {
 					t.Errorf("the controller was through and never came by: the writes are not the same in every run")
 				}
 				mutex.Lock()
@@ -183,6 +132,9 @@ func (s story) tell(t *testing.T, p *platform) int {
 			})
 		}
 	})
-	t.Logf("%s: killed at %d of %d boundaries; %d, of the set's status, were not come by again", s.name, kills, len(boundaries), missed)
+	t.Logf("%s: killed at %d of %d boundaries; %d, of the set's status, were not come by again", s.name, kills, len(passed), missed)
+	if kills == 0 {
+		t.Error("it was never killed")
+	}
 	return kills
 }

@@ -1,0 +1,124 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// Boundary is a place between two writes: before or after the nth of one kind.
+type Boundary struct {
+	// Write is what is written where, with no name that differs from run to run.
+	Write string
+	Nth   int
+	After bool
+}
+
+func (b Boundary) String() string {
+	side := "before"
+	if b.After {
+		side = "after"
+	}
+	return fmt.Sprintf("%s %s #%d", side, b.Write, b.Nth)
+}
+
+// IsStatus says whether the write is one of a status. How many of those there are depends on what a pass happens to see on its way; all
+// other writes are the same in every run.
+func (b Boundary) IsStatus() bool { return strings.HasSuffix(b.Write, "/status") }
+
+// Spread gives some boundaries, about as many as said, spread over all of them; 0 is all.
+func Spread(all []Boundary, some int) (chosen []Boundary) {
+	if some == 0 {
+		return all
+	}
+	for i := 0; i < len(all); i += max(1, len(all)/some) {
+		chosen = append(chosen, all[i])
+	}
+	return chosen
+}
+
+// Killer sees the writes of a process, on both sides, and kills it at a boundary.
+type Killer struct {
+	mutex   sync.Mutex
+	doom    *Boundary
+	process *fleet.Process
+	counts  map[Boundary]int
+	passed  []Boundary
+
+	reached, killed bool
+}
+
+// NewKiller makes one for a boundary; nil: nobody is killed.
+func NewKiller(doom *Boundary) *Killer { return &Killer{doom: doom, counts: map[Boundary]int{}} }
+
+// Begin has the process that start gives be the one. Nothing passes before it is known whom to kill.
+func (k *Killer) Begin(start func() *fleet.Process) *fleet.Process {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.process = start()
+	return k.process
+}
+
+// Guard sees the writes at a gate, by the name that they are given; "": it is none of the story's.
+func (k *Killer) Guard(nameOf func(Call) string) Guard {
+	return Guard{
+		Before: func(call Call) bool { return !call.Writes() || k.pass(nameOf(call), false) },
+		After:  func(call Call) bool { return k.pass(nameOf(call), true) },
+	}
+}
+
+// pass comes by a boundary: it kills there, or goes on. After a kill nothing of the killed one passes.
+func (k *Killer) pass(write string, after bool) bool {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if k.killed || write == "" {
+		return !k.killed
+	}
+	kind := Boundary{Write: write, After: after}
+	k.counts[kind]++
+	here := kind
+	here.Nth = k.counts[kind]
+	k.passed = append(k.passed, here)
+	if k.doom == nil {
+		return true
+	}
+	k.reached = k.reached || here.Write == k.doom.Write && here.Nth == k.doom.Nth
+	if here != *k.doom {
+		return true
+	}
+	k.killed = true
+	k.process.Kill()
+	return false
+}
+
+// Spare ends the watch: from now on nobody is killed. True: the process was.
+func (k *Killer) Spare() bool {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.doom = nil
+	return k.killed
+}
+
+// IsKilled says whether the process was killed.
+func (k *Killer) IsKilled() bool {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.killed
+}
+
+// IsReached says whether the write of the boundary was begun.
+func (k *Killer) IsReached() bool {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.reached
+}
+
+// Passed are the boundaries that were passed, in their order.
+func (k *Killer) Passed() []Boundary {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return slices.Clone(k.passed)
+}
