@@ -3,11 +3,13 @@ package standins
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +22,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/fence"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
 	"github.com/trellis-addons/trellis/test/world"
@@ -42,7 +45,12 @@ type Assignment struct {
 	Platform string
 	// Clusters are labels of those that it sees; none is all.
 	Clusters map[string]string
+	// Lease, in the namespace of catalogues, is what the process must hold to work; "": it need not.
+	Lease string
 }
+
+// electionTimes are short, and long enough for a machine that has other things to do.
+var electionTimes = fence.Election{Lease: 6 * time.Second, Renewal: 4 * time.Second, Retry: 500 * time.Millisecond}
 
 // ServeIfAsked makes this process a set controller if Start started it as one, until it is killed; otherwise it does nothing. TestMain
 // calls it first.
@@ -70,7 +78,12 @@ func serve(path string) error {
 	}
 	ctx := context.Background()
 	reach := &rest.Config{Host: work.Server, BearerToken: work.Token, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: work.CA}}
+	var limit *fence.Fence
+	var refused error
 	made, err := world.NewSeed(ctx, reach, work.Catalogue, func(options *manager.Options) {
+		if work.Lease != "" {
+			limit, refused = electionTimes.Join(reach, work.Catalogue, work.Lease, options)
+		}
 		if work.Clusters != nil {
 			options.Cache.ByObject[&kkpv1.Cluster{}] = cache.ByObject{Label: labels.SelectorFromSet(work.Clusters)}
 		}
@@ -81,8 +94,13 @@ func serve(path string) error {
 			}
 		}
 	})
-	if err != nil {
+	if err := errors.Join(refused, err); err != nil {
 		return err
+	}
+	if limit != nil {
+		if err := made.Add(limit); err != nil {
+			return err
+		}
 	}
 	if err := setUp(ctx, made, work); err != nil {
 		return err

@@ -8,6 +8,9 @@
 // controller was killed, the next one is started, and goes on with the phase. A gate keeps the log of both, in which no more clusters may
 // move than have places, none of a later group before an earlier one is done, and none after a halt.
 //
+// Two more stories have processes that compete for a lease (stopped_test.go): one that was stopped in the middle of a wave and goes on
+// when another is done, and two that lead at the same time.
+//
 // The status of a set is written as often as there is something to say and time has gone by; a boundary of it that isn't come by again is
 // counted and is no failure; any other is.
 package sets

@@ -1,0 +1,214 @@
+package sets_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/gate"
+	"github.com/trellis-addons/trellis/test/standins"
+)
+
+// takeovers are the writes of installations in a roll at which another one takes over: in the canary, behind it, and with all places
+// taken.
+var takeovers = []int{1, 3, 5}
+
+// rival is one of two processes that may lead for a set. It does something at one of its writes of installations, and takes down what is
+// sent after another one was done.
+type rival struct {
+	process *fleet.Process
+	place   int
+	// reach is called at that write, and cut says whether calls about the lease are cut from then on.
+	reach func()
+	cut   bool
+
+	mutex sync.Mutex
+	// writes are those of installations.
+	writes    int
+	isReached bool
+	isOver    bool
+	late      []string
+}
+
+// guard of a rival's calls.
+func (r *rival) guard() gate.Guard {
+	return gate.Guard{Before: func(call gate.Call) bool {
+		r.mutex.Lock()
+		defer r.mutex.Unlock()
+		isLease := strings.Contains(call.Path, "/leases/")
+		switch {
+		case isLease && r.cut && r.isReached:
+			return false
+		case isLease, call.Method == http.MethodGet, strings.HasSuffix(call.Path, "/events"):
+		case r.isOver:
+			r.late = append(r.late, call.Method+" "+call.Path)
+		case strings.Contains(call.Path, "/addoninstallations/"):
+			if r.writes++; r.writes == r.place {
+				r.isReached = true
+				r.reach()
+			}
+		}
+		return true
+	}}
+}
+
+// reached is nil once the write was.
+func (r *rival) reached() error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if !r.isReached {
+		return fmt.Errorf("write %d was not reached, but %d", r.place, r.writes)
+	}
+	return nil
+}
+
+// over takes down all that is sent from now on.
+func (r *rival) over() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.isOver = true
+}
+
+func (r *rival) written() int {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.writes
+}
+
+func (r *rival) sentLate() []string {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return slices.Clone(r.late)
+}
+
+// compete starts a process that carries the set out while it leads.
+func (s *subject) compete(t *testing.T, who string, guard gate.Guard) *fleet.Process {
+	t.Helper()
+	s.gate.Watch(who, s.log.Guard(guard))
+	return standins.Start(t, s.gate, who, standins.Assignment{
+		Catalogue: s.name, Clusters: map[string]string{labelCase: s.name}, Lease: s.name,
+	})
+}
+
+func (s *subject) lease(t *testing.T) (*coordinationv1.Lease, error) {
+	t.Helper()
+	lease := &coordinationv1.Lease{}
+	err := s.copies.Client.Get(t.Context(), client.ObjectKey{Namespace: s.name, Name: s.name}, lease)
+	if err == nil && (lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "") {
+		err = errors.New("nobody leads")
+	}
+	return lease, err
+}
+
+// takeOver has one process lead until its write of that place in a roll, where the story does something to it, and another one finish.
+func takeOver(t *testing.T, s *subject, old *rival, story func()) {
+	t.Helper()
+	s.begin(t)
+	old.process = s.compete(t, s.name+"-old", old.guard())
+	expect.Eventually(t, patience, func() error {
+		_, err := s.lease(t)
+		return errors.Join(old.process.Failure(), err)
+	})
+	next := s.compete(t, s.name+"-next", gate.Guard{})
+	s.moves.Begin(len(addons), s.names...)
+	s.want(t, "second")
+	expect.Eventually(t, patience, func() error { return errors.Join(old.process.Failure(), next.Failure(), old.reached()) })
+	story()
+	expect.Eventually(t, patience, func() error {
+		return errors.Join(next.Failure(), s.says(t, v1.ReasonComplete), s.has(t, "second", s.names...))
+	})
+}
+
+// expectEnd sees that the old one ends, has sent nothing more, and that the waves were kept to by both.
+func (s *subject) expectEnd(t *testing.T, old *rival) {
+	t.Helper()
+	expect.Eventually(t, patience, func() error {
+		if old.process.Failure() == nil {
+			return errors.New("the old leader goes on")
+		}
+		return nil
+	})
+	if late := old.sentLate(); len(late) > 0 {
+		t.Errorf("after another one had led, the old leader sent:\n%s", strings.Join(late, "\n"))
+	}
+	for _, complaint := range s.moves.Complaints() {
+		t.Errorf("the waves were not kept to: %s", s.anonymous(complaint))
+	}
+}
+
+// RS40: A leader of sets that was stopped in the middle of a wave for longer than its lease writes nothing more.
+// Another one goes on with the wave, to the end. Red when the fence is always open: the old one then sends what it was about to.
+func TestALeaderOfSetsThatWasStoppedWritesNothingMore(t *testing.T) {
+	p := newPlatform(t)
+	for _, place := range takeovers {
+		t.Run(fmt.Sprintf("at write %d", place), func(t *testing.T) {
+			t.Parallel()
+			s := p.newSubject(t)
+			old := &rival{place: place}
+			old.reach = func() {
+				if err := old.process.Signal(syscall.SIGSTOP); err != nil {
+					t.Error(err)
+				}
+			}
+			takeOver(t, s, old, func() {})
+			old.over()
+			if err := old.process.Signal(syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			s.expectEnd(t, old)
+		})
+	}
+}
+
+// RS41: Where two take themselves for the leader in the middle of a wave, the waves are kept to, and the end is right.
+// The lease is given to another while the old leader can't read it, and goes on until the lease that it knows of is over. Red when
+// two processes choose other clusters for the same places, and when the old one goes on for longer than the lease that it knows of.
+func TestTwoLeadersOfSetsKeepToTheWaves(t *testing.T) {
+	p := newPlatform(t)
+	var both atomic.Int32
+	t.Cleanup(func() { // after all places
+		if both.Load() == 0 {
+			t.Error("no old leader wrote anything once another one led")
+		}
+	})
+	for _, place := range takeovers {
+		t.Run(fmt.Sprintf("at write %d", place), func(t *testing.T) {
+			t.Parallel()
+			s := p.newSubject(t)
+			old := &rival{place: place, cut: true, reach: func() {}}
+			before := 0
+			takeOver(t, s, old, func() {
+				expect.Eventually(t, patience, func() error {
+					lease, err := s.lease(t)
+					if err != nil {
+						return err
+					}
+					nobody := ""
+					lease.Spec.HolderIdentity = &nobody
+					return s.copies.Client.Update(t.Context(), lease)
+				})
+				expect.Eventually(t, patience, func() error {
+					_, err := s.lease(t)
+					return err
+				})
+				before = old.written()
+			})
+			s.expectEnd(t, old)
+			if old.written() > before {
+				both.Add(1)
+			}
+		})
+	}
+}
