@@ -76,8 +76,9 @@ func Addon(made manager.Manager, marks *mergedcatalogue.Marks, options addon.Opt
 
 // CoreAddon are what controller coreaddon works with.
 func CoreAddon(made manager.Manager, marks *mergedcatalogue.Marks, options coreaddon.Options) coreaddon.Dependencies {
+	finder := Finder(made)
 	return coreaddon.Dependencies{
-		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: Finder(made),
+		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: finder, Live: finder,
 		Recorder: made.GetEventRecorder("coreaddon"), Options: options,
 	}
 }

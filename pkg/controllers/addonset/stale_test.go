@@ -1,64 +1,16 @@
 package addonset_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
-
-// stale has lists of one kind be as an API server answers whose cache is behind: edited, with nothing
-// after it. Single objects are asked for past that.
-type stale struct {
-	next   http.RoundTripper
-	plural string
-	edit   func(items []any) []any
-}
-
-// RoundTrip implements http.RoundTripper.
-func (s stale) RoundTrip(request *http.Request) (*http.Response, error) {
-	query := request.URL.Query()
-	if request.Method != http.MethodGet || !strings.HasSuffix(request.URL.Path, "/"+s.plural) {
-		return s.next.RoundTrip(request)
-	}
-	if query.Get("watch") != "" {
-		if query.Get("sendInitialEvents") != "" { // whoever can't have a list by a watch lists
-			return answer(request, http.StatusBadRequest, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":400}`)), nil
-		}
-		<-request.Context().Done()
-		return nil, request.Context().Err()
-	}
-	response, err := s.next.RoundTrip(request)
-	if err != nil || response.StatusCode != http.StatusOK {
-		return response, err
-	}
-	defer response.Body.Close()
-	var list map[string]any
-	if err := json.NewDecoder(response.Body).Decode(&list); err != nil {
-		return nil, err
-	}
-	items, _ := list["items"].([]any)
-	list["items"] = s.edit(items)
-	content, err := json.Marshal(list)
-	if err != nil {
-		return nil, err
-	}
-	return answer(request, http.StatusOK, content), nil
-}
-
-func answer(to *http.Request, code int, content []byte) *http.Response {
-	return &http.Response{
-		StatusCode: code, Request: to, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(content)),
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(content)),
-	}
-}
 
 // RS10: A process whose caches are behind, or empty, when it begins removes nothing and writes nothing anew; once they are filled it
 // finds everything as it was. Red when removals are not checked past the cache (of the Cluster, of the set), and when an installation
@@ -83,18 +35,18 @@ func TestStaleListsRemoveNothing(t *testing.T) {
 	if len(web) != 2 || len(more) != 2 {
 		t.Fatalf("%d and %d installations", len(web), len(more))
 	}
-	for name, old := range map[string]stale{
-		"no Clusters":      {plural: "clusters", edit: func([]any) []any { return []any{} }},
-		"no installations": {plural: "addoninstallations", edit: func([]any) []any { return []any{} }},
-		"no copies":        {plural: "addonsets", edit: func([]any) []any { return []any{} }},
-		"no catalogues":    {plural: "addoncatalogues", edit: func([]any) []any { return []any{} }},
-		"Clusters from before they were labelled": {plural: "clusters", edit: func(items []any) []any {
+	for name, old := range map[string]kit.Stale{
+		"no Clusters":      {Plural: "clusters", Edit: func([]any) []any { return []any{} }},
+		"no installations": {Plural: "addoninstallations", Edit: func([]any) []any { return []any{} }},
+		"no copies":        {Plural: "addonsets", Edit: func([]any) []any { return []any{} }},
+		"no catalogues":    {Plural: "addoncatalogues", Edit: func([]any) []any { return []any{} }},
+		"Clusters from before they were labelled": {Plural: "clusters", Edit: func(items []any) []any {
 			for _, item := range items {
 				delete(item.(map[string]any)["metadata"].(map[string]any), "labels")
 			}
 			return items
 		}},
-		"the copy from before an edit": {plural: "addonsets", edit: func(items []any) []any {
+		"the copy from before an edit": {Plural: "addonsets", Edit: func(items []any) []any {
 			for i, item := range items {
 				if item.(map[string]any)["metadata"].(map[string]any)["uid"] == older["metadata"].(map[string]any)["uid"] {
 					items[i] = older
@@ -106,7 +58,7 @@ func TestStaleListsRemoveNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w.t = t
 			stop := w.start(func(next http.RoundTripper) http.RoundTripper {
-				old.next = next
+				old.Next = next
 				return old
 			})
 			w.quiet(3 * time.Second)

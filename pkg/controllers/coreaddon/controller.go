@@ -45,6 +45,7 @@ type Dependencies struct {
 	Reader   client.Reader
 	Recorder events.EventRecorder
 	Finder   cluster.Finder
+	Live     cluster.LiveReader
 	Clock    clock.PassiveClock
 	Options  Options
 }

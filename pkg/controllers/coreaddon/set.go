@@ -43,18 +43,28 @@ func (r *Reconciler) decideSet(ctx context.Context, f *facts) loop.Outcome {
 
 // readCoreList reads the list, and tells once of each version that it is refused.
 func (r *Reconciler) readCoreList(ctx context.Context) (listState, error) {
-	found := &corev1.ConfigMap{}
-	err := r.list.Get(ctx, client.ObjectKey{Namespace: r.Options.Namespace, Name: ListName}, found)
-	if apierrors.IsNotFound(err) {
-		found = nil
-	} else if err != nil {
-		return listState{}, fmt.Errorf("getting ConfigMap %q: %w", ListName, err)
+	found, err := listIn(ctx, r.list, r.Options.Namespace)
+	if err != nil {
+		return listState{}, err
 	}
 	state, changed := r.lists.update(found)
 	if changed {
 		r.recordList(found, state)
 	}
 	return state, nil
+}
+
+// listIn is the list of a platform namespace; nil: there is none.
+func listIn(ctx context.Context, reader client.Reader, namespace string) (*corev1.ConfigMap, error) {
+	found := &corev1.ConfigMap{}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ListName}, found)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("getting ConfigMap %q: %w", ListName, err)
+	}
+	return found, nil
 }
 
 // recordList notes which add-ons the list names, and reports what is wrong with it.

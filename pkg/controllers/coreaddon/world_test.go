@@ -119,11 +119,14 @@ func (w *world) create(objects ...client.Object) {
 
 // start runs the controller until the returned function is called, at the latest at the end of the
 // test.
-func (w *world) start() (stop func()) {
+func (w *world) start(wraps ...func(http.RoundTripper) http.RoundTripper) (stop func()) {
 	w.t.Helper()
 	config := rest.CopyConfig(fleet.Shared().Cluster("seed").Config)
 	config.QPS = -1
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return w.writes.count(next) })
+	for _, wrap := range wraps {
+		config.Wrap(wrap)
+	}
 	made := kit.Seed(w.t, config, w.catalogue)
 	dependencies := wiring.CoreAddon(made, w.marks, coreaddon.Options{
 		Namespace: w.platform, CatalogueNamespace: w.catalogue, StatusInterval: 100 * time.Millisecond,

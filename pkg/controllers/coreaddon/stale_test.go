@@ -1,0 +1,94 @@
+package coreaddon_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
+	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
+)
+
+// RS10: A process whose caches are behind, or empty, removes no core add-on.
+// Red when the Cluster, or the custom list, is not asked for past the cache before a removal.
+func TestStaleListsRemoveNoCoreAddon(t *testing.T) {
+	w := newWorld(t)
+	of := w.cluster("stale")
+	w.merged(v1.CatalogueCore, "kube-proxy")
+	w.merged(v1.CatalogueCustom, "prometheus")
+	w.merged(v1.CatalogueCustom, "loki")
+	const first = `{name: monitoring, addonRef: {name: prometheus}, targetNamespace: monitoring, clusterSelector: {matchLabels: {tier: production}}}`
+	const second = `{name: logs, addonRef: {name: loki}, targetNamespace: logs}`
+	w.listed("[" + first + "]")
+	older := w.coreList()
+	w.listed("[" + first + ", " + second + "]")
+	of.Labels["tier"] = "production"
+	if err := w.seed.Update(t.Context(), of); err != nil {
+		t.Fatal(err)
+	}
+	stop := w.start()
+	var before []*v1.AddonInstallation
+	for _, name := range []string{"kube-proxy", "monitoring", "logs"} {
+		before = append(before, w.exists(of, name))
+	}
+	stop()
+	for name, old := range map[string]kit.Stale{
+		"no Clusters":      {Plural: "clusters", Edit: func([]any) []any { return []any{} }},
+		"no installations": {Plural: "addoninstallations", Edit: func([]any) []any { return []any{} }},
+		"no list":          {Plural: "configmaps", Edit: func([]any) []any { return []any{} }},
+		"no catalogues":    {Plural: "addoncatalogues", Edit: func([]any) []any { return []any{} }},
+		"the Cluster from before it was labelled": {Plural: "clusters", Edit: func(items []any) []any {
+			for _, item := range items {
+				delete(item.(map[string]any)["metadata"].(map[string]any)["labels"].(map[string]any), "tier")
+			}
+			return items
+		}},
+		"the list from before an edit": {Plural: "configmaps", Edit: func([]any) []any { return []any{older} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stop := w.start(func(next http.RoundTripper) http.RoundTripper {
+				old.Next = next
+				return old
+			})
+			defer stop()
+			expect.Always(t, 2*time.Second, func() error {
+				for _, one := range before {
+					found := &v1.AddonInstallation{}
+					if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(one), found); err != nil {
+						return err
+					}
+					if found.UID != one.UID || found.Generation != one.Generation || !found.DeletionTimestamp.IsZero() || !hasProtection(found) {
+						t.Fatalf("%s is %+v", one.Name, found.ObjectMeta)
+					}
+				}
+				return nil
+			})
+		})
+	}
+	w.start() // what is to go goes
+	w.listed("[" + first + "]")
+	expect.Gone(t, w.seed, installationOf(of, "logs"))
+}
+
+// coreList is the custom list as lists of the API server have it.
+func (w *world) coreList() (item any) {
+	w.t.Helper()
+	found := &corev1.ConfigMap{}
+	if err := w.seed.Get(w.t.Context(), client.ObjectKey{Namespace: w.platform, Name: coreaddon.ListName}, found); err != nil {
+		w.t.Fatal(err)
+	}
+	content, err := json.Marshal(found)
+	if err == nil {
+		err = json.Unmarshal(content, &item)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return item
+}
