@@ -1,0 +1,114 @@
+package charts
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// upgraded is an API server that has nothing yet.
+const upgraded = "upgraded"
+
+// theCommand is how the README says that CRDs are upgraded.
+var theCommand = regexp.MustCompile(`(?m)^    kubectl (apply .*) -f charts/trellis-seed/crds`)
+
+// TestCRDsAreUpgradedAsTheReadmeSays: Helm installs a chart, the next one has other CRDs, and they are applied by the README's command.
+// Red when the command is refused since Helm owns the fields, and when it changes nothing.
+func TestCRDsAreUpgradedAsTheReadmeSays(t *testing.T) {
+	root, err := binaries.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	chart := filepath.Join(root, "charts", "trellis-seed")
+	runProgram(t, "helm", "install", "seed", chart, "--namespace", "kubermatic", "--create-namespace")
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := theCommand.FindSubmatch(readme)
+	if command == nil {
+		t.Fatal("the README does not say how CRDs are upgraded")
+	}
+	next := t.TempDir()
+	changeCRDs(t, filepath.Join(chart, "crds"), next)
+	runProgram(t, "kubectl", append(strings.Fields(string(command[1])), "-f", next)...)
+
+	scheme := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(fleet.Shared().Cluster(upgraded).Config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found apiextensionsv1.CustomResourceDefinitionList
+	if err := c.List(t.Context(), &found); err != nil {
+		t.Fatal(err)
+	}
+	if len(found.Items) == 0 {
+		t.Error("there are no CRDs")
+	}
+	for i := range found.Items {
+		columns := found.Items[i].Spec.Versions[0].AdditionalPrinterColumns
+		if len(columns) == 0 || columns[0].Name != "Next" {
+			t.Errorf("CRD %s has the columns %+v", found.Items[i].Name, columns)
+		}
+	}
+}
+
+// changeCRDs copies a folder of CRDs, each with one more column.
+func changeCRDs(t *testing.T, from, to string) {
+	t.Helper()
+	files, err := os.ReadDir(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(filepath.Join(from, file.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		const columns = "  - additionalPrinterColumns:\n"
+		changed := bytes.Replace(content, []byte(columns), []byte(columns+"    - {name: Next, type: string, jsonPath: .metadata.name}\n"), 1)
+		if bytes.Equal(content, changed) {
+			t.Fatalf("%s has no columns", file.Name())
+		}
+		if err := os.WriteFile(filepath.Join(to, file.Name()), changed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// runProgram runs a program of somebody against the API server.
+func runProgram(t *testing.T, name string, arguments ...string) {
+	t.Helper()
+	cache, err := binaries.Cache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := binaries.Find(cache, name, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	kubeconfig := filepath.Join(home, "kubeconfig")
+	if err := os.WriteFile(kubeconfig, fleet.Shared().Cluster(upgraded).Kubeconfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), path, arguments...)
+	command.Env = []string{"HOME=" + home, "KUBECONFIG=" + kubeconfig}
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(arguments, " "), err, output)
+	}
+}
