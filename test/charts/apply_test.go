@@ -25,7 +25,9 @@ import (
 
 const cluster = "charts"
 
-func TestMain(m *testing.M) { fleet.Main(m, fleet.ClusterOptions{Name: cluster, Controllers: true}, fleet.ClusterOptions{Name: upgraded}) }
+func TestMain(m *testing.M) {
+	fleet.Main(m, fleet.ClusterOptions{Name: cluster, Controllers: true}, fleet.ClusterOptions{Name: upgraded})
+}
 
 // connect gives a client of an API server whose platform namespace admits restricted pods only.
 func connect(t *testing.T) client.Client {
