@@ -16,6 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/cmd/internal/manager"
 	"github.com/trellis-addons/trellis/cmd/internal/sources"
 	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/report"
 	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue"
@@ -30,17 +31,35 @@ func main() {
 	flags.Register(flag.CommandLine)
 	var fetching sources.Flags
 	fetching.Register(flag.CommandLine, "trellis-catalogues", "1Gi")
-	kkpVersion := flag.String("kkp-version", "", "the platform's KKP version, with --standalone; else it is read from the Seeds")
+	kkpVersion := flag.String("kkp-version", "", "the KKP version that constraints are compared with where no Seed tells one; only with --standalone")
 	flag.Parse()
 	if flags.TellVersion(os.Stdout, "master-controller-manager") {
 		return
 	}
 	logger := flags.Logger()
 	flags.LimitMemory(0)
-	if err := run(flags, &fetching, *kkpVersion); err != nil {
+	err := checkVersion(*kkpVersion, flags.Standalone)
+	if err == nil {
+		err = run(flags, &fetching, *kkpVersion)
+	}
+	if err != nil {
 		logger.Error(err, "master-controller-manager ends")
 		os.Exit(1)
 	}
+}
+
+// checkVersion refuses a version of KKP that would not be read, or is not the platform's.
+func checkVersion(version string, isStandalone bool) error {
+	if version == "" {
+		return nil
+	}
+	if !isStandalone {
+		return errors.New("flag --kkp-version is for --standalone: with KKP the Seeds tell the version")
+	}
+	if _, isVersion := catalogue.PlatformVersion(version); !isVersion {
+		return fmt.Errorf("flag --kkp-version is %q, which is no version such as 2.31.0", version)
+	}
+	return nil
 }
 
 func run(flags manager.Flags, fetching *sources.Flags, kkpVersion string) error {

@@ -109,7 +109,7 @@ func TestNotesRender(t *testing.T) {
 			t.Fatal(err)
 		}
 		notes := files[r.chart+"/templates/NOTES.txt"]
-		if !strings.Contains(notes, "kubectl apply --server-side -f crds/") {
+		if !strings.Contains(notes, "helm show crds <chart> | kubectl apply --server-side --force-conflicts -f -") {
 			t.Errorf("the notes of %s do not say how to upgrade CRDs:\n%s", r, notes)
 		}
 	}

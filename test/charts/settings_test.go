@@ -50,7 +50,7 @@ var everySetting = map[string]any{
 	"metrics": map[string]any{
 		"service": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true, "labels": map[string]any{"release": "prometheus"}},
 	},
-	"networkPolicy":       map[string]any{"metricsFrom": []any{map[string]any{"namespaceSelector": map[string]any{}}}},
+	"networkPolicy":       map[string]any{"enabled": true, "metricsFrom": []any{map[string]any{"namespaceSelector": map[string]any{}}}},
 	"podDisruptionBudget": map[string]any{"enabled": true},
 	"webhook":             map[string]any{"certManager": map[string]any{"enabled": true}},
 }
@@ -172,10 +172,10 @@ func TestMetricsThatNobodyReachesAreRefused(t *testing.T) {
 		}{
 			{"inside the pod", "metricsBindAddress", map[string]any{"metrics": on, "networkPolicy": from}},
 			{"off", "metricsBindAddress", map[string]any{"metrics": on, "networkPolicy": from, "metricsBindAddress": "0"}},
-			{"behind the policy", "metricsFrom", map[string]any{"metrics": on, "metricsBindAddress": ":8085"}},
-			{"without a policy", "", map[string]any{
-				"metrics": on, "metricsBindAddress": ":8085", "networkPolicy": map[string]any{"enabled": false},
+			{"behind the policy", "metricsFrom", map[string]any{
+				"metrics": on, "metricsBindAddress": ":8085", "networkPolicy": map[string]any{"enabled": true},
 			}},
+			{"without a policy", "", map[string]any{"metrics": on, "metricsBindAddress": ":8085"}},
 		} {
 			_, err := renderFiles(load(t, name), test.values)
 			if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
@@ -188,7 +188,7 @@ func TestMetricsThatNobodyReachesAreRefused(t *testing.T) {
 // kubernetesOwn are the values that are parts of Kubernetes' own objects, or shared with other charts: who reads them
 // knows their fields, and this schema can't.
 var kubernetesOwn = regexp.MustCompile(`^(global|affinity/\w+|topologySpreadConstraints/\[\]/labelSelector|` +
-	`(extraEnv|extraVolumes|extraVolumeMounts|resources/claims)/\[\]|networkPolicy/\w+/\[\])$`)
+	`(extraVolumes|extraVolumeMounts|resources/claims)/\[\]|extraEnv/\[\]/valueFrom|networkPolicy/\w+/\[\])$`)
 
 // Every object of a schema names all of its keys, or the shape of their values. Red when a misspelt key is taken.
 func TestSchemasAreClosed(t *testing.T) {

@@ -58,7 +58,41 @@ true
 {{- end }}
 {{- end }}
 
-{{- /* The number of the metrics' port. */ -}}
+{{- /* The number of the metrics' port; 0: there is none. */ -}}
 {{- define "trellis.metricsPort" -}}
-{{ .Values.metricsBindAddress | splitList ":" | last | int }}
+{{- $port := .Values.metricsBindAddress | splitList ":" | last | int }}
+{{- if has $port (list 8081 8443 9443) }}
+{{- fail (printf "metricsBindAddress has port %d, which is one of the manager's others: take another, such as :8085" $port) }}
+{{- end }}
+{{- $port }}
+{{- end }}
+
+{{- /* Bytes of a quantity. */ -}}
+{{- define "trellis.bytes" -}}
+{{- $unit := regexFind "[A-Za-z]+$" . }}
+{{- $factors := dict "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 }}
+{{- mulf (trimSuffix $unit . | float64) (get $factors $unit | float64) | int64 }}
+{{- end }}
+
+{{- /* Refuses values that no object of the chart could be made right with. */ -}}
+{{- define "trellis.check" -}}
+{{- $port := include "trellis.metricsPort" . }}
+{{- if eq .Values.catalogueNamespace .Release.Namespace }}
+{{- fail (printf "catalogueNamespace is %q, the release's own: merged catalogues need a namespace of their own, such as addon-catalogue" .Release.Namespace) }}
+{{- end }}
+{{- if ge (include "trellis.bytes" .Values.store.limit | int64) (include "trellis.bytes" .Values.store.sizeLimit | int64) }}
+{{- fail (printf "store.limit is %s and store.sizeLimit %s: the volume needs more room than what is kept, or the pod is evicted" .Values.store.limit .Values.store.sizeLimit) }}
+{{- end }}
+{{- range .Values.extraVolumes }}
+{{- if has .name (list "store" "query-tls" "webhook-certificate" "webhook-path" "webhook-client") }}
+{{- fail (printf "extraVolumes has %q, which is the name of a volume of the chart: take another" .name) }}
+{{- end }}
+{{- end }}
+{{- $memory := dig "limits" "memory" "" (.Values.resources | default dict) }}
+{{- with get .Values "render" }}
+{{- $processes := add .children 1 }}
+{{- if and $memory (ge (mul $processes (include "trellis.bytes" .memory | int64)) (include "trellis.bytes" (toString $memory) | int64)) }}
+{{- fail (printf "resources.limits.memory is %v, and %d renderers of render.memory %s may take all of it: give the container more, or take fewer or smaller ones" $memory $processes .memory) }}
+{{- end }}
+{{- end }}
 {{- end }}

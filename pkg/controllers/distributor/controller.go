@@ -28,7 +28,7 @@ type Options struct {
 	Namespace string
 	// CatalogueNamespace is that of merged catalogues on seeds. Default: addon-catalogue.
 	CatalogueNamespace string
-	// KKPVersion is the platform's version without KKP. Empty: each Seed's status has it.
+	// KKPVersion is the platform's version where a Seed's status has none, as without KKP.
 	KKPVersion string
 	// WorkerName restricts the controller to Seeds with that label; empty: those without.
 	WorkerName string

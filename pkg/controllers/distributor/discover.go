@@ -52,7 +52,7 @@ func (r *Reconciler) discover(ctx context.Context, f *facts) loop.Outcome {
 
 func (r *Reconciler) target(ctx context.Context, f *facts, listed cluster.Seed, fresh kubeconfigs) seed.Target {
 	found := seed.Target{
-		Name: listed.Name, KKPVersion: cmp.Or(r.options.KKPVersion, listed.KKPVersion), Confirmed: listed.Annotations[v1.AnnotationConfirmSeed],
+		Name: listed.Name, KKPVersion: cmp.Or(listed.KKPVersion, r.options.KKPVersion), Confirmed: listed.Annotations[v1.AnnotationConfirmSeed],
 	}
 	if !listed.Initialised {
 		found.Problem = "KKP has not initialised the seed yet: its condition ClusterInitialized is not True"
