@@ -31,8 +31,11 @@ func main() {
 	flags.Register(flag.CommandLine)
 	var fetching sources.Flags
 	fetching.Register(flag.CommandLine, "trellis-catalogues", "1Gi")
-	kkpVersion := flag.String("kkp-version", "", "the KKP version that constraints are compared with where no Seed tells one; only with --standalone")
-	flag.Parse()
+	kkpVersion := flag.String("kkp-version", "",
+		"the KKP version that constraints are compared with where no Seed tells one; only with --standalone")
+	if code, goesOn := manager.Parse(flag.CommandLine, os.Args[1:], os.Stdout, os.Stderr); !goesOn {
+		os.Exit(code)
+	}
 	if flags.TellVersion(os.Stdout, "master-controller-manager") {
 		return
 	}
@@ -43,7 +46,7 @@ func main() {
 		err = run(flags, &fetching, *kkpVersion)
 	}
 	if err != nil {
-		logger.Error(err, "master-controller-manager ends")
+		logger.Error(manager.Explain(err), "master-controller-manager ends")
 		os.Exit(1)
 	}
 }

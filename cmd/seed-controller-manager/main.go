@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/trellis-addons/trellis/cmd/internal/manager"
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/render/child"
 )
@@ -21,14 +22,16 @@ func main() {
 	child.Serve(renderers())
 	options := newOptions()
 	options.register(flag.CommandLine)
-	flag.Parse()
+	if code, goesOn := manager.Parse(flag.CommandLine, os.Args[1:], os.Stdout, os.Stderr); !goesOn {
+		os.Exit(code)
+	}
 	if options.TellVersion(os.Stdout, "seed-controller-manager") {
 		return
 	}
 	logger := options.Logger()
 	options.LimitMemory(options.rendering.total())
 	if err := run(ctrl.SetupSignalHandler(), options, logger); err != nil {
-		logger.Error(err, "seed-controller-manager ends")
+		logger.Error(manager.Explain(err), "seed-controller-manager ends")
 		os.Exit(1)
 	}
 }
