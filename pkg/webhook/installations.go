@@ -259,7 +259,8 @@ func (i *Installations) deletion(ctx context.Context, request admission.Request,
 	}
 	return forbidden(fmt.Sprintf("%s is a core add-on of cluster %q, which needs it: it would be made again. To remove it for good, "+
 		"take it out of the set of core add-ons: out of ConfigMap custom-core-addons in the platform namespace of this seed, "+
-		"or by the setting of the Cluster that asks for it; what every cluster has goes with its Cluster alone", name(request, object.Name, ""), cluster.Name))
+		"or by the setting of the Cluster that asks for it; what every cluster has goes with its Cluster alone",
+		name(request, object.Name, ""), cluster.Name))
 }
 
 func (i *Installations) isGoing(ctx context.Context, namespace string) bool {
