@@ -49,6 +49,7 @@ var everySetting = map[string]any{
 	"metricsBindAddress": ":8085",
 	"metrics": map[string]any{
 		"service": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true, "labels": map[string]any{"release": "prometheus"}},
+		"prometheusRule": map[string]any{"enabled": true, "labels": map[string]any{"release": "prometheus"}},
 	},
 	"networkPolicy":       map[string]any{"enabled": true, "metricsFrom": []any{map[string]any{"namespaceSelector": map[string]any{}}}},
 	"podDisruptionBudget": map[string]any{"enabled": true},
