@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
@@ -51,6 +52,8 @@ type world struct {
 	recorder  *events.FakeRecorder
 	// writes counts the controller's writes of AddonInstallations, statuses those of AddonSets' status.
 	writes, statuses atomic.Int64
+	// clock of the controller that is started next; nil: that of the machine.
+	clock clock.PassiveClock
 }
 
 var worlds int
@@ -124,6 +127,9 @@ func (w *world) start(wraps ...func(http.RoundTripper) http.RoundTripper) (stop 
 		CatalogueNamespace: w.catalogue, StatusInterval: 100 * time.Millisecond,
 	})
 	dependencies.Recorder = w.recorder
+	if w.clock != nil {
+		dependencies.Clock = w.clock
+	}
 	made.SetUp(addonset.New(dependencies))
 	made.Run()
 	return made.Stop
