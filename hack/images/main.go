@@ -23,6 +23,9 @@ type options struct {
 	registry                           output.Registry
 }
 
+// epoch is the variable that says another date than the commit's.
+const epoch = "SOURCE_DATE_EPOCH"
+
 func main() {
 	var asked options
 	flag.StringVar(&asked.module, "module", ".", "the checkout's folder")
@@ -49,7 +52,11 @@ func run(ctx context.Context, asked options) error {
 }
 
 func build(ctx context.Context, asked options) (oci.Build, error) {
-	stamp, err := checkout.Read(ctx, asked.module, asked.version, os.Getenv("SOURCE_DATE_EPOCH"))
+	// What people wrote is looked at before anything is built for minutes.
+	if err := asked.registry.Check(); err != nil {
+		return oci.Build{}, err
+	}
+	stamp, err := checkout.Read(ctx, asked.module, asked.version, os.Getenv(epoch))
 	if err != nil {
 		return oci.Build{}, err
 	}
@@ -58,7 +65,11 @@ func build(ctx context.Context, asked options) (oci.Build, error) {
 		return oci.Build{}, err
 	}
 	fmt.Printf("building version %s of commit %s (minutes the first time) ...\n", stamp.Version, stamp.Commit)
-	return oci.Make(ctx, asked.module, platforms, stamp)
+	made, err := oci.Make(ctx, asked.module, platforms, stamp)
+	if err != nil {
+		return oci.Build{}, err
+	}
+	return made, stamp.Unchanged(ctx, asked.module, asked.version, os.Getenv(epoch))
 }
 
 func write(ctx context.Context, asked options, made oci.Build) error {

@@ -20,6 +20,9 @@ type options struct {
 	registry                           output.Registry
 }
 
+// epoch is the variable that says another date than the commit's.
+const epoch = "SOURCE_DATE_EPOCH"
+
 func main() {
 	var asked options
 	flag.StringVar(&asked.module, "module", ".", "the checkout's folder")
@@ -41,7 +44,10 @@ func main() {
 
 // run makes a release, and gives its folder.
 func run(ctx context.Context, asked options) (string, error) {
-	stamp, err := checkout.Read(ctx, asked.module, asked.version, os.Getenv("SOURCE_DATE_EPOCH"))
+	if err := asked.registry.Check(); err != nil {
+		return "", err
+	}
+	stamp, err := checkout.Read(ctx, asked.module, asked.version, os.Getenv(epoch))
 	if err != nil {
 		return "", err
 	}
@@ -72,7 +78,7 @@ func run(ctx context.Context, asked options) (string, error) {
 	if err := made.write(); err != nil {
 		return "", err
 	}
-	if err := unchanged(ctx, asked, stamp); err != nil {
+	if err := stamp.Unchanged(ctx, asked.module, asked.version, os.Getenv(epoch)); err != nil {
 		return "", err
 	}
 	if err := push(ctx, asked.registry, build); err != nil {
@@ -86,20 +92,6 @@ func run(ctx context.Context, asked options) (string, error) {
 		return "", fmt.Errorf("naming the release: %w", err)
 	}
 	return folder, os.Chmod(folder, 0o755)
-}
-
-// unchanged holds that the checkout is what it was when it was named: it is read for minutes, and what
-// was edited meanwhile would be in a release of a commit that has it not.
-func unchanged(ctx context.Context, asked options, stamp checkout.Stamp) error {
-	now, err := checkout.Read(ctx, asked.module, asked.version, os.Getenv("SOURCE_DATE_EPOCH"))
-	if err != nil {
-		return err
-	}
-	if now != stamp {
-		return fmt.Errorf("the checkout was %s of commit %s, and is %s of %s now: nothing was released",
-			stamp.Version, stamp.Commit, now.Version, now.Commit)
-	}
-	return nil
 }
 
 func push(ctx context.Context, to output.Registry, build oci.Build) error {

@@ -26,7 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/trellis-addons/trellis/hack/images/checkout"
 	"github.com/trellis-addons/trellis/hack/release/components"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -424,23 +423,38 @@ func TestABrokenReleaseLeavesNothing(t *testing.T) {
 	}
 }
 
-// Red when what is edited while a release is made gets into it under the commit's name.
+// A registry that can't be pushed to is refused before anything is read or built. Red when a checkout is asked
+// for first: there is none here.
+func TestAWrongRegistryIsRefusedFirst(t *testing.T) {
+	asked := options{module: t.TempDir(), folder: t.TempDir(), platforms: "linux/amd64"}
+	asked.registry.Path = "https://registry.example.com/trellis"
+	if _, err := run(t.Context(), asked); err == nil || !strings.Contains(err.Error(), `leave out "https://"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What is edited while a release is made gets into none under the commit's name: the go command edits the
+// checkout here, before it builds. Red when a release is there, or when it is not said why not.
 func TestACheckoutThatChangesMeanwhileIsRefused(t *testing.T) {
-	asked := options{module: t.TempDir(), version: version}
+	asked := options{module: t.TempDir(), folder: t.TempDir(), platforms: "linux/amd64", version: version}
 	if err := makeCheckout(asked.module); err != nil {
 		t.Fatal(err)
 	}
-	stamp, err := checkout.Read(t.Context(), asked.module, asked.version, "")
+	real, err := exec.LookPath("go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := unchanged(t.Context(), asked, stamp); err != nil {
-		t.Errorf("a checkout that nobody touched: %v", err)
-	}
-	if err := os.WriteFile(filepath.Join(asked.module, "charts/trellis-seed/templates/NOTES.txt"), nil, 0o600); err != nil {
+	folder := t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = build ]; then echo >>'%s'; fi\nexec '%s' \"$@\"\n",
+		filepath.Join(asked.module, "charts/trellis-seed/templates/NOTES.txt"), real)
+	if err := os.WriteFile(filepath.Join(folder, "go"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := unchanged(t.Context(), asked, stamp); err == nil || !strings.Contains(err.Error(), "dirty") {
+	t.Setenv("PATH", folder+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	if _, err := run(t.Context(), asked); err == nil || !strings.Contains(err.Error(), version+"-dirty") {
 		t.Errorf("a checkout that was edited: %v", err)
+	}
+	if entries, err := os.ReadDir(asked.folder); err != nil || len(entries) > 0 {
+		t.Errorf("%v: there is %v", err, entries)
 	}
 }

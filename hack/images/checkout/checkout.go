@@ -60,6 +60,21 @@ func Read(ctx context.Context, folder, version, epoch string) (Stamp, error) {
 	return name(Stamp{Version: version, Commit: id, Date: date}, strings.Fields(tags), changes != "")
 }
 
+// Unchanged holds that a checkout is still what it was when Read named it, with what Read was asked
+// with: a build reads it for minutes, and what was edited meanwhile would bear the name of a commit
+// that has it not.
+func (s Stamp) Unchanged(ctx context.Context, folder, version, epoch string) error {
+	now, err := Read(ctx, folder, version, epoch)
+	if err != nil {
+		return err
+	}
+	if now != s {
+		return fmt.Errorf("the checkout was %s of commit %s, and is %s of %s now: what was built of it is not kept",
+			s.Version, s.Commit, now.Version, now.Commit)
+	}
+	return nil
+}
+
 func dateOf(seconds string) (time.Time, error) {
 	number, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil {

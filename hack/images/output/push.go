@@ -3,6 +3,8 @@ package output
 import (
 	"context"
 	"fmt"
+	"path"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -18,6 +20,26 @@ type Registry struct {
 	Path string
 	// Insecure allows plain http, for labs.
 	Insecure bool
+}
+
+// Check refuses a path that no image can be pushed below. An empty one is nowhere, and no mistake.
+// What it takes may still not exist.
+func (r Registry) Check() error {
+	if r.Path == "" {
+		return nil
+	}
+	wrong := fmt.Sprintf("PUSH (flag -push) is %q, which is no registry's host and path, such as registry.example.com/trellis", r.Path)
+	if scheme, _, found := strings.Cut(r.Path, "://"); found {
+		return fmt.Errorf("%s: leave out %q", wrong, scheme+"://")
+	}
+	// The package that pushes takes empty parts, and a host without a port after its colon.
+	if host, _, _ := strings.Cut(r.Path, "/"); path.Clean(r.Path) != r.Path || strings.HasSuffix(host, ":") {
+		return fmt.Errorf("%s: a part of it is empty", wrong)
+	}
+	if _, err := name.NewRepository(r.Path+"/program", name.StrictValidation); err != nil {
+		return fmt.Errorf("%s: %w", wrong, err)
+	}
+	return nil
 }
 
 // Push writes a set to its repository: images, their lists, and the index under its version at
