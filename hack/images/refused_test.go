@@ -18,13 +18,13 @@ func TestACheckoutThatChangesMeanwhileIsRefused(t *testing.T) {
 	if err := writeTiny(module); err != nil {
 		t.Fatal(err)
 	}
-	real, err := exec.LookPath("go")
+	command, err := exec.LookPath("go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
 	script := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = build ]; then echo '// Edited.' >>'%s'; fi\nexec '%s' \"$@\"\n",
-		filepath.Join(module, "cmd/wiring/not.go"), real)
+		filepath.Join(module, "cmd/wiring/not.go"), command)
 	if err := os.WriteFile(filepath.Join(folder, "go"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -440,13 +440,13 @@ func TestACheckoutThatChangesMeanwhileIsRefused(t *testing.T) {
 	if err := makeCheckout(asked.module); err != nil {
 		t.Fatal(err)
 	}
-	real, err := exec.LookPath("go")
+	command, err := exec.LookPath("go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
 	script := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = build ]; then echo >>'%s'; fi\nexec '%s' \"$@\"\n",
-		filepath.Join(asked.module, "charts/trellis-seed/templates/NOTES.txt"), real)
+		filepath.Join(asked.module, "charts/trellis-seed/templates/NOTES.txt"), command)
 	if err := os.WriteFile(filepath.Join(folder, "go"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
