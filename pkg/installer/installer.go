@@ -70,6 +70,9 @@ type Pass struct {
 	Connection *cluster.Connection
 	// Decision is what the pass does (revision.Decide).
 	Decision revision.Decision
+	// Hide takes values of the platform out of words that are kept on record, after which nobody may
+	// know them any more (ADR 72).
+	Hide func(text string) string
 	// Objects and Hooks of the revision, as they are to stand in the user cluster.
 	Objects []*unstructured.Unstructured
 	Hooks   []hooks.Hook
@@ -234,7 +237,8 @@ const (
 
 // Pass begins a pass over an installation.
 func (i *Installer) Pass(state *State, namespace string, asked Asked, seed Seed) Pass {
-	return Pass{installer: i, State: state, Namespace: namespace, Asked: asked, Seed: seed}
+	shown := func(text string) string { return text }
+	return Pass{installer: i, State: state, Namespace: namespace, Asked: asked, Seed: seed, Hide: shown}
 }
 
 // Record is the newest record, nil before the first intent.

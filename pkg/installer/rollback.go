@@ -30,7 +30,7 @@ func (p *Pass) GiveWay(ctx context.Context, outcome *Stop) *Stop {
 	if err != nil {
 		return Failed(err)
 	}
-	back, err := p.rollbackOf(good, outcome.Message)
+	back, err := p.rollbackOf(good, p.Hide(outcome.Message))
 	if err != nil {
 		return Failed(err)
 	}

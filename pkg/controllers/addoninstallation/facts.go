@@ -80,6 +80,7 @@ type selected struct{ target, availableUpdate string }
 func (r *Reconciler) factsOf(installation *kubermaticv1.AddonInstallation) *facts {
 	f := &facts{installation: installation, memory: r.memories.of(installation)}
 	f.pass = r.installer.Pass(&f.memory.installed, installation.Namespace, askedOf(installation), r.seed(f))
+	f.pass.Hide = func(text string) string { return f.hides().Text(text) }
 	return f
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -162,4 +165,36 @@ func TestAnEditedInstallationHasNoGrant(t *testing.T) {
 		live.Annotations[kubermaticv1.AnnotationPlatformValues] = w.grantOf(live, text)
 	})
 	w.expectGranted(reserved, kubermaticv1.ReasonValuesMissing, `or the reserved key "kkp"`, "")
+}
+
+// A granted value ends a version, which is given up, and the Secret is changed after that: nobody knows the value any more whose end is
+// still told. Red when GiveWay records the words of the end as they are.
+func TestWhatARollbackTellsHoldsNoGrantedValue(t *testing.T) {
+	w, logged := grantWorld(t)
+	version := w.content("1.0.0", kubermaticv1.MethodGoTemplate, "given-up", map[string]string{
+		"all.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {version: '{{ if ne .Variables.version \"harmless\" }}password={{ end }}{{ .Variables.version }}'}\n",
+	})
+	version.Template.Atomic, version.Template.Timeout = true, &metav1.Duration{Duration: 2 * time.Second}
+	w.offer("granted", kubermaticv1.CatalogueCustom, version)
+	w.mark("granted", []byte(grantKey), nothing)
+	w.create(w.platformSecret(platformText("harmless")))
+	object := w.ofSet("given-up")
+	w.grant(object, "harmless")
+	w.expectGranted(object, kubermaticv1.ReasonReady, "", "harmless")
+
+	w.refuseQuoting()
+	w.putPlatform(platformText(canary))
+	w.grant(object, canary)
+	w.expectGranted(object, kubermaticv1.ReasonRolledBack, "this was seen: ***", "harmless")
+	w.putPlatform(platformText("third-value"))
+	w.expectGranted(object, kubermaticv1.ReasonValuesMissing, `Secret "shared" changed`, "harmless")
+	owner := ownership.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}
+	record, err := revision.NewRecords(w.seed, w.seed, revision.NewSeal([]byte("key"))).Load(t.Context(), w.namespace, owner)
+	if err != nil || record.Rollback == nil {
+		t.Fatalf("the record is %+v: %v", record, err)
+	}
+	if problem := record.Rollback.Problem; strings.Contains(problem, canary) || !strings.Contains(problem, "this was seen") {
+		t.Errorf("on record is %q", problem)
+	}
+	w.expectUntold(object, logged(), canary)
 }

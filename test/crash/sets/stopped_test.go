@@ -174,7 +174,7 @@ func TestALeaderOfSetsThatWasStoppedWritesNothingMore(t *testing.T) {
 
 // RS41: Where two take themselves for the leader in the middle of a wave, the waves are kept to, and the end is right.
 // The lease is given to another while the old leader can't read it, and goes on until the lease that it knows of is over. Red when
-// two processes choose other clusters for the same places, and when the old one goes on for longer than the lease that it knows of.
+// two processes choose other clusters for the same places.
 func TestTwoLeadersOfSetsKeepToTheWaves(t *testing.T) {
 	p := newPlatform(t)
 	var both atomic.Int32
