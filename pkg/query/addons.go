@@ -35,7 +35,9 @@ func (s *Server) addons(ctx context.Context, of *call) (*content, error) {
 	return s.answers.to(ctx, at, key)
 }
 
-func (s *Server) everything() Access { return Access{s.options.CatalogueNamespace, ResourceCatalogues} }
+func (s *Server) everything() Access {
+	return Access{Namespace: s.options.CatalogueNamespace, Resource: ResourceCatalogues}
+}
 
 func (s *Server) namespaceAddons(ctx context.Context, of *call) (*content, error) {
 	namespace, err := name("namespace", of.path["namespace"])
@@ -58,7 +60,7 @@ func (s *Server) cluster(
 	ctx context.Context, of *call, namespace string, resources ...string,
 ) (*snapshot, target.Description, error) {
 	for _, resource := range resources {
-		if err := s.Reviews.Authorise(ctx, of.identity, Access{namespace, resource}); err != nil {
+		if err := s.Reviews.Authorise(ctx, of.identity, Access{Namespace: namespace, Resource: resource}); err != nil {
 			return nil, target.Description{}, err
 		}
 	}

@@ -13,6 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// challenge is header WWW-Authenticate of a refusal.
+const challenge = `Bearer realm="trellis"`
+
 func (s *Server) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	began := s.options.Clock.Now()
 	name, status := "none", http.StatusInternalServerError
@@ -90,7 +93,7 @@ func refuse(writer http.ResponseWriter, err error) int {
 	header := writer.Header()
 	switch refusal := refusal.(type) {
 	case *UnauthenticatedError:
-		header.Set("WWW-Authenticate", `Bearer realm="trellis"`)
+		header.Set("WWW-Authenticate", challenge)
 	case *MethodError:
 		header.Set("Allow", strings.Join(refusal.Allowed, ", "))
 	case *UnavailableError:

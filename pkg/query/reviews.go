@@ -67,8 +67,8 @@ type Identity struct {
 	user  authenticationv1.UserInfo
 }
 
-// Access is the right to list a resource of our group in a namespace.
-type Access struct{ Namespace, Resource string }
+// Access is the right to list a resource of our group in a namespace, or to get a path.
+type Access struct{ Namespace, Resource, Path string }
 
 // Resources of Access.
 const (
@@ -161,13 +161,13 @@ type verdictKey struct {
 	access Access
 }
 
-// Authorise says whether listing is allowed. Errors: *NotFoundError for no, *UnavailableError.
+// Authorise says whether that is allowed. Errors: *NotFoundError for no, *UnavailableError.
 func (r *Reviews) Authorise(ctx context.Context, identity *Identity, access Access) error {
 	key := verdictKey{identity.token, access}
 	if known, ok := r.verdicts.Get(key); ok {
 		return verdict(known)
 	}
-	flight := string(identity.token[:]) + access.Resource + "/" + access.Namespace
+	flight := string(identity.token[:]) + access.Resource + "/" + access.Namespace + access.Path
 	answer, err := r.ask(ctx, flight, func(ctx context.Context) (any, error) {
 		if known, ok := r.verdicts.Get(key); ok {
 			return known, nil
@@ -191,11 +191,15 @@ func (r *Reviews) reviewAccess(ctx context.Context, identity *Identity, access A
 	asked := r.options.Clock.Now()
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: identity.user.Username, UID: identity.user.UID, Groups: identity.user.Groups, Extra: extraOf(identity),
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
+	}}
+	if access.Path != "" {
+		review.Spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: access.Path, Verb: "get"}
+	} else {
+		review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
 			Verb: "list", Namespace: access.Namespace, Resource: access.Resource,
 			Group: kubermaticv1.GroupVersion.Group, Version: kubermaticv1.GroupVersion.Version,
-		},
-	}}
+		}
+	}
 	if err := r.creator.Create(ctx, review); err != nil {
 		r.options.Metrics.reviewed("access", "error")
 		return false, &UnavailableError{"the right to see this can't be checked now", err}

@@ -84,7 +84,7 @@ true
 {{- fail (printf "store.limit is %s and store.sizeLimit %s: the volume needs more room than what is kept, or the pod is evicted" .Values.store.limit .Values.store.sizeLimit) }}
 {{- end }}
 {{- range .Values.extraVolumes }}
-{{- if has .name (list "store" "query-tls" "webhook-certificate" "webhook-path" "webhook-client") }}
+{{- if has .name (list "store" "metrics-tls" "query-tls" "webhook-certificate" "webhook-path" "webhook-client") }}
 {{- fail (printf "extraVolumes has %q, which is the name of a volume of the chart: take another" .name) }}
 {{- end }}
 {{- end }}

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/fence"
@@ -35,12 +34,13 @@ type Flags struct {
 	// elected. The manager's clients are behind it; those of other clusters must be.
 	Fence *fence.Fence
 
-	election                     election
-	metricsAddress, probeAddress string
-	verbosity                    int
-	memory                       int64
-	version                      bool
-	admission                    admissionFlags
+	election     election
+	metrics      metricsFlags
+	probeAddress string
+	verbosity    int
+	memory       int64
+	version      bool
+	admission    admissionFlags
 }
 
 // Register puts the flags into a set, beside --kubeconfig.
@@ -50,7 +50,7 @@ func (f *Flags) Register(set *flag.FlagSet) {
 	set.StringVar(&f.WorkerName, "worker-name", "", "handle only objects with this worker-name label; empty: only those without it")
 	set.BoolVar(&f.Standalone, "standalone", false, "run without KKP: fill in what its controllers would")
 	f.election.register(set)
-	set.StringVar(&f.metricsAddress, "metrics-bind-address", "127.0.0.1:8085", "address of the metrics endpoint; 0 turns it off")
+	f.metrics.register(set)
 	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 turns it off")
 	f.admission.register(set)
 	set.Int64Var(&f.memory, "memory-limit", 0, "the container's memory in bytes, of which the manager takes its part; 0: no limit")
@@ -91,7 +91,7 @@ func (f *Flags) New(config *rest.Config, lease string, held map[client.Object]ca
 	}
 	options := manager.Options{
 		Scheme: wiring.Scheme(), Cache: wiring.Cache(held),
-		Metrics:                metricsserver.Options{BindAddress: f.metricsAddress},
+		Metrics:                f.metrics.options(),
 		HealthProbeBindAddress: f.probeAddress,
 		WebhookServer:          webhooks,
 	}
