@@ -343,17 +343,23 @@ func (w *world) quiet(during time.Duration) {
 	})
 }
 
-// events gives the reasons of all events so far.
-func (w *world) events() string {
+// told waits until the reasons of all events are these. One is told after the status that it is about.
+func (w *world) told(want string) {
+	w.t.Helper()
 	var reasons []string
-	for {
-		select {
-		case told := <-w.recorder.Events:
-			reasons = append(reasons, strings.Fields(told)[1])
-		default:
-			return strings.Join(reasons, ",")
+	expect.Eventually(w.t, expect.Patience, func() error {
+		for {
+			select {
+			case told := <-w.recorder.Events:
+				reasons = append(reasons, strings.Fields(told)[1])
+			default:
+				if got := strings.Join(reasons, ","); got != want {
+					return fmt.Errorf("the events are %q, want %q", got, want)
+				}
+				return nil
+			}
 		}
-	}
+	})
 }
 
 // useKey has marks count, as on a seed with a master.
