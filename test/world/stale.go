@@ -9,7 +9,7 @@ import (
 )
 
 // Stale has lists of one kind be as an API server answers whose cache is behind: edited, with nothing
-// after it. Single objects are asked for past that.
+// after it. Single objects, and lists of what is there now, are asked for past that.
 type Stale struct {
 	// Next answers.
 	Next http.RoundTripper
@@ -22,6 +22,9 @@ type Stale struct {
 func (s Stale) RoundTrip(request *http.Request) (*http.Response, error) {
 	query := request.URL.Query()
 	if request.Method != http.MethodGet || !strings.HasSuffix(request.URL.Path, "/"+s.Plural) {
+		return s.Next.RoundTrip(request)
+	}
+	if query.Get("watch") == "" && !query.Has("resourceVersion") { // who names none wants what is there now
 		return s.Next.RoundTrip(request)
 	}
 	if query.Get("watch") != "" {

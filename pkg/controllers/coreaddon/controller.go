@@ -100,8 +100,10 @@ type facts struct {
 	// inForce is the Core set, as the cluster was counted last; nil without one.
 	inForce       *inForce
 	installations []v1.AddonInstallation
-	set           set
-	plan          plan
+	// seed is this seed's name, as the set was decided by it; empty where nothing tells it.
+	seed string
+	set  set
+	plan plan
 	// wrote is set when an installation was created or updated.
 	wrote bool
 	// refused is the last write that failed; nil: none did.

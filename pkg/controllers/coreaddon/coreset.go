@@ -38,8 +38,12 @@ func (c coreCopy) isNone() bool { return c.set == nil && !c.held }
 // made of. One that the distributor did not mark counts for nothing, unless it was in force, which
 // its status tells: then somebody edited it, and what it holds stays.
 func (r *Reconciler) coreSet(ctx context.Context) (coreCopy, error) {
+	return r.coreSetOf(ctx, r.Client)
+}
+
+func (r *Reconciler) coreSetOf(ctx context.Context, reader client.Reader) (coreCopy, error) {
 	var list v1.AddonSetList
-	if err := r.Client.List(ctx, &list, client.InNamespace(r.Options.CatalogueNamespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := reader.List(ctx, &list, client.InNamespace(r.Options.CatalogueNamespace), client.UnsafeDisableDeepCopy); err != nil {
 		return coreCopy{}, fmt.Errorf("listing AddonSets: %w", err)
 	}
 	var found coreCopy

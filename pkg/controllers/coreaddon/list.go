@@ -226,6 +226,15 @@ func (l *lists) update(found *corev1.ConfigMap) (state listState, changed bool) 
 	return l.state, true
 }
 
+// with is what update would give; nothing is kept of it.
+func (l *lists) with(found *corev1.ConfigMap) listState {
+	l.mutex.Lock()
+	fresh := lists{version: l.version, state: l.state}
+	l.mutex.Unlock()
+	state, _ := fresh.update(found)
+	return state
+}
+
 // stateName is the state of the list, as the metric names it.
 func (l *lists) stateName() string {
 	l.mutex.Lock()

@@ -47,31 +47,46 @@ func (r *Reconciler) release(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// checkRemovals asks the API server whether the Cluster and the custom list are what removals were
-// planned by: a cache may be behind, and what was removed does not come back as it was (ADR 76).
+// checkRemovals decides removals once more, by the Cluster, the custom list and the copies of sets as
+// the API server has them: a cache may be behind, and what was removed does not come back as it was
+// (ADR 76).
 func (r *Reconciler) checkRemovals(ctx context.Context, f *facts) error {
 	if len(f.plan.remove) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, waves.WriteTimeout)
 	defer cancel()
-	live, err := r.Live.Live(ctx, f.cluster.Ref)
+	present, err := r.presentSet(ctx, f)
 	if err != nil {
 		return fmt.Errorf("before core add-ons are removed: %w", err)
 	}
-	if live.UID != f.cluster.UID || r.clusterChanged(f.cluster, live) {
-		return fmt.Errorf("the Cluster of namespace %q is not what the cache has: no core add-on is removed by that", f.asked.Namespace)
-	}
-	held, err := listIn(ctx, r.list, r.Options.Namespace)
-	if err != nil {
-		return err
-	}
-	present, err := listIn(ctx, r.Reader, r.Options.Namespace)
-	if err != nil {
-		return fmt.Errorf("before core add-ons are removed: %w", err)
-	}
-	if (held == nil) != (present == nil) || held != nil && held.ResourceVersion != present.ResourceVersion {
-		return fmt.Errorf("ConfigMap %q is not what the cache has: no core add-on is removed by that", ListName)
+	for _, one := range f.plan.remove {
+		if present.frozen != "" || present.find(one.Name) != nil || staysOutsideSet(&present, one) {
+			return fmt.Errorf("core add-on %q of namespace %q is out of the set by the cache alone: it is not removed by that",
+				one.Name, one.Namespace)
+		}
 	}
 	return nil
+}
+
+// presentSet is the set of a cluster past the cache. A cluster that a Core set has by now loses
+// nothing outside of its waves.
+func (r *Reconciler) presentSet(ctx context.Context, f *facts) (set, error) {
+	live, err := r.Live.Live(ctx, f.cluster.Ref)
+	if err != nil {
+		return set{}, err
+	}
+	if live.UID != f.cluster.UID || live.Namespace != f.cluster.Namespace || live.Paused {
+		return set{frozen: "the Cluster is not what the cache has"}, nil
+	}
+	if f.inForce == nil {
+		if of, err := r.coreSetOf(ctx, r.Reader); err != nil || !of.isNone() {
+			return set{frozen: "there is a Core set that the cache does not have"}, err
+		}
+	}
+	list, err := listIn(ctx, r.Reader, r.Options.Namespace)
+	if err != nil {
+		return set{}, err
+	}
+	return setFor(live, r.lists.with(list), f.seed), nil
 }

@@ -30,6 +30,7 @@ func (r *Reconciler) decideSet(ctx context.Context, f *facts) loop.Outcome {
 	if err != nil {
 		return failed(err)
 	}
+	f.seed = of.seed
 	if of.isNone() {
 		f.set = setFor(f.cluster, state, of.seed)
 		return nil
@@ -37,6 +38,7 @@ func (r *Reconciler) decideSet(ctx context.Context, f *facts) loop.Outcome {
 	if f.inForce = r.staging.inForceFor(of, f.asked.Namespace, r.Clock.Now()); f.inForce == nil {
 		return loop.Done{}
 	}
+	f.seed = f.inForce.seed
 	f.set = setFor(f.cluster, f.inForce.offers.list, f.inForce.seed)
 	return nil
 }

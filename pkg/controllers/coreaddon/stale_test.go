@@ -92,3 +92,30 @@ func (w *world) coreList() (item any) {
 	}
 	return item
 }
+
+// RS10: What a Core set stages is not removed at once by a process whose cache lacks the set.
+// Red when a removal outside of a Core set does not ask for copies past the cache.
+func TestACacheWithoutTheCoreSetRemovesNothingAtOnce(t *testing.T) {
+	w := newWorld(t)
+	of := w.cluster("unstaged")
+	w.merged(v1.CatalogueCustom, "loki")
+	w.listed(`[{name: logs, addonRef: {name: loki}, targetNamespace: logs}]`)
+	stop := w.start()
+	before := w.exists(of, "logs")
+	stop()
+	w.coreSet()
+	w.listed("[]")
+	w.start(func(next http.RoundTripper) http.RoundTripper {
+		return kit.Stale{Next: next, Plural: "addonsets", Edit: func([]any) []any { return []any{} }}
+	})
+	expect.Always(t, 3*time.Second, func() error {
+		found := installationOf(of, "logs")
+		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
+			return err
+		}
+		if found.UID != before.UID || !found.DeletionTimestamp.IsZero() || !hasProtection(found) {
+			t.Fatalf("it is %+v", found.ObjectMeta)
+		}
+		return nil
+	})
+}
