@@ -187,13 +187,12 @@ func leaves(value any, found []string) []string {
 	return found
 }
 
-// forms are a value as it is shown, and as it is inside of quotes.
+// forms are a value as it is shown, and as it is inside of quotes of Go and of JSON.
 func forms(value string) (shown []string) {
 	if len(value) < shortestMasked {
 		return nil
 	}
-	quoted := strconv.Quote(value)
-	for _, form := range []string{value, quoted[1 : len(quoted)-1]} {
+	for _, form := range append(text.Quoted(value), value) {
 		if line := text.Line(form); len(line) >= shortestMasked && !slices.Contains(shown, line) {
 			shown = append(shown, line)
 		}

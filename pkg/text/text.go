@@ -2,8 +2,10 @@
 package text
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -18,6 +20,17 @@ func Count(number int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", number, noun)
+}
+
+// Quoted are the forms that a value has inside of quotes: of Go, and of JSON as Go writes it, which
+// codes <, > and & (encoding/json, HTMLEscape).
+func Quoted(value string) []string {
+	quoted := strconv.Quote(value)
+	forms := []string{quoted[1 : len(quoted)-1]}
+	if coded, err := json.Marshal(value); err == nil {
+		forms = append(forms, string(coded[1:len(coded)-1]))
+	}
+	return forms
 }
 
 // Names lists the first few names, and counts the others.

@@ -25,6 +25,11 @@ import (
 func (r *Reconciler) readCopy(ctx context.Context, f *setFacts) loop.Outcome {
 	found := &v1.AddonSet{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: f.name}, found)
+	if err == nil && found.Spec.Type == v1.AddonSetCore { // the core add-on controller's, also one that somebody edited: it has no items
+		r.forget(f.name)
+		r.read(f.name)
+		return loop.NotMine{}
+	}
 	if err == nil && found.Labels[v1.LabelRole] == v1.RoleCopy && !r.Marks.BelievesSet(found) {
 		r.doubt(found)
 		return loop.Done{}
@@ -36,11 +41,6 @@ func (r *Reconciler) readCopy(ctx context.Context, f *setFacts) loop.Outcome {
 	}
 	if err != nil {
 		return failed(fmt.Errorf("getting AddonSet %q: %w", f.name, err))
-	}
-	if found.Spec.Type == v1.AddonSetCore { // the core add-on controller's
-		r.forget(f.name)
-		r.read(f.name)
-		return loop.NotMine{}
 	}
 	f.copy = found
 	if f.set = r.known(found); f.set != nil {

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 const (
@@ -42,9 +43,9 @@ func New(values map[string]any, data templatedata.Data, secrets ...string) Redac
 	collect(SecretsOf(data), found)
 	var redactor Redactor
 	for value := range found {
-		quoted := strconv.Quote(value)
-		for _, form := range []string{visible(value), visible(quoted[1 : len(quoted)-1]), base64.StdEncoding.EncodeToString([]byte(value))} {
-			if len(form) >= shortest {
+		forms := append(text.Quoted(value), value, base64.StdEncoding.EncodeToString([]byte(value)))
+		for _, form := range forms {
+			if form = visible(form); len(form) >= shortest {
 				redactor.values = append(redactor.values, form)
 			}
 		}

@@ -21,7 +21,7 @@ func TestText(t *testing.T) {
 		},
 	}
 	redactor := redact.New(map[string]any{"a": []any{map[string]any{"b": "hunter2"}}, "c": "hunter2-and-more", "d": "no",
-		"e": int64(12345678), "f": 87654321.0, "g": `quo"ted`, "h": int64(8443)}, data)
+		"e": int64(12345678), "f": 87654321.0, "g": `quo"ted`, "h": int64(8443), "i": "aB3&kd92Lm"}, data)
 	for _, test := range []struct{ why, text, want string }{
 		{"a value", "password hunter2 is bad", "password … is bad"},
 		{"the longer of two values", "hunter2-and-more", "…"},
@@ -32,6 +32,7 @@ func TestText(t *testing.T) {
 		{"a number, also as charts see it", "12345678 1.2345678e+07 87654321 8.7654321e+07", "… … … …"},
 		{"a port", "port 8443", "port 8443"},
 		{"a value in quotes", `"quo\"ted"`, `"…"`},
+		{"a value in JSON", `{"i":"aB3\u0026kd92Lm"}`, `{"i":"…"}`},
 		{"a value that invisible characters split", "hun\u200bter2", "…"},
 		{"line breaks and control characters", "one\r\n\ttwo\x1b[31m\x00", "one   two[31m"},
 		{"bytes that are no text", "a\xff\xfeb", "ab"},
