@@ -15,6 +15,8 @@
 //	reviews.go       who is it, and may they
 //	answers.go       the answer, encoded once for each platform and change of the catalogue
 //
+// Guard (guard.go) asks the same of who wants a path that others serve, such as metrics (ADR 77).
+//
 // A change of an object is parsed once (catalogue.go). Changes that come together make one
 // snapshot. A cached answer is rebuilt at the next request, from its old parts for unchanged
 // add-ons.

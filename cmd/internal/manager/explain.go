@@ -14,8 +14,9 @@ var kkpKinds = []string{"Cluster", "Seed", "KubermaticConfiguration"}
 
 // Where kinds come from.
 const (
-	fromChart = "apply the chart's CRDs: helm show crds <chart> | kubectl apply --server-side --force-conflicts -f -"
-	fromKKP   = "KKP brings it; without KKP it is in deploy/standalone/crds, and crds-standalone.yaml of a release"
+	fromChart = "apply the CRDs of chart trellis-master, or on a seed of trellis-seed: " +
+		"helm show crds <chart> | kubectl apply --server-side --force-conflicts -f -"
+	fromKKP = "KKP brings it; without KKP it is in deploy/standalone/crds, and crds-standalone.yaml of a release"
 )
 
 // Explain is the error that a manager ends with, with what is to be done where the API server lacks

@@ -60,8 +60,11 @@ func (r *Reconciler) checkRemovals(ctx context.Context, f *facts) error {
 	if err != nil {
 		return fmt.Errorf("before core add-ons are removed: %w", err)
 	}
+	if present.frozen != "" {
+		return fmt.Errorf("no core add-on of namespace %q is removed: %s", f.asked.Namespace, present.frozen)
+	}
 	for _, one := range f.plan.remove {
-		if present.frozen != "" || present.find(one.Name) != nil || staysOutsideSet(&present, one) {
+		if present.find(one.Name) != nil || staysOutsideSet(&present, one) {
 			return fmt.Errorf("core add-on %q of namespace %q is out of the set by the cache alone: it is not removed by that",
 				one.Name, one.Namespace)
 		}
