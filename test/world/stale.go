@@ -29,7 +29,7 @@ func (s Stale) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	if query.Get("watch") != "" {
 		if query.Get("sendInitialEvents") != "" { // whoever can't have a list by a watch lists
-			return answered(request, http.StatusBadRequest, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":400}`)), nil
+			return Answered(request, http.StatusBadRequest, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":400}`)), nil
 		}
 		<-request.Context().Done()
 		return nil, request.Context().Err()
@@ -51,10 +51,11 @@ func (s Stale) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answered(request, http.StatusOK, content), nil
+	return Answered(request, http.StatusOK, content), nil
 }
 
-func answered(to *http.Request, code int, content []byte) *http.Response {
+// Answered is an answer with a body of JSON.
+func Answered(to *http.Request, code int, content []byte) *http.Response {
 	return &http.Response{
 		StatusCode: code, Request: to, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(content)),
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(content)),

@@ -365,4 +365,7 @@ const (
 const (
 	// ReasonSourceMoves: the version's source has no fixed content (a git branch, an image without a tag), which can't be staged.
 	ReasonSourceMoves = "SourceMoves"
+	// ReasonSetUnreadable: another set may want the item, and what that says can't be gone by: its copy was edited on the seed, or can't
+	// be read.
+	ReasonSetUnreadable = "SetUnreadable"
 )

@@ -70,9 +70,10 @@ type Reconciler struct {
 	// passed are the names of copies that were read, and started says that all were that there are:
 	// before, who wants what is not known, and nothing is written.
 	passed map[string]bool
-	// unsure are the copies that are there and can't be gone by, not marked or refused, and what they
-	// may claim.
-	unsure  map[string]*claims
+	// unsure are the copies that are there and can't be gone by: not marked, refused, or not taken yet.
+	unsure map[string]*claims
+	// seen are the copies of which it is known what they may want, as they were then.
+	seen    map[string]seen
 	started bool
 	sets    map[string]*running
 	rivals  *rivals
@@ -101,7 +102,9 @@ type running struct {
 	kkp      string
 	// counted says that every cluster was counted, with this set, revision and catalogue.
 	counted bool
-	tally   *rollout.Tally
+	// isHeld says that something in some cluster waits for a copy that can't be gone by.
+	isHeld bool
+	tally  *rollout.Tally
 	// first are the contents that were seen first after a start, where those of the revision are not
 	// known; nil as a rule.
 	first map[string]string
@@ -139,7 +142,7 @@ func New(dependencies Dependencies) *Reconciler {
 	}
 	return &Reconciler{
 		Dependencies: dependencies, sets: map[string]*running{}, rivals: newRivals(nil), entries: map[string]*catalogue.Entry{},
-		written: waves.Written{}, passed: map[string]bool{}, unsure: map[string]*claims{},
+		written: waves.Written{}, passed: map[string]bool{}, unsure: map[string]*claims{}, seen: map[string]seen{},
 		platform: map[string]map[string]platformValues{},
 	}
 }

@@ -32,6 +32,7 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 	if err != nil {
 		return failed(err)
 	}
+	f.running.isHeld = false
 	claimed := make(map[string]int, len(clusters))
 	for i := range clusters {
 		claimed[clusters[i].Namespace]++
@@ -131,6 +132,7 @@ func askedBy(annotations map[string]string) []asked {
 // standIn finds out how a cluster stands in a set, and counts it. The mutex is held.
 func (r *Reconciler) standIn(of *running, in *place) (planned plan, counted rollout.Standing) {
 	planned = planner{of.resolver, r.rivals}.planFor(in)
+	of.isHeld = of.isHeld || planned.isHeld
 	one := of.clusters[in.name]
 	if !planned.counts() {
 		if one == nil || !one.IsWriting() { // the end of a write is counted
@@ -266,11 +268,11 @@ func (r *Reconciler) leave(of *running, namespace string) {
 // and for what a write that failed left. While it can't be asked nothing is written, and how the
 // cluster stands is told all the same.
 func (r *Reconciler) confirm(ctx context.Context, f *clusterFacts) loop.Outcome {
-	unseen, waits, err := r.unseen(f.asked.Namespace)
+	unconfirmed, waits, err := r.unconfirmed(f.asked.Namespace)
 	if err != nil {
 		return failed(err)
 	}
-	for _, name := range unseen {
+	for _, name := range unconfirmed {
 		key := client.ObjectKey{Namespace: f.asked.Namespace, Name: name}
 		found, err := waves.Ask(ctx, r.Client, r.Reader, key)
 		if err != nil {
@@ -287,9 +289,9 @@ func (r *Reconciler) confirm(ctx context.Context, f *clusterFacts) loop.Outcome 
 	return nil
 }
 
-// unseen are the names in a namespace that have to be asked for, and whether something was written
-// that the cache does not have.
-func (r *Reconciler) unseen(namespace string) (names []string, waits bool, err error) {
+// unconfirmed are the names in a namespace that have to be asked for, and whether something was
+// written that the cache does not have.
+func (r *Reconciler) unconfirmed(namespace string) (names []string, waits bool, err error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if len(r.written[namespace]) == 0 {

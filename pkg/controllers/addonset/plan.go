@@ -47,12 +47,6 @@ type rivals struct {
 	unsure []*claims
 }
 
-// mayWant says whether a copy may want an item of a name that can't be gone by: what others let go
-// may be its.
-func (r *rivals) mayWant(item string) bool {
-	return slices.ContainsFunc(r.unsure, func(one *claims) bool { return one.has(item) })
-}
-
 func newRivals(sets map[string]*set) *rivals {
 	made := &rivals{sets: sets, byItem: map[string][]*set{}}
 	for _, one := range sets {
@@ -110,6 +104,8 @@ type plan struct {
 	mine []*v1.AddonInstallation
 	// unfit says that what is applied does not fit the cluster's Kubernetes any more.
 	unfit bool
+	// isHeld says that something waits for a copy that can't be gone by.
+	isHeld bool
 }
 
 func (p *plan) block(item, reason, message string) {
@@ -244,6 +240,10 @@ func (p planner) want(result *plan, of *item, in *place) {
 		}
 		return
 	}
+	if first := p.comesFirst(name, in); first != nil && (live == nil || !isOf(live, p.set.name)) {
+		result.hold(name, first, "comes before this one")
+		return
+	}
 	if live == nil {
 		if reason, message := p.standsAlready(of, in); reason != "" {
 			result.block(name, reason, message)
@@ -373,7 +373,11 @@ func (p planner) letGo(result *plan, live *v1.AddonInstallation, in *place) {
 		return
 	}
 	result.mine = append(result.mine, live)
-	if !live.DeletionTimestamp.IsZero() || p.rivals.mayWant(live.Name) {
+	if !live.DeletionTimestamp.IsZero() {
+		return
+	}
+	if other := p.mayWant(live.Name, in); other != nil {
+		result.hold(live.Name, other, "may want it")
 		return
 	}
 	result.steps = append(result.steps, step{

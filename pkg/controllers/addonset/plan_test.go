@@ -237,27 +237,87 @@ func TestWhatCanNotBeIsNotBegun(t *testing.T) {
 	here := clusterOn("v1.36.3")
 	here.live["web"] = madeBy(t, alone, from, here, "1.0.0")
 	alone.Spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "large"}}
-	edited, withRevision := setNamed("edited", itemOf("page", "web", "")), setNamed("edited")
-	withRevision.Status.Revision = "1"
-	wanting := reading(t, setNamed("edited", itemOf("web", "web", "")))["edited"]
-	for _, test := range []struct {
-		why    string
-		unsure *claims
-		stays  bool
-	}{
-		{"of another name", claimsOf(edited, nil, nil), false},
-		{"of its name", claimsOf(setNamed("edited", itemOf("web", "web", "")), nil, nil), true},
-		{"of its name, before it was edited", claimsOf(edited, nil, wanting), true},
-		{"of its name, before it was edited again", claimsOf(edited, claimsOf(edited, nil, wanting), nil), true},
-		{"of which an earlier process went by something", claimsOf(withRevision, nil, nil), true},
-		{"of which this process knows it", claimsOf(withRevision, claimsOf(edited, nil, nil), nil), false},
-	} {
+	for _, test := range doubtfulCopies(t) {
 		sets := reading(t, alone)
 		rivals := newRivals(sets)
 		rivals.unsure = []*claims{test.unsure}
 		got := planner{newResolver(sets["tools"], from), rivals}.planFor(here)
-		if text := told(&got); (text == "") != test.stays {
+		want := "Remove web 1.0.0>"
+		if test.holds {
+			want = "Blocked web SetUnreadable"
+		}
+		if text := told(&got); text != want || got.isHeld != test.holds {
 			t.Errorf("beside a copy %s: %s", test.why, text)
+		}
+	}
+}
+
+// doubtful is a copy that can't be gone by: whether it holds item web that another set lets go in
+// clusters of tier small, and whether it keeps that set from making it.
+type doubtful struct {
+	why           string
+	unsure        *claims
+	holds, isLast bool
+}
+
+func doubtfulCopies(t *testing.T) []doubtful {
+	t.Helper()
+	edited, withRevision, wants := setNamed("edited", itemOf("page", "web", "")), setNamed("edited"), setNamed("edited", itemOf("web", "web", ""))
+	withRevision.Status.Revision = "1"
+	wanting := reading(t, wants)["edited"]
+	elsewhere, unreadable, younger := wants.DeepCopy(), wants.DeepCopy(), wants.DeepCopy()
+	elsewhere.Spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "large"}}
+	unreadable.Spec.ClusterSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "No"}}}
+	unreadable.Spec.Constraints = &v1.Constraints{K8sVersion: "1.37", KKPVersion: "no range"}
+	younger.CreationTimestamp = metav1.NewTime(noon.Add(time.Hour))
+	other := reading(t, elsewhere)["edited"]
+	return []doubtful{
+		{"of another name", claimsOf(edited, nil, nil), false, true},
+		{"of its name", claimsOf(wants, nil, nil), true, false},
+		{"of its name, which comes after it", claimsOf(younger, nil, nil), true, true},
+		{"of its name, in other clusters", claimsOf(elsewhere, nil, nil), false, true},
+		{"of its name, in other clusters before it was edited", claimsOf(edited, nil, other), false, true},
+		{"of its name, in clusters that can't be read", claimsOf(unreadable, nil, nil), true, false},
+		{"of its name, before it was edited", claimsOf(edited, nil, wanting), true, false},
+		{"of its name, before it was edited again", claimsOf(edited, claimsOf(edited, nil, wanting), nil), true, false},
+		{"of its name, that was not taken yet", &claims{set: "edited", now: wanting, pending: true}, true, false},
+		{"of its name, before it was taken", claimsOf(edited, &claims{set: "edited", now: wanting, pending: true}, nil), true, false},
+		{"of which an earlier process went by something", claimsOf(withRevision, nil, nil), true, true},
+		{"of which this process knows it", claimsOf(withRevision, claimsOf(edited, nil, nil), nil), false, true},
+	}
+}
+
+// TestWhatMayBeAnothersIsNotMade turns red when a set makes, or takes over, what a copy that can't be gone by may want before it; when it
+// is kept from that by one that comes after it, or wants it elsewhere; or when it no longer keeps what it has.
+func TestWhatMayBeAnothersIsNotMade(t *testing.T) {
+	from := offering(entryOf(t, "web", "1.0.0", "1.1.0"))
+	mine := setNamed("tools", itemOf("web", "web", "1.x"))
+	left := setNamed("left", itemOf("web", "web", "1.x"))
+	left.Spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "large"}}
+	sets := reading(t, mine, left)
+	for _, test := range doubtfulCopies(t) {
+		rivals := newRivals(sets)
+		rivals.unsure = []*claims{test.unsure}
+		for _, one := range []struct {
+			why, want string
+			live      *v1.AddonSet
+			isHeld    bool
+		}{
+			{"nothing", "Install web >1.1.0", nil, !test.isLast},
+			{"another set's", "Update web 1.0.0>1.1.0", left, !test.isLast},
+			{"its own", "Update web 1.0.0>1.1.0", mine, false},
+		} {
+			here := clusterOn("v1.36.3")
+			if one.live != nil {
+				here.live["web"] = madeBy(t, one.live, from, here, "1.0.0")
+			}
+			if one.isHeld {
+				one.want = "Blocked web SetUnreadable"
+			}
+			got := planner{newResolver(sets["tools"], from), rivals}.planFor(here)
+			if text := told(&got); text != one.want {
+				t.Errorf("beside a copy %s, where there is %s: %s, want %s", test.why, one.why, text, one.want)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package addonset_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -79,6 +80,34 @@ func TestStaleListsRemoveNothing(t *testing.T) {
 	w.quiet(2 * time.Second)
 	if found := w.says(of, v1.ReasonComplete); found.Status.Revision != done.Status.Revision {
 		t.Errorf("revision %q became %q", done.Status.Revision, found.Status.Revision)
+	}
+}
+
+// RS10: A process whose list of copies lacks one removes nothing that this one may want: once the list is filled, it goes over as it is.
+// Red when removals are not checked by the copies that the API server has.
+func TestACopyThatTheCacheLacksHoldsWhatItMayWant(t *testing.T) {
+	w := newWorld(t, 2, 0)
+	w.offers("web", "1.0.0")
+	tools := w.write(w.set("tools", atOnce))
+	stop := w.start()
+	w.says(tools, v1.ReasonComplete, current(2))
+	stop()
+	before := w.installed("web")[w.names[0]]
+	w.write(w.set("other", atOnce))
+	w.edit(tools, without("0"))
+	stop = w.start(func(next http.RoundTripper) http.RoundTripper {
+		return kit.Stale{Next: next, Plural: "addonsets", Edit: func(items []any) []any {
+			return slices.DeleteFunc(items, func(item any) bool {
+				return item.(map[string]any)["metadata"].(map[string]any)["name"] == "other"
+			})
+		}}
+	})
+	w.stays("web", w.names[0])
+	stop()
+	w.start()
+	w.goesOver("web", w.names[0], "other")
+	if after := w.installed("web")[w.names[0]]; after.UID != before.UID {
+		t.Errorf("it was made anew: %s became %s", before.UID, after.UID)
 	}
 }
 

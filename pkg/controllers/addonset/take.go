@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,31 +25,52 @@ import (
 func (r *Reconciler) readCopy(ctx context.Context, f *setFacts) loop.Outcome {
 	found := &v1.AddonSet{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: f.name}, found)
-	if err == nil && found.Spec.Type == v1.AddonSetCore { // the core add-on controller's, also one that somebody edited: it has no items
+	if client.IgnoreNotFound(err) != nil {
+		return failed(fmt.Errorf("getting AddonSet %q: %w", f.name, err))
+	}
+	if err != nil {
+		r.forget(f.name)
+		r.read(f.name)
+		r.unseen(f.name)
+		return loop.Done{}
+	}
+	outcome := r.judge(ctx, f, found)
+	r.sees(found) // last: what it may want is known by now
+	return outcome
+}
+
+// judge what a copy is: ours, somebody else's, or one that can't be gone by.
+func (r *Reconciler) judge(ctx context.Context, f *setFacts, found *v1.AddonSet) loop.Outcome {
+	switch believed := r.Marks.BelievesSet(found); {
+	case found.Spec.Type == v1.AddonSetCore: // the core add-on controller's, also one that somebody edited: it has no items
 		r.forget(f.name)
 		r.read(f.name)
 		return loop.NotMine{}
-	}
-	if err == nil && found.Labels[v1.LabelRole] == v1.RoleCopy && !r.Marks.BelievesSet(found) {
+	case !believed && isCopy(found):
 		r.doubt(found)
 		return loop.Done{}
-	}
-	if apierrors.IsNotFound(err) || err == nil && !r.Marks.BelievesSet(found) {
+	case !believed:
 		r.forget(f.name)
 		r.read(f.name)
 		return loop.Done{}
-	}
-	if err != nil {
-		return failed(fmt.Errorf("getting AddonSet %q: %w", f.name, err))
 	}
 	f.copy = found
 	if f.set = r.known(found); f.set != nil {
 		return nil
 	}
-	if f.set, err = readSet(found); err != nil {
+	read, err := readSet(found)
+	if err != nil {
 		return r.refuse(ctx, f, err)
 	}
+	read.deleting = read.deleting && found.Annotations[v1.AnnotationConfirmDeletion] == f.name // else it lives on
+	f.set = read
+	r.expect(read)
 	return nil
+}
+
+// isCopy says whether an object is, or was, a copy: somebody may have taken its label off.
+func isCopy(found client.Object) bool {
+	return found.GetLabels()[v1.LabelRole] == v1.RoleCopy || slices.Contains(found.GetFinalizers(), v1.FinalizerCleanupSet)
 }
 
 // known is a set as it was read before, where its copy is the same; nil where it is to be read.
@@ -75,7 +96,7 @@ func (r *Reconciler) start(ctx context.Context) (bool, error) {
 	}
 	for i := range copies.Items {
 		one := &copies.Items[i]
-		if !r.passed[one.Name] && r.Marks.BelievesSet(one) {
+		if !r.passed[one.Name] && isCopy(one) {
 			return false, nil
 		}
 	}
@@ -108,7 +129,7 @@ func (r *Reconciler) changeRivals() {
 		sets[name] = one.set
 	}
 	r.rivals = newRivals(sets)
-	r.rivals.unsure = slices.Collect(maps.Values(r.unsure))
+	r.rivals.unsure = slices.SortedFunc(maps.Values(r.unsure), func(a, b *claims) int { return strings.Compare(a.set, b.set) })
 }
 
 // sharing are the other sets that have a name in common with a set. The mutex is held.
@@ -177,7 +198,7 @@ func (r *Reconciler) offersFor(of *set) *offers {
 
 // take the set into memory. A change of it, or of what it depends on, has all clusters counted.
 func (r *Reconciler) take(ctx context.Context, f *setFacts) loop.Outcome {
-	if !f.set.deleting {
+	if f.copy.DeletionTimestamp.IsZero() {
 		pass := loop.Start(r.Client, f.copy)
 		if err := pass.SetFinalizer(ctx, v1.FinalizerCleanupSet, true); err != nil {
 			return failed(err)
@@ -186,8 +207,6 @@ func (r *Reconciler) take(ctx context.Context, f *setFacts) loop.Outcome {
 		r.forget(f.name)
 		r.read(f.name)
 		return loop.Done{}
-	} else if f.copy.Annotations[v1.AnnotationConfirmDeletion] != f.name {
-		f.set.deleting = false // it lives on
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -1,17 +1,25 @@
 package addonset_test
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // TestACopyThatCantBeGoneByHoldsWhatItMayWant: somebody edits the copy of a set, and another set lets go of a cluster. Red when the edited
-// copy stops removals that are no business of its, when what it wants by its last good spec is removed, or when that does not go over to
-// it once it is as the distributor wrote it.
+// copy stops removals that are no business of its, when what it wants by its last good spec is removed, when that does not go over to
+// it once it is as the distributor wrote it, or does not go once the copy does.
 func TestACopyThatCantBeGoneByHoldsWhatItMayWant(t *testing.T) {
 	w := newWorld(t, 2, 0)
 	w.useKey()
@@ -31,23 +39,122 @@ func TestACopyThatCantBeGoneByHoldsWhatItMayWant(t *testing.T) {
 	w.says(tools, v1.ReasonComplete, current(2))
 	w.says(other, v1.ReasonComplete, current(2))
 
-	edited := expect.Object(t, w.seed, copyOf(other), func(*v1.AddonSet) error { return nil })
-	edited.Spec.Addons[0].Name = "page"
-	if err := w.seed.Update(t.Context(), edited); err != nil {
-		t.Fatal(err)
-	}
+	w.rename(other, "page")
 	w.edit(tools, without("0"))
 	expect.Eventually(t, expect.Patience, func() error { return w.has(1) })
-	expect.Always(t, 2*time.Second, func() error {
-		if one := w.installed("logs")[w.names[0]]; one == nil || !one.DeletionTimestamp.IsZero() {
-			return fmt.Errorf("what the edited copy may want is %+v", one)
+	w.stays("logs", w.names[0])
+	w.troubles(tools, w.names[0], "logs", v1.ReasonSetUnreadable)
+	w.write(other)
+	w.goesOver("logs", w.names[0], "other")
+	w.troubles(tools, w.names[0], "logs", "")
+
+	w.rename(other, "page")
+	w.edit(tools, without("0", "1"))
+	w.troubles(tools, w.names[1], "logs", v1.ReasonSetUnreadable)
+	w.remove(other)
+	expect.Eventually(t, expect.Patience, func() error {
+		if one := w.installed("logs")[w.names[1]]; one != nil {
+			return fmt.Errorf("what nobody wants is %+v", one)
 		}
 		return nil
 	})
-	w.write(other)
+}
+
+// rename a copy's item, as somebody does who may not.
+func (w *world) rename(of *v1.AddonSet, item v1.AddonName) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		found := copyOf(of)
+		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(of), found); err != nil {
+			return err
+		}
+		found.Spec.Addons[0].Name = item
+		return w.seed.Update(w.t.Context(), found)
+	})
+}
+
+// remove a copy by force: its finalizer goes with it.
+func (w *world) remove(of *v1.AddonSet) {
+	w.t.Helper()
+	free := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	if err := errors.Join(w.seed.Delete(w.t.Context(), copyOf(of)), w.seed.Patch(w.t.Context(), copyOf(of), free)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestACopyWhosePassFailsHoldsWhatItMayWant: a set lets go of a cluster while the first pass over the copy of another, which wants the
+// same there, comes no further than its finalizer. Red when what it may want is not noted before: then it is removed, and installed anew.
+func TestACopyWhosePassFailsHoldsWhatItMayWant(t *testing.T) {
+	w := newWorld(t, 2, 0)
+	w.offers("web", "1.0.0")
+	tools := w.write(w.set("tools", atOnce))
+	var isOpen atomic.Bool
+	var refused atomic.Int64
+	w.start(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			if request.Method == http.MethodPatch && strings.HasSuffix(request.URL.Path, "/addonsets/other") && !isOpen.Load() {
+				refused.Add(1)
+				return kit.Answered(request, http.StatusConflict, []byte(conflict)), nil
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	w.says(tools, v1.ReasonComplete, current(2))
+	before := w.installed("web")[w.names[0]]
+	w.write(w.set("other", atOnce, func(of *v1.AddonSet) { of.Spec.Removal = v1.RemovalOrphan }))
 	expect.Eventually(t, expect.Patience, func() error {
-		if one := w.installed("logs")[w.names[0]]; one == nil || one.Labels[v1.LabelSet] != "other" {
-			return fmt.Errorf("what the other set wants is %+v", one)
+		if refused.Load() == 0 {
+			return errors.New("the copy was not read yet")
+		}
+		return nil
+	})
+	w.edit(tools, without("0"))
+	w.troubles(tools, w.names[0], "web", v1.ReasonSetUnreadable)
+	w.stays("web", w.names[0])
+	isOpen.Store(true)
+	w.goesOver("web", w.names[0], "other")
+	if after := w.installed("web")[w.names[0]]; after.UID != before.UID {
+		t.Errorf("it was made anew: %s became %s", before.UID, after.UID)
+	}
+	w.troubles(tools, w.names[0], "web", "")
+}
+
+const conflict = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}`
+
+// stays says that an installation is not removed for two seconds.
+func (w *world) stays(name, in string) {
+	w.t.Helper()
+	expect.Always(w.t, 2*time.Second, func() error {
+		if one := w.installed(name)[in]; one == nil || !one.DeletionTimestamp.IsZero() {
+			return fmt.Errorf("installation %q is %+v", name, one)
+		}
+		return nil
+	})
+}
+
+// goesOver waits until an installation is a set's.
+func (w *world) goesOver(name, in, to string) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		if one := w.installed(name)[in]; one == nil || one.Labels[v1.LabelSet] != to {
+			return fmt.Errorf("installation %q is %+v", name, one)
+		}
+		return nil
+	})
+}
+
+// troubles waits until a set's status gives that reason for an item in a cluster; empty: none.
+func (w *world) troubles(of *v1.AddonSet, in, item, reason string) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
+		got := ""
+		for _, one := range found.Status.Clusters {
+			if one.Name == in && string(one.Item) == item {
+				got = one.Reason
+			}
+		}
+		if got != reason {
+			return fmt.Errorf("the reason of item %q in %q is %q, want %q", item, in, got, reason)
 		}
 		return nil
 	})

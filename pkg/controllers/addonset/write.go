@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,6 +36,8 @@ type task struct {
 	// startedAt is when the revision began.
 	startedAt time.Time
 	steps     []step
+	// rivals are the sets that it was planned beside.
+	rivals *rivals
 	// moves says that it is more than repairs: the cluster holds its place meanwhile.
 	moves bool
 }
@@ -44,7 +47,7 @@ func (r *Reconciler) taskFor(of *running, in *place, one *known, planned *plan) 
 	group := of.strategy.Groups[of.strategy.GroupOf(in.labels)]
 	made := task{
 		of: of, known: one, set: of.set, cluster: *in.found, namespace: in.namespace, removal: of.removal, startedAt: of.startedAt,
-		pace: installation.Pace{Soak: group.Soak, Deadline: group.ProgressDeadline},
+		pace: installation.Pace{Soak: group.Soak, Deadline: group.ProgressDeadline}, rivals: r.rivals,
 	}
 	for _, step := range planned.steps {
 		isMove := !step.repair
@@ -224,13 +227,8 @@ func (r *Reconciler) checkRemovals(ctx context.Context, one task) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, waves.WriteTimeout)
 	defer cancel()
-	found := &v1.AddonSet{}
-	key := client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: one.set.name}
-	if err := r.Reader.Get(ctx, key, found); err != nil {
-		return fmt.Errorf("getting AddonSet %q, before something is removed: %w", key, err)
-	}
-	if found.UID != one.set.uid || found.Generation != one.set.generation || one.set.deleting && found.DeletionTimestamp.IsZero() {
-		return fmt.Errorf("AddonSet %q is not what the cache has: nothing is removed by that", key)
+	if err := r.checkCopies(ctx, one); err != nil {
+		return err
 	}
 	live, err := r.Live.Live(ctx, one.cluster.Ref)
 	if err != nil {
@@ -240,6 +238,25 @@ func (r *Reconciler) checkRemovals(ctx context.Context, one task) error {
 		return fmt.Errorf("the Cluster of namespace %q is not what the cache has: nothing is removed by that", one.namespace)
 	}
 	return nil
+}
+
+// checkCopies asks for the copies of all sets: what one lets go may be another's.
+func (r *Reconciler) checkCopies(ctx context.Context, planned task) error {
+	of := planned.set
+	copies := metav1.PartialObjectMetadataList{}
+	copies.SetGroupVersionKind(v1.GroupVersion.WithKind("AddonSetList"))
+	if err := r.Reader.List(ctx, &copies, client.InNamespace(r.Options.CatalogueNamespace)); err != nil {
+		return fmt.Errorf("listing AddonSets, before something is removed: %w", err)
+	}
+	at := slices.IndexFunc(copies.Items, func(one metav1.PartialObjectMetadata) bool { return one.Name == of.name })
+	if at < 0 {
+		return fmt.Errorf("AddonSet %q is there by the cache alone: nothing is removed by that", of.name)
+	}
+	found := &copies.Items[at]
+	if found.UID != of.uid || found.Generation != of.generation || of.deleting && found.DeletionTimestamp.IsZero() {
+		return fmt.Errorf("AddonSet %q is not what the cache has: nothing is removed by that", of.name)
+	}
+	return r.checkSeen(copies.Items, planned.rivals)
 }
 
 // remove what the set no longer wants, as it says. What changed since it was looked at is left.
