@@ -149,7 +149,7 @@ func (w *world) troubles(of *v1.AddonSet, in, item, reason string) {
 	expect.Object(w.t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
 		got := ""
 		for _, one := range found.Status.Clusters {
-			if one.Name == in && string(one.Item) == item {
+			if one.Name == in && one.Item == item {
 				got = one.Reason
 			}
 		}
