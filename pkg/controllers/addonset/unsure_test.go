@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -58,6 +59,30 @@ func TestACopyThatCantBeGoneByHoldsWhatItMayWant(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestAnEditedCoreCopyHoldsNothing: a Core set has no items, so nothing that a set of type Custom lets go can be its. Red when its copy,
+// edited by somebody, holds removals as one of type Custom does.
+func TestAnEditedCoreCopyHoldsNothing(t *testing.T) {
+	w := newWorld(t, 2, 0)
+	w.useKey()
+	w.offers("web", "1.0.0")
+	tools := w.write(w.set("tools", atOnce))
+	core := w.write(w.set("core", atOnce, func(of *v1.AddonSet) {
+		of.Spec.Type, of.Spec.ClusterSelector, of.Spec.Addons = v1.AddonSetCore, &metav1.LabelSelector{}, nil
+	}))
+	core.Status.Revision = "0a"
+	if err := w.seed.Status().Update(t.Context(), core); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.says(tools, v1.ReasonComplete, current(2))
+	core.Spec.Priority = 7
+	if err := w.seed.Update(t.Context(), core); err != nil {
+		t.Fatal(err)
+	}
+	w.edit(tools, without("0"))
+	expect.Eventually(t, expect.Patience, func() error { return w.has(1) })
 }
 
 // rename a copy's item, as somebody does who may not.

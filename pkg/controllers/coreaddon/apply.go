@@ -18,7 +18,9 @@ const fieldOwner = "trellis-core-addon"
 
 // apply creates and updates the installations of the set. A failure does not stop the others.
 func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
-	f.failures = map[string]error{}
+	if f.failures == nil {
+		f.failures = map[string]error{}
+	}
 	for _, change := range f.plan.apply {
 		live, err := r.applyOne(ctx, f, change)
 		if err != nil {

@@ -3,6 +3,9 @@ package coreaddon
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -108,9 +111,19 @@ type facts struct {
 	wrote bool
 	// refused is the last write that failed; nil: none did.
 	refused *refusedWrite
-	// failures of writes, by installation.
+	// failures of writes, by installation. Stale is why nothing was removed: the cache alone has what
+	// that was planned by. Nil as a rule.
 	failures map[string]error
+	stale    error
 	report   *report
+}
+
+// problem is why a pass did not do all that it was to; nil as a rule.
+func (f *facts) problem() error {
+	for _, name := range slices.Sorted(maps.Keys(f.failures)) {
+		return fmt.Errorf("core add-on %q: %w", name, f.failures[name])
+	}
+	return f.stale
 }
 
 // refusedWrite is a write of an installation that failed, or can't be made.

@@ -33,7 +33,7 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	case found.Deleted:
 		r.reports.forget(f.asked)
 		f.plan = releasePlan(f.installations)
-		return cmp.Or[loop.Outcome](r.release(ctx, f), loop.Done{})
+		return cmp.Or(r.releaseAlone(ctx, f), loop.Outcome(loop.Done{}))
 	case found.Paused:
 		return loop.Done{}
 	}
@@ -59,7 +59,7 @@ func (r *Reconciler) withoutCluster(ctx context.Context, f *facts, unknown *clus
 		}
 	}
 	f.plan = plan{release: gone}
-	if outcome := r.release(ctx, f); outcome != nil {
+	if outcome := r.releaseAlone(ctx, f); outcome != nil {
 		return outcome
 	}
 	if len(gone) < len(guarded) {
@@ -67,6 +67,15 @@ func (r *Reconciler) withoutCluster(ctx context.Context, f *facts, unknown *clus
 	}
 	r.reports.forget(f.asked)
 	return loop.Done{}
+}
+
+// releaseAlone is all that a pass does where there is no cluster.
+func (r *Reconciler) releaseAlone(ctx context.Context, f *facts) loop.Outcome {
+	r.release(ctx, f)
+	if problem := f.problem(); problem != nil {
+		return failed(problem)
+	}
+	return nil
 }
 
 // isGone says whether an installation's Cluster is gone. An installation that never had a Cluster

@@ -3,7 +3,6 @@ package coreaddon
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -14,35 +13,56 @@ import (
 
 // release removes the finalizer of what may be deleted, and deletes what is out of the set. After a
 // crash in between, the next pass continues: an installation without its finalizer is still out of
-// the set.
+// the set. What can't be removed keeps nothing else from its place.
 func (r *Reconciler) release(ctx context.Context, f *facts) loop.Outcome {
 	if f.inForce != nil {
 		ended, cancel := context.WithTimeout(ctx, waves.WriteTimeout)
 		defer cancel()
 		ctx = ended
 	}
-	if err := r.checkRemovals(ctx, f); err != nil {
-		return failed(err)
+	f.failures = map[string]error{}
+	if f.stale = r.checkRemovals(ctx, f); f.stale != nil {
+		return nil
 	}
-	for _, installation := range slices.Concat(f.plan.release, f.plan.remove) {
-		pass := loop.Start(r.Client, installation.DeepCopy())
-		if err := pass.SetFinalizer(ctx, v1.FinalizerCoreProtection, false); err != nil {
-			r.noteAnswer(f, installation.Name, err)
-			r.noteRefused(f, installation.Name, err)
-			return failed(err)
-		}
+	remove := func(live *v1.AddonInstallation) error { return r.remove(ctx, live) }
+	unprotect := func(live *v1.AddonInstallation) error { return r.unprotect(ctx, live) }
+	for _, installation := range f.plan.release {
+		r.let(f, installation, unprotect)
 	}
 	for _, installation := range f.plan.remove {
-		err := r.Client.Delete(ctx, installation.DeepCopy(), client.Preconditions{UID: &installation.UID})
-		if client.IgnoreNotFound(err) != nil {
-			r.noteAnswer(f, installation.Name, err)
-			r.noteRefused(f, installation.Name, err)
-			return failed(fmt.Errorf("deleting installation %q, which is out of the set: %w", installation.Name, err))
+		if r.let(f, installation, remove) {
+			r.noteWritten(f, installation, true)
+			if f.inForce != nil {
+				r.moves.Add(1)
+			}
 		}
-		r.noteWritten(f, installation, true)
-		if f.inForce != nil {
-			r.moves.Add(1)
-		}
+	}
+	return nil
+}
+
+// let an installation go, and note what that failed by.
+func (r *Reconciler) let(f *facts, installation *v1.AddonInstallation, by func(*v1.AddonInstallation) error) bool {
+	err := by(installation.DeepCopy())
+	if err != nil {
+		f.failures[installation.Name] = err
+		r.noteAnswer(f, installation.Name, err)
+		r.noteRefused(f, installation.Name, err)
+	}
+	return err == nil
+}
+
+func (r *Reconciler) unprotect(ctx context.Context, live *v1.AddonInstallation) error {
+	return loop.Start(r.Client, live).SetFinalizer(ctx, v1.FinalizerCoreProtection, false)
+}
+
+// remove what is out of the set. What changed since it was looked at is left.
+func (r *Reconciler) remove(ctx context.Context, live *v1.AddonInstallation) error {
+	if err := r.unprotect(ctx, live); err != nil {
+		return err
+	}
+	exactly := client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion}
+	if err := r.Client.Delete(ctx, live, exactly); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting installation %q, which is out of the set: %w", live.Name, err)
 	}
 	return nil
 }

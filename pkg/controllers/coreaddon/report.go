@@ -75,10 +75,11 @@ func (r *reports) forget(asked target.Ref) {
 // leaves that to the next one, which its own write starts: so a new core add-on reaches every
 // cluster before any status is written.
 func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
-	if f.inForce != nil && f.inForce.mayMove && len(f.failures) == 0 {
+	problem := f.problem()
+	if f.inForce != nil && f.inForce.mayMove && problem == nil {
 		r.staging.moved(f.asked.Namespace)
 	}
-	if f.wrote && len(f.failures) == 0 {
+	if f.wrote && problem == nil {
 		return loop.Checkpoint{}
 	}
 	counts := countsOf(&f.plan)
@@ -93,8 +94,8 @@ func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
 	if err := r.writeStatus(ctx, f, counts, conditionOf(f)); err != nil {
 		return failed(err)
 	}
-	for name, err := range f.failures {
-		return failed(fmt.Errorf("core add-on %q: %w", name, err))
+	if problem != nil {
+		return failed(problem)
 	}
 	if len(f.plan.taken) > 0 { // its removal wakes a pass only where the name was known as the set's by then
 		return loop.Done{Recheck: takenRecheck}
