@@ -4,7 +4,11 @@ import (
 	"fmt"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // rowsSay says what each cluster's row in the set's status is to have for a reason, of so many clusters.
@@ -60,4 +64,41 @@ func TestASetGoesBackByWaves(t *testing.T) {
 	w.has("web", "one", amber, birch, cedar)
 	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 3, Current: 3}))
 	w.inOrder("web", amber, birch, cedar)
+}
+
+// TestARevertInTheMiddleOfAWaveGoesBackByWaves: what an item is to be is taken back while the second group moves. Red when a cluster that had
+// not moved is written, when one that had does not go back, or when the canary is not first in that too.
+func TestARevertInTheMiddleOfAWaveGoesBackByWaves(t *testing.T) {
+	w := newWorld(t)
+	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
+	w.run()
+	of := w.set("tools", func(spec *v1.AddonSetSpec) { spec.Rollout.MaxConcurrency = new(intstr.FromInt32(1)) })
+	w.has("web", "one", amber, birch, cedar)
+	w.says(of, v1.ReasonComplete)
+	w.edit(of, func(spec *v1.AddonSetSpec) {
+		spec.Addons[0].Values = valuesOf(map[string]any{"text": "two"})
+		spec.Overrides = []v1.AddonSetOverride{{ // it takes long there
+			ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"ring": "1"}}, Addon: "web",
+			Values: valuesOf(map[string]any{"replicas": 1}),
+		}}
+	})
+	w.has("web", "two", amber)
+	expect.Eventually(t, expect.Patience, func() error {
+		if text := w.text(birch, w.now(birch, "web")) + w.text(cedar, w.now(cedar, "web")); text != "twoone" && text != "onetwo" {
+			return fmt.Errorf("behind the canary there is %q", text)
+		}
+		return nil
+	})
+	moved, behind := birch, cedar
+	if w.text(birch, w.now(birch, "web")) == "one" {
+		moved, behind = cedar, birch
+	}
+	stood := w.stands("web", behind)
+	w.edit(of, func(spec *v1.AddonSetSpec) { spec.Addons[0].Values, spec.Overrides = nil, nil })
+	w.has("web", "one", amber, moved)
+	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 3, Current: 3}))
+	w.inOrder("web", amber, moved)
+	if stands := w.stands("web", behind); stands != stood {
+		t.Errorf("what had not moved stands otherwise:\n%sthan\n%s", stands, stood)
+	}
 }

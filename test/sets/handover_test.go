@@ -2,6 +2,7 @@ package sets_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,6 +53,51 @@ func TestAClusterThatMovesOnToTheNextReleasesSetKeepsItsObjects(t *testing.T) {
 		t.Errorf("the user cluster's object is %s, was %s", has.UID, had.UID)
 	}
 	if now := w.stands("cni", amber, cedar); now != others {
+		t.Errorf("the others stand otherwise:\n%sthan\n%s", now, others)
+	}
+}
+
+// TestAHandOverToAnotherReleaseWaitsForTheRemoval: what one set lets go the next one wants with another release name. Red when it is taken
+// over, so that two releases would own the same objects, when it is not told that it waits, or when it is not made once the old one is
+// gone.
+func TestAHandOverToAnotherReleaseWaitsForTheRemoval(t *testing.T) {
+	w := newWorld(t)
+	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
+	w.run()
+	ring := func(ring string, change ...func(*v1.AddonSetSpec)) []func(*v1.AddonSetSpec) {
+		return append(change, func(spec *v1.AddonSetSpec) {
+			spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"ring": ring}}
+		})
+	}
+	older := w.set("older", ring("1")...)
+	newer := w.set("newer", ring("0", func(spec *v1.AddonSetSpec) { spec.Addons[0].ReleaseName = "other" })...)
+	w.has("web", "one", amber, birch, cedar)
+	w.says(older, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 2, Current: 2}))
+	was, others := w.now(birch, "web"), w.stands("web", amber, cedar)
+	w.patch(was, fmt.Sprintf(`{"metadata":{"finalizers":[%q,"test.example.com/hold"]}}`, was.Finalizers[0]))
+
+	w.patch(w.clusters[birch], `{"metadata":{"labels":{"ring":"0"}}}`)
+	expect.Object(t, w.seed, w.installation(birch, "web"), func(found *v1.AddonInstallation) error {
+		if found.DeletionTimestamp.IsZero() || !slices.Equal(found.Finalizers, []string{"test.example.com/hold"}) {
+			return fmt.Errorf("it is not removed yet: %+v", found.ObjectMeta)
+		}
+		return nil
+	})
+	w.says(newer, v1.ReasonComplete, rowsSay(v1.ReasonNameTaken, 1))
+	if is := w.now(birch, "web"); is.UID != was.UID || is.Labels[v1.LabelSet] != older.Name || is.Spec.ReleaseName != "" {
+		t.Errorf("it is %s of set %q, release %q", is.UID, is.Labels[v1.LabelSet], is.Spec.ReleaseName)
+	}
+	w.patch(w.now(birch, "web"), `{"metadata":{"finalizers":null}}`)
+	expect.Object(t, w.seed, w.installation(birch, "web"), func(found *v1.AddonInstallation) error {
+		if found.UID == was.UID || found.Labels[v1.LabelSet] != newer.Name || found.Spec.ReleaseName != "other" {
+			return fmt.Errorf("it is %s of set %q, release %q", found.UID, found.Labels[v1.LabelSet], found.Spec.ReleaseName)
+		}
+		return nil
+	})
+	w.has("web", "one", birch)
+	w.says(newer, v1.ReasonComplete, rowsSay(v1.ReasonNameTaken, 0), counts(v1.ClusterCounts{Selected: 2, Current: 2}))
+	w.says(older, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 1, Current: 1}))
+	if now := w.stands("web", amber, cedar); now != others {
 		t.Errorf("the others stand otherwise:\n%sthan\n%s", now, others)
 	}
 }
