@@ -103,7 +103,7 @@ func (c *Cluster) Server() *Process {
 
 func (c *Cluster) serverArguments() []string {
 	arguments := []string{
-		"--etcd-servers", c.fleet.etcdURL, "--etcd-prefix", c.fleet.prefix + "/" + c.Name,
+		"--etcd-servers", c.fleet.etcdURL, "--etcd-prefix", c.storedUnder(),
 		"--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1", "--secure-port", strconv.Itoa(c.port),
 		"--tls-cert-file", c.file("tls.crt"), "--tls-private-key-file", c.file("tls.key"),
 		"--token-auth-file", c.file("tokens.csv"), "--authorization-mode", "RBAC", "--anonymous-auth=false",
@@ -118,5 +118,8 @@ func (c *Cluster) serverArguments() []string {
 	}
 	return arguments
 }
+
+// storedUnder is what the keys of all that the API server stores begin with.
+func (c *Cluster) storedUnder() string { return c.fleet.prefix + "/" + c.Name }
 
 func (c *Cluster) file(name string) string { return filepath.Join(c.folder, name) }

@@ -75,7 +75,7 @@ type largeSeed struct {
 	backup backup
 	copies standins.Copies
 	// models are the first Cluster and its installations.
-	models   []record
+	models   []fleet.Record
 	clusters int
 	// edited is how often the set's values were changed, by now.
 	edited int
@@ -204,7 +204,7 @@ func (l *largeSeed) grow(b *testing.B, clusters int) {
 }
 
 // put copies of models for a cluster.
-func (l *largeSeed) put(b *testing.B, name string, models []record) {
+func (l *largeSeed) put(b *testing.B, name string, models []fleet.Record) {
 	b.Helper()
 	kubernetes := fmt.Sprintf("v1.%d.%d", 35+l.clusters%12/4, l.clusters%4+2)
 	for _, model := range models {

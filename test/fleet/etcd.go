@@ -1,0 +1,95 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// PutsInEachTransaction is how many objects go to etcd at a time; it takes 128.
+const PutsInEachTransaction = 100
+
+// Record is an object as etcd has it.
+type Record struct {
+	Key   []byte `json:"key"`
+	Value []byte `json:"value"`
+}
+
+// Put is the part of a transaction that writes a record.
+func (r Record) Put() map[string]any { return map[string]any{"request_put": r} }
+
+// CallEtcd calls a method of etcd's store, such as range, through its gateway for JSON.
+// The source of the bodies is etcd's API reference, version 3: bytes are in base64.
+func CallEtcd(ctx context.Context, url, method string, body, answer any) error {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v3/kv/"+method, bytes.NewReader(encoded))
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("etcd, %s: %w", method, err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", response.Status, content)
+	}
+	if err == nil {
+		err = json.Unmarshal(content, answer)
+	}
+	if err != nil {
+		return fmt.Errorf("etcd, %s: %w", method, err)
+	}
+	return nil
+}
+
+// Backup is all that an API server had stored at one moment.
+type Backup struct{ records []Record }
+
+// Backup what the cluster's API server has stored.
+func (c *Cluster) Backup(ctx context.Context) (Backup, error) {
+	first, last := c.storedKeys()
+	var found struct{ Kvs []Record }
+	err := CallEtcd(ctx, c.fleet.etcdURL, "range", map[string]any{"key": first, "range_end": last}, &found)
+	return Backup{found.Kvs}, err
+}
+
+// Restore ends the cluster's API server, puts what it had stored at the time of the backup in place of all that it has now, and starts
+// it again. Revisions go on from what they are, as in a restore that bumps them: a client that watched before sees no time go back.
+func (c *Cluster) Restore(ctx context.Context, from Backup) error {
+	c.StopServer()
+	first, last := c.storedKeys()
+	var deleted struct{}
+	if err := CallEtcd(ctx, c.fleet.etcdURL, "deleterange", map[string]any{"key": first, "range_end": last}, &deleted); err != nil {
+		return err
+	}
+	for rest := from.records; len(rest) > 0; {
+		some := rest[:min(len(rest), PutsInEachTransaction)]
+		rest = rest[len(some):]
+		puts := make([]map[string]any, len(some))
+		for i, one := range some {
+			puts[i] = one.Put()
+		}
+		var answer struct{ Succeeded bool }
+		if err := CallEtcd(ctx, c.fleet.etcdURL, "txn", map[string]any{"success": puts}, &answer); err != nil {
+			return err
+		}
+		if !answer.Succeeded {
+			return fmt.Errorf("etcd did not take what cluster %q had", c.Name)
+		}
+	}
+	return c.StartServer(ctx)
+}
+
+// storedKeys are the first key of what the API server stores, and the first one after all of them.
+func (c *Cluster) storedKeys() (first, last []byte) {
+	prefix := c.storedUnder()
+	return []byte(prefix + "/"), []byte(prefix + string(rune('/'+1)))
+}
