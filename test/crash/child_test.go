@@ -110,7 +110,7 @@ func serve(path string) error {
 	var refused error
 	made, err := world.NewSeed(ctx, reach, work.Catalogue, work.choose, func(options *manager.Options) {
 		if work.Lease != "" {
-			limit, refused = electionTimes.Join(reach, work.Catalogue, work.Lease, options)
+			limit, refused = world.Election.Join(reach, work.Catalogue, work.Lease, options)
 		}
 	})
 	if err := errors.Join(refused, err); err != nil {

@@ -10,21 +10,16 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trellis-addons/trellis/pkg/fence"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
 )
 
 // places is at how many writes of a rollout a leader is stopped.
 var places = flag.Int("places", 3, "at how many random writes of a rollout a leader is stopped for longer than its lease")
-
-// electionTimes are short, and long enough for a machine that has other things to do.
-var electionTimes = fence.Election{Lease: 6 * time.Second, Renewal: 4 * time.Second, Retry: 500 * time.Millisecond}
 
 // latestPlace is fewer writes than any installation of the add-on takes.
 const latestPlace = 10

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,9 +30,11 @@ func (b Boundary) String() string {
 // other writes are the same in every run.
 func (b Boundary) IsStatus() bool { return strings.HasSuffix(b.Write, "/status") }
 
-// Spread gives some boundaries, about as many as said, spread over all of them; 0 is all.
+var everyKill = flag.Bool("every-kill", false, "kill before and after each write, and not at some of them")
+
+// Spread gives some boundaries, about as many as said, spread over all of them; with -every-kill, as in make sets, all.
 func Spread(all []Boundary, some int) (chosen []Boundary) {
-	if some == 0 {
+	if *everyKill {
 		return all
 	}
 	for i := 0; i < len(all); i += max(1, len(all)/some) {

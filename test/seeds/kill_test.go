@@ -2,7 +2,6 @@ package seeds_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -17,10 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/test/gate"
 )
 
-// everyKill is of make sets; make test kills at a few places of each story, spread over it.
-var everyKill = flag.Bool("every-kill", false, "kill the master manager before and after each of its writes for sets")
-
-// killsOfAStory are the kills of each story without -every-kill.
+// killsOfAStory are about as many kills as each story has in make test, spread over it.
 const killsOfAStory = 5
 
 // watch what the running manager writes from now on.
@@ -86,11 +82,7 @@ func (w *world) tell(name string, story func() map[string]string) {
 	seen := w.watch(nil)
 	want := story()
 	passed, kills := seen.Passed(), 0
-	boundaries := passed
-	if !*everyKill {
-		boundaries = gate.Spread(passed, killsOfAStory)
-	}
-	for _, at := range boundaries {
+	for _, at := range gate.Spread(passed, killsOfAStory) {
 		seen := w.watch(&at)
 		got := story()
 		if diff := cmp.Diff(want, got); diff != "" {

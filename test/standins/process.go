@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -49,9 +48,6 @@ type Assignment struct {
 	Lease string
 }
 
-// electionTimes are short, and long enough for a machine that has other things to do.
-var electionTimes = fence.Election{Lease: 6 * time.Second, Renewal: 4 * time.Second, Retry: 500 * time.Millisecond}
-
 // ServeIfAsked makes this process a set controller if Start started it as one, until it is killed; otherwise it does nothing. TestMain
 // calls it first.
 func ServeIfAsked() {
@@ -82,7 +78,7 @@ func serve(path string) error {
 	var refused error
 	made, err := world.NewSeed(ctx, reach, work.Catalogue, func(options *manager.Options) {
 		if work.Lease != "" {
-			limit, refused = electionTimes.Join(reach, work.Catalogue, work.Lease, options)
+			limit, refused = world.Election.Join(reach, work.Catalogue, work.Lease, options)
 		}
 		if work.Clusters != nil {
 			options.Cache.ByObject[&kkpv1.Cluster{}] = cache.ByObject{Label: labels.SelectorFromSet(work.Clusters)}

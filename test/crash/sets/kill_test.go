@@ -2,7 +2,6 @@ package sets_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"sync"
 	"testing"
@@ -14,10 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/test/gate"
 )
 
-// everyKill is of make sets; make test kills at some places of each story, spread over it.
-var everyKill = flag.Bool("every-kill", false, "kill the set controller before and after each of its writes")
-
-// killsOfAStory are about as many kills as each story has without -every-kill.
+// killsOfAStory are about as many kills as each story has in make test, spread over it.
 const killsOfAStory = 4
 
 // phase is one edit of a story.
@@ -105,10 +101,7 @@ func (s *subject) begin(t *testing.T) {
 func (s story) tell(t *testing.T, p *platform) int {
 	t.Helper()
 	want, passed, _ := s.run(t, p, nil)
-	boundaries := passed
-	if !*everyKill {
-		boundaries = gate.Spread(passed, killsOfAStory)
-	}
+	boundaries := gate.Spread(passed, killsOfAStory)
 	var mutex sync.Mutex
 	kills, missed := 0, 0
 	t.Run("kill", func(t *testing.T) {

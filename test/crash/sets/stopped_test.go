@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,11 +20,43 @@ import (
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
 	"github.com/trellis-addons/trellis/test/standins"
+	"github.com/trellis-addons/trellis/test/world"
 )
 
 // takeovers are the writes of installations in a roll at which another one takes over: in the canary, behind it, and with all places
 // taken.
 var takeovers = []int{1, 3, 5}
+
+// writings are how often each installation was written, by both processes.
+type writings struct {
+	mutex sync.Mutex
+	of    map[string]int
+}
+
+// guard counts on top of another one.
+func (w *writings) guard(under gate.Guard) gate.Guard {
+	return gate.Guard{Before: func(call gate.Call) bool {
+		if call.Method == http.MethodPatch && strings.Contains(call.Path, "/addoninstallations/") {
+			w.mutex.Lock()
+			w.of[call.Path]++
+			w.mutex.Unlock()
+		}
+		return under.Before == nil || under.Before(call)
+	}}
+}
+
+// twice are those that were written more than once.
+func (w *writings) twice() (found []string) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for path, times := range w.of {
+		if times > 1 {
+			found = append(found, fmt.Sprintf("%s: %d times", path, times))
+		}
+	}
+	slices.Sort(found)
+	return found
+}
 
 // rival is one of two processes that may lead for a set. It does something at one of its writes of installations, and takes down what is
 // sent after another one was done.
@@ -113,15 +146,16 @@ func (s *subject) lease(t *testing.T) (*coordinationv1.Lease, error) {
 }
 
 // takeOver has one process lead until its write of that place in a roll, where the story does something to it, and another one finish.
-func takeOver(t *testing.T, s *subject, old *rival, story func()) {
+func takeOver(t *testing.T, s *subject, old *rival, story func()) *writings {
 	t.Helper()
 	s.begin(t)
-	old.process = s.compete(t, s.name+"-old", old.guard())
+	written := &writings{of: map[string]int{}}
+	old.process = s.compete(t, s.name+"-old", written.guard(old.guard()))
 	expect.Eventually(t, patience, func() error {
 		_, err := s.lease(t)
 		return errors.Join(old.process.Failure(), err)
 	})
-	next := s.compete(t, s.name+"-next", gate.Guard{})
+	next := s.compete(t, s.name+"-next", written.guard(gate.Guard{}))
 	s.moves.Begin(len(addons), s.names...)
 	s.want(t, "second")
 	expect.Eventually(t, patience, func() error { return errors.Join(old.process.Failure(), next.Failure(), old.reached()) })
@@ -129,6 +163,7 @@ func takeOver(t *testing.T, s *subject, old *rival, story func()) {
 	expect.Eventually(t, patience, func() error {
 		return errors.Join(next.Failure(), s.says(t, v1.ReasonComplete), s.has(t, "second", s.names...))
 	})
+	return written
 }
 
 // expectEnd sees that the old one ends, has sent nothing more, and that the waves were kept to by both.
@@ -149,7 +184,8 @@ func (s *subject) expectEnd(t *testing.T, old *rival) {
 }
 
 // RS40: A leader of sets that was stopped in the middle of a wave for longer than its lease writes nothing more.
-// Another one goes on with the wave, to the end. Red when the fence is always open: the old one then sends what it was about to.
+// Another one leads within 5 s of the end of the lease and goes on with the wave, to the end; no installation is written twice. Red when
+// the fence is always open: the old one then sends what it was about to.
 func TestALeaderOfSetsThatWasStoppedWritesNothingMore(t *testing.T) {
 	p := newPlatform(t)
 	for _, place := range takeovers {
@@ -157,12 +193,32 @@ func TestALeaderOfSetsThatWasStoppedWritesNothingMore(t *testing.T) {
 			t.Parallel()
 			s := p.newSubject(t)
 			old := &rival{place: place}
+			var stopped time.Time
 			old.reach = func() {
 				if err := old.process.Signal(syscall.SIGSTOP); err != nil {
 					t.Error(err)
 				}
+				stopped = time.Now()
 			}
-			takeOver(t, s, old, func() {})
+			written := takeOver(t, s, old, func() {
+				lease, err := s.lease(t)
+				if err != nil {
+					t.Fatal(err)
+				}
+				before := *lease.Spec.HolderIdentity
+				expect.Eventually(t, patience, func() error {
+					if lease, err = s.lease(t); err == nil && *lease.Spec.HolderIdentity == before {
+						err = errors.New("nobody else leads")
+					}
+					return err
+				})
+				if took := lease.Spec.AcquireTime.Sub(stopped); took > world.Election.Lease+world.TakeoverLag {
+					t.Errorf("the other one led after %s", took)
+				}
+			})
+			if twice := written.twice(); len(twice) > 0 {
+				t.Errorf("written more than once:\n%s", strings.Join(twice, "\n"))
+			}
 			old.over()
 			if err := old.process.Signal(syscall.SIGCONT); err != nil {
 				t.Fatal(err)
