@@ -3,13 +3,13 @@ package loop
 import (
 	"context"
 	"regexp"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trellis-addons/trellis/pkg/conditions"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // CensusLabels are an object's state, and the reason of its condition Ready.
@@ -19,7 +19,6 @@ const (
 	// maxWords bounds the words with figures that are not of our code: others than we can write a
 	// status.
 	maxWords    = 100
-	otherWord   = "other"
 	countWithin = 10 * time.Second
 )
 
@@ -42,7 +41,7 @@ type EachLabels func(ctx context.Context, count func(first, second string)) erro
 // NewCensus makes a Census of a metric with CensusLabels, by condition Ready, which counts once
 // leads is closed.
 func NewCensus(description *prometheus.Desc, leads <-chan struct{}, each Each) *Census {
-	reasons := NewWords(maxWords, reasonWord)
+	reasons := text.NewWords(maxWords, reasonWord)
 	return NewLabelledCensus(description, leads, func(ctx context.Context, count func(first, second string)) error {
 		return each(ctx, func(list []metav1.Condition) {
 			state, ready := conditions.StateOf(list)
@@ -80,33 +79,4 @@ func (c *Census) Collect(metrics chan<- prometheus.Metric) {
 	for labels, count := range counts {
 		metrics <- prometheus.MustNewConstMetric(c.description, prometheus.GaugeValue, float64(count), labels[0], labels[1])
 	}
-}
-
-// Words are values of a label that others can choose: the first have figures of their own, and all
-// others share one. It is safe for concurrent use.
-type Words struct {
-	most    int
-	pattern *regexp.Regexp
-
-	mutex sync.Mutex
-	known map[string]bool
-}
-
-// NewWords makes Words, of which most are told apart if they match a pattern.
-func NewWords(most int, pattern *regexp.Regexp) *Words {
-	return &Words{most: most, pattern: pattern, known: map[string]bool{}}
-}
-
-// Label is a word, or "other".
-func (w *Words) Label(word string) string {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	switch {
-	case w.known[word]:
-		return word
-	case len(w.known) >= w.most || !w.pattern.MatchString(word):
-		return otherWord
-	}
-	w.known[word] = true
-	return word
 }

@@ -2,7 +2,6 @@ package addoninstallation
 
 import (
 	"context"
-	"regexp"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +12,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // Metrics count what the controller does.
@@ -76,8 +76,6 @@ func (m *Metrics) ended(f *facts, began time.Time) {
 // mostAddons have figures of their own.
 const mostAddons = 200
 
-var addonName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
-
 // NewCensus counts all installations of a seed by how they stand, from when leads is closed on.
 func NewCensus(installations client.Reader, leads <-chan struct{}) *loop.Census {
 	description := prometheus.NewDesc("trellis_installations", "AddonInstallations by how they stand and the reason of their condition Ready.",
@@ -93,7 +91,7 @@ func NewAddonCensus(installations client.Reader, leads <-chan struct{}) *loop.Ce
 	description := prometheus.NewDesc("trellis_addon_installations",
 		"AddonInstallations by the add-on that is applied and how they stand; addon is empty where nothing was applied yet.",
 		[]string{"addon", "state"}, nil)
-	addons := loop.NewWords(mostAddons, addonName)
+	addons := text.NewWords(mostAddons, text.ObjectName)
 	return loop.NewLabelledCensus(description, leads, func(ctx context.Context, count func(first, second string)) error {
 		return eachOf(ctx, installations, func(one *kubermaticv1.AddonInstallation) {
 			addon := ""

@@ -1,4 +1,4 @@
 package store
 
 // Label is the name that a host is counted under.
-func (m *Metrics) Label(host string) string { return m.label(host) }
+func (m *Metrics) Label(host string) string { return m.hosts.Label(host) }

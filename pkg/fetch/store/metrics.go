@@ -4,27 +4,22 @@ import (
 	"context"
 	"errors"
 	"regexp"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-const (
-	// hostsCounted is how many hosts have their own figures; later ones share one.
-	hostsCounted = 100
-	otherHosts   = "other"
-)
+// hostsCounted is how many hosts have their own figures; later ones share one.
+const hostsCounted = 100
 
 // Metrics of a store, by host of the content. Catalogues choose hosts, so their number is bounded,
 // and invalid ones are not repeated.
 type Metrics struct {
 	resolutions, fetches, bytes, hits, failures *prometheus.CounterVec
 	size                                        prometheus.Gauge
-
-	mu    sync.Mutex
-	hosts map[string]bool
+	hosts                                       *text.Words
 }
 
 // NewMetrics registers the metrics. It panics if they are registered already.
@@ -42,7 +37,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		size: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "trellis_fetch_store_bytes", Help: "Size of the content that is kept, unpacked.",
 		}),
-		hosts: map[string]bool{},
+		hosts: text.NewWords(hostsCounted, hostPattern),
 	}
 	registry.MustRegister(m.resolutions, m.fetches, m.bytes, m.hits, m.failures, m.size)
 	return m
@@ -51,33 +46,20 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 // hostPattern is a host with or without a port. An unchecked reference may have anything here.
 var hostPattern = regexp.MustCompile(`^[a-zA-Z0-9.:\[\]-]{1,253}$`)
 
-func (m *Metrics) label(host string) string {
-	if !hostPattern.MatchString(host) {
-		return otherHosts
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.hosts[host] && len(m.hosts) >= hostsCounted {
-		return otherHosts
-	}
-	m.hosts[host] = true
-	return host
-}
-
 func (m *Metrics) resolved(host string) {
-	m.resolutions.WithLabelValues(m.label(host)).Inc()
+	m.resolutions.WithLabelValues(m.hosts.Label(host)).Inc()
 }
 
 func (m *Metrics) fetching(host string) {
-	m.fetches.WithLabelValues(m.label(host)).Inc()
+	m.fetches.WithLabelValues(m.hosts.Label(host)).Inc()
 }
 
 func (m *Metrics) fetched(host string, size int64) {
-	m.bytes.WithLabelValues(m.label(host)).Add(float64(size))
+	m.bytes.WithLabelValues(m.hosts.Label(host)).Add(float64(size))
 }
 
 func (m *Metrics) hit(host string) {
-	m.hits.WithLabelValues(m.label(host)).Inc()
+	m.hits.WithLabelValues(m.hosts.Label(host)).Inc()
 }
 
 func (m *Metrics) resized(size int64) {
@@ -85,7 +67,7 @@ func (m *Metrics) resized(size int64) {
 }
 
 func (m *Metrics) failed(host string, err error) {
-	m.failures.WithLabelValues(m.label(host), reason(err)).Inc()
+	m.failures.WithLabelValues(m.hosts.Label(host), reason(err)).Inc()
 }
 
 // reason is a label for an error, whose text goes to the installation's status.

@@ -2,7 +2,6 @@ package report
 
 import (
 	"context"
-	"regexp"
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,12 +9,11 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // mostSeeds have figures of their own.
 const mostSeeds = 200
-
-var seedName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 
 // NewCensus counts the authored catalogues of a platform namespace by state, once leads is closed.
 func NewCensus(catalogues client.Reader, namespace string, leads <-chan struct{}) *loop.Census {
@@ -31,7 +29,7 @@ func NewCensus(catalogues client.Reader, namespace string, leads <-chan struct{}
 func NewSeedCensus(catalogues client.Reader, namespace string, leads <-chan struct{}) *loop.Census {
 	description := prometheus.NewDesc("trellis_seed_catalogues",
 		"Authored AddonCatalogues by seed and by whether it has what was merged of them.", []string{"seed", "state"}, nil)
-	seeds := loop.NewWords(mostSeeds, seedName)
+	seeds := text.NewWords(mostSeeds, text.ObjectName)
 	return loop.NewLabelledCensus(description, leads, func(ctx context.Context, count func(first, second string)) error {
 		return eachAuthored(ctx, catalogues, namespace, func(one *v1.AddonCatalogue) {
 			for i := range one.Status.Seeds {
