@@ -75,6 +75,7 @@ func (c *Connections) newConnector(cluster target.Ref) *connector {
 		nudges: make(chan struct{}, 1), subscribers: map[string]func(){}, cancel: func() {},
 	}
 	k.problem = k.trouble(v1.ReasonClusterNotReady, "connecting to the API server")
+	k.problem.Connecting = true
 	return k
 }
 

@@ -25,6 +25,9 @@ type NotConnectedError struct {
 	Reason string
 	// Message is fit for a condition.
 	Message string
+	// Connecting says that the first attempt of this process is under way: nothing is known of the
+	// cluster yet.
+	Connecting bool
 }
 
 func (e *NotConnectedError) Error() string {

@@ -32,6 +32,7 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) loop.Outcome {
 		f.pass.Lost()
 	}
 	if errors.As(err, &without) {
+		f.connecting = without.Connecting
 		return outcomeOf(notConnected(without))
 	}
 	if err != nil {

@@ -43,6 +43,8 @@ type clusterFacts struct {
 	identity *kubermaticv1.ClusterIdentity
 	// damaged: there are records, and none can be read.
 	damaged bool
+	// connecting says that this process has not reached the cluster yet, nor failed to.
+	connecting bool
 }
 
 // versionFacts are those of step resolve.

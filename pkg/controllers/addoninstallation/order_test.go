@@ -41,16 +41,16 @@ func (w *world) publishSlow(name string, kind kubermaticv1.CatalogueType, slot k
 	w.t.Helper()
 	addon := kubermaticv1.Addon{Name: kubermaticv1.AddonName(name), Slot: slot}
 	for _, version := range versions {
-		addon.Versions = append(addon.Versions, w.slowly(version))
+		addon.Versions = append(addon.Versions, w.slowly(version, 1))
 	}
 	w.publishAddon(kind, addon)
 }
 
-// slowly is a version that is healthy once somebody scales it to nothing.
-func (w *world) slowly(version string) kubermaticv1.AddonVersion {
+// slowly is a version that is healthy once somebody scales it to nothing. What a version leaves as it is stays scaled.
+func (w *world) slowly(version string, replicas int) kubermaticv1.AddonVersion {
 	w.t.Helper()
 	made := w.content(version, kubermaticv1.MethodGoTemplate, "slow", map[string]string{"all.yaml": slow})
-	made.Values = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"version":%q,"replicas":1}`, version)}
+	made.Values = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"version":%q,"replicas":%d}`, version, replicas)}
 	return made
 }
 
@@ -270,7 +270,7 @@ func TestWhatMovesWithItsDependencyComesAfterIt(t *testing.T) {
 	w := newWorld(t)
 	w.concurrency = 1
 	later := &kubermaticv1.Constraints{K8sVersion: ">= 1.37"}
-	slowly := kubermaticv1.Addon{Name: "base", Versions: []kubermaticv1.AddonVersion{w.slowly("1.0.0"), w.slowly("2.0.0")}}
+	slowly := kubermaticv1.Addon{Name: "base", Versions: []kubermaticv1.AddonVersion{w.slowly("1.0.0", 1), w.slowly("2.0.0", 2)}}
 	slowly.Versions[1].Constraints = later
 	w.publishAddon(kubermaticv1.CatalogueCustom, slowly)
 	w.publish("top", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0", k8s: string(later.K8sVersion)})

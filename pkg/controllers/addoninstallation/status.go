@@ -95,7 +95,7 @@ func project(f *facts, outcome loop.Outcome) {
 		projectRemoval(f.installation, result)
 		return
 	}
-	if isFetchedAgain(f, result) {
+	if isBeginning(f, result) {
 		projectDrift(f.installation, &f.pass)
 		return
 	}
@@ -112,12 +112,15 @@ func project(f *facts, outcome loop.Outcome) {
 	f.projectEntryDigest(before)
 }
 
-// isFetchedAgain says that a pass misses nothing but the content of what is installed and was found
-// to work, as in a process that starts with an empty store. The status stays as it is until the
-// content is here, but for drift, which this pass may have found.
-func isFetchedAgain(f *facts, result verdict) bool {
+// isBeginning says that a pass misses nothing but what a process that starts does not have yet, of
+// what is installed and was found to work: its content, in an empty store, and the first connection
+// to its cluster. The status stays as it is until both are here, or can't be had, but for drift, which
+// this pass may have found. A Ready that came and went would be new evidence to a roll-out.
+func isBeginning(f *facts, result verdict) bool {
+	isMissing := result.reason == kubermaticv1.ReasonFetching || f.connecting && result.reason == kubermaticv1.ReasonClusterNotReady
+	isWell := f.pass.IsHealthy() || f.pass.Health == nil && f.connecting
 	ready, record := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionReady), f.pass.Record()
-	return result.reason == kubermaticv1.ReasonFetching && !f.pass.IsAskedFor() && f.pass.IsHealthy() &&
+	return isMissing && isWell && !f.pass.IsAskedFor() &&
 		ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == f.installation.Generation &&
 		record.IsComplete() && record.Version == f.choice.Version.Version && record.EntryDigest == f.choice.Origin.Digest
 }

@@ -101,22 +101,30 @@ func TestProjectKeepsLaterConditions(t *testing.T) {
 // trouble are not said because content is being fetched.
 func TestContentThatIsFetchedAgainIsNotSaid(t *testing.T) {
 	fetching := loop.Waiting{Condition: kubermaticv1.ConditionFetched, Reason: kubermaticv1.ReasonFetching}
+	connecting := loop.RetryAt{Condition: kubermaticv1.ConditionFetched, Reason: kubermaticv1.ReasonClusterNotReady}
+	refused := loop.Stalled{Condition: kubermaticv1.ConditionFetched, Reason: kubermaticv1.ReasonValuesInvalid}
 	for _, test := range []struct {
 		why    string
 		change func(*facts)
-		said   bool
+		// outcome of the pass; nil: it waits for content.
+		outcome loop.Outcome
+		said    bool
 	}{
-		{"a restart", func(*facts) {}, false},
-		{"the cluster was not asked yet", func(f *facts) { f.pass.Health = nil }, true},
-		{"an edit", func(f *facts) { f.installation.Generation++ }, true},
-		{"another version", func(f *facts) { f.choice.Version.Version = "2.0.0" }, true},
-		{"other content", func(f *facts) { f.choice.Origin.Digest = "other" }, true},
-		{"a person asks", func(f *facts) { f.pass.Asked.ReconcileAt = "now" }, true},
-		{"it does not work", func(f *facts) { f.pass.Health = &survey.Health{Total: 1} }, true},
-		{"it is not applied to its end", func(f *facts) { f.pass.State.Record.State = revision.StateIntent }, true},
+		{"a restart", func(*facts) {}, nil, false},
+		{"the cluster was not asked", func(f *facts) { f.pass.Health = nil }, nil, true},
+		{"the cluster is not connected yet", func(f *facts) { f.pass.Health, f.connecting = nil, true }, nil, false},
+		{"only that the cluster is not connected yet", func(f *facts) { f.pass.Health, f.connecting = nil, true }, connecting, false},
+		{"the cluster is not ready by its own status", func(f *facts) { f.pass.Health = nil }, connecting, true},
+		{"trouble, while the cluster is not connected yet", func(f *facts) { f.pass.Health, f.connecting = nil, true }, refused, true},
+		{"an edit", func(f *facts) { f.installation.Generation++ }, nil, true},
+		{"another version", func(f *facts) { f.choice.Version.Version = "2.0.0" }, nil, true},
+		{"other content", func(f *facts) { f.choice.Origin.Digest = "other" }, nil, true},
+		{"a person asks", func(f *facts) { f.pass.Asked.ReconcileAt = "now" }, nil, true},
+		{"it does not work", func(f *facts) { f.pass.Health = &survey.Health{Total: 1} }, nil, true},
+		{"it is not applied to its end", func(f *facts) { f.pass.State.Record.State = revision.StateIntent }, nil, true},
 		{"it was not Ready", func(f *facts) {
 			f.installation.Status.Conditions[0].Status = metav1.ConditionFalse
-		}, true},
+		}, nil, true},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
@@ -126,7 +134,10 @@ func TestContentThatIsFetchedAgainIsNotSaid(t *testing.T) {
 			f.pass.Health = &survey.Health{Total: 1, Healthy: 1}
 			f.pass.Compared = &installer.Comparison{Drifted: []ownership.Key{{Kind: "ConfigMap", Name: "a"}}}
 			test.change(f)
-			project(f, fetching)
+			if test.outcome == nil {
+				test.outcome = fetching
+			}
+			project(f, test.outcome)
 			if said := !meta.IsStatusConditionTrue(f.installation.Status.Conditions, kubermaticv1.ConditionFetched); said != test.said {
 				t.Errorf("Fetched says that content is fetched: %v, want %v", said, test.said)
 			}
