@@ -34,20 +34,24 @@ func movesOf(mine []*v1.AddonInstallation, pace installation.Pace, along Course)
 			found.unreachable = state.Reason
 		}
 		if !state.Moved.IsZero() {
-			found.add(live, state, along.StartedAt)
+			found.add(live, state, along)
 		}
 	}
 	return found
 }
 
+// aheadAtMost is how far the clocks of two processes may differ.
+const aheadAtMost = time.Minute
+
 // add what one installation says of its last move. What came of it counts in the revision in which
-// it was moved; one of an earlier revision may still be under way.
-func (m *moves) add(live *v1.AddonInstallation, state installation.State, startedAt time.Time) {
+// it was moved; one of an earlier revision may still be under way. A move from a time to come was
+// stamped by a clock that was wrong, and would be under way until then.
+func (m *moves) add(live *v1.AddonInstallation, state installation.State, along Course) {
 	moved := state.Moved
 	if !live.DeletionTimestamp.IsZero() {
 		moved = moved.Add(time.Second) // the API cuts the time of a deletion to the second
 	}
-	isRecent := !moved.Before(startedAt)
+	isRecent := !moved.Before(along.StartedAt)
 	switch state.Phase {
 	case installation.Failed:
 		if isRecent && (m.failed == nil || installation.WasSick(m.failed) && !installation.WasSick(live)) {
@@ -59,6 +63,11 @@ func (m *moves) add(live *v1.AddonInstallation, state installation.State, starte
 			m.next = Sooner(m.next, state.Next)
 		}
 	case installation.Underway:
+		if moved.After(along.Now.Add(aheadAtMost)) && !along.StartedAt.After(along.Now) {
+			m.overdue, m.overdueState = live, state
+			m.next = Sooner(m.next, state.Next)
+			return
+		}
 		m.underway = live
 		m.next = Sooner(m.next, state.Next)
 	case installation.Settled:
@@ -85,6 +94,10 @@ func troubleOf(live *v1.AddonInstallation, state installation.State) rollout.Tro
 // overdueOf an installation whose time is over says why it is neither current nor failed.
 func overdueOf(live *v1.AddonInstallation, state installation.State) rollout.Trouble {
 	trouble := troubleOf(live, state)
+	if state.Phase == installation.Underway {
+		trouble.Message = "it was moved by a clock that was ahead, so nobody can tell for how long it has been Ready, and nobody waits for it"
+		return trouble
+	}
 	if state.Ready {
 		trouble.Message = "it is Ready, and was changed again before it was so for the soak time"
 	}

@@ -1,6 +1,7 @@
 package waves
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -98,6 +99,15 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 		{"it waits without end since an earlier revision",
 			Facts{Presence: Present, Mine: mine(movedAt(-2*time.Hour, "False", v1.ReasonWaitingForOrder, -2*time.Hour))},
 			v1.ClusterCurrent, nil},
+		{"it was moved in an hour, by a clock that was ahead: it takes no place", Facts{Presence: Present, Mine: mine(movedAt(time.Hour, "True", "Ready", 0))},
+			v1.ClusterSick, func(s Standing) bool {
+				return !s.Holds && !s.Next.IsZero() && strings.Contains(s.Trouble.Message, "clock")
+			}},
+		{"the same, and it lacks something, which it gets in its turn", Facts{
+			Presence: Present, Mine: mine(movedAt(time.Hour, "True", "Ready", 0)), Changes: update}, v1.ClusterSick,
+			func(s Standing) bool { return s.Again && !s.Holds }},
+		{"it was moved by a clock that is a little ahead", Facts{Presence: Present, Mine: mine(movedAt(10*time.Minute+30*time.Second, "True", "Ready", 0))},
+			v1.ClusterMoving, nil},
 		{"and is unselected", Facts{Presence: Absent, Mine: mine(stalled), Changes: remove}, v1.ClusterBehind, nil},
 		{"what failed and is unselected is behind", Facts{Presence: Absent, Mine: mine(fallen), Changes: remove, Removals: one},
 			v1.ClusterBehind, func(s Standing) bool { return s.Held }},

@@ -225,6 +225,9 @@ func (r *Reconciler) standAnew(f *clusterFacts, of *running, in *place) plan {
 		}
 	}
 	planned, found := r.standIn(of, in)
+	if one := of.clusters[in.name]; one != nil && one.Recall(of.decision.Open) {
+		planned, found = r.standIn(of, in)
+	}
 	if !reflect.DeepEqual(before, found) {
 		r.wakeSet(of.name)
 	}

@@ -2,6 +2,7 @@ package addonset_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -10,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/standins"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -109,6 +112,41 @@ func TestACopyThatTheCacheLacksHoldsWhatItMayWant(t *testing.T) {
 	if after := w.installed("web")[w.names[0]]; after.UID != before.UID {
 		t.Errorf("it was made anew: %s became %s", before.UID, after.UID)
 	}
+}
+
+// RS40: A process whose cache has the copy from before a revision, in which a canary failed, goes on with that revision, halted. Red when it
+// begins the revision anew, by which the failure is forgotten.
+func TestARevisionThatTheCacheLacksIsNotBegunAnew(t *testing.T) {
+	w := newWorld(t, 2, 1, standins.Rule{Act: standins.Act{Takes: 100 * time.Millisecond}})
+	w.offers("web", "1.0.0")
+	of := w.write(w.set("tools"))
+	stop := w.start()
+	w.open(of, 2)
+	w.says(of, v1.ReasonComplete, current(2))
+	var older map[string]any
+	w.fetch(of, &older)
+	w.player.Direct(t, standins.Rule{Of: standins.AtVersion("web", "1.1.0"), Act: standins.Act{Fate: standins.RollsBack}})
+	w.offers("web", "1.0.0", "1.1.0")
+	halted := w.says(of, v1.ReasonHalted)
+	stop()
+	w.start(func(next http.RoundTripper) http.RoundTripper {
+		return kit.Stale{Next: next, Plural: "addonsets", Edit: func(items []any) []any {
+			for i, item := range items {
+				if item.(map[string]any)["metadata"].(map[string]any)["uid"] == older["metadata"].(map[string]any)["uid"] {
+					items[i] = older
+				}
+			}
+			return items
+		}}
+	})
+	expect.Always(t, 4*time.Second, func() error {
+		found := w.says(of, v1.ReasonHalted)
+		if found.Status.Revision != halted.Status.Revision || !found.Status.StartedAt.Equal(halted.Status.StartedAt) {
+			return fmt.Errorf("revision %s of %s became %s of %s",
+				halted.Status.Revision, halted.Status.StartedAt, found.Status.Revision, found.Status.StartedAt)
+		}
+		return nil
+	})
 }
 
 // fetch a copy as the API server has it.

@@ -161,6 +161,7 @@ func (r *Reconciler) take(f *setFacts) {
 	}
 	f.run.spec, f.run.paused = *f.set.Spec.DeepCopy(), f.set.Spec.Paused
 	f.run.strategy, f.run.isStaged = strategy, f.set.Spec.Rollout != nil
+	f.run.decision = rollout.Decision{Open: rollout.NoGroup} // groups are others by now
 }
 
 // begin to carry a copy out, with what its status says of an earlier process: paused, until its
