@@ -103,9 +103,12 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 			v1.ClusterSick, func(s Standing) bool {
 				return !s.Holds && !s.Next.IsZero() && strings.Contains(s.Trouble.Message, "clock")
 			}},
-		{"the same, and it lacks something, which it gets in its turn", Facts{
+		{"the same, and it lacks something, which it gets after all others", Facts{
 			Presence: Present, Mine: mine(movedAt(time.Hour, "True", "Ready", 0)), Changes: update}, v1.ClusterSick,
 			func(s Standing) bool { return s.Again && !s.Holds }},
+		{"it is on its way out, kept by its users, who say that it was moved far ahead", Facts{
+			Presence: Absent, Mine: mine(deletedAt(9*time.Minute, movedAt(90000*time.Hour, "True", "Ready", 0)))}, v1.ClusterSick,
+			func(s Standing) bool { return !s.Holds }},
 		{"it was moved by a clock that is a little ahead", Facts{Presence: Present, Mine: mine(movedAt(10*time.Minute+30*time.Second, "True", "Ready", 0))},
 			v1.ClusterMoving, nil},
 		{"and is unselected", Facts{Presence: Absent, Mine: mine(stalled), Changes: remove}, v1.ClusterBehind, nil},

@@ -106,10 +106,19 @@ type plan struct {
 	unfit bool
 	// isHeld says that something waits for a copy that can't be gone by.
 	isHeld bool
+	// awaited are items that another set has the name of and has not made yet, with that set's name.
+	awaited map[string]string
 }
 
 func (p *plan) block(item, reason, message string) {
 	p.blocked = append(p.blocked, rollout.Trouble{Item: item, Reason: reason, Message: message})
+}
+
+func (p *plan) await(item, holder string) {
+	if p.awaited == nil {
+		p.awaited = map[string]string{}
+	}
+	p.awaited[item] = holder
 }
 
 // planner plans for one set.
@@ -142,12 +151,16 @@ func (p planner) planFor(in *place) plan {
 	return result
 }
 
-// blockDependents blocks what is to be made and depends on an item that is blocked and not there: it
-// would wait for that without end, and be taken for a failure of the roll-out.
+// blockDependents blocks what is to be made and depends on an item that is not there, being blocked or
+// for another set to make, in its own time: it would wait for that, and be taken for a failure of the
+// roll-out.
 func (p *plan) blockDependents(of *set) {
 	missing := map[string]bool{}
 	for _, one := range p.blocked {
 		missing[one.Item] = !slices.ContainsFunc(p.mine, func(live *v1.AddonInstallation) bool { return live.Name == one.Item })
+	}
+	for name := range p.awaited {
+		missing[name] = true
 	}
 	for before := -1; before != len(p.blocked); {
 		before = len(p.blocked)
@@ -157,7 +170,7 @@ func (p *plan) blockDependents(of *set) {
 			}
 			for _, needed := range of.byName[s.item].DependsOn {
 				if missing[string(needed)] {
-					p.block(s.item, v1.ReasonDependencyMissing, fmt.Sprintf("it depends on item %q, which is blocked in this cluster", needed))
+					p.block(s.item, v1.ReasonDependencyMissing, fmt.Sprintf("it depends on item %q, which %s", needed, p.whyMissing(string(needed))))
 					missing[s.item] = true
 					return true
 				}
@@ -165,6 +178,13 @@ func (p *plan) blockDependents(of *set) {
 			return false
 		})
 	}
+}
+
+func (p *plan) whyMissing(item string) string {
+	if holder := p.awaited[item]; holder != "" {
+		return fmt.Sprintf("AddonSet %q has the name of, and has not made in this cluster yet", holder)
+	}
+	return "is blocked in this cluster"
 }
 
 // presenceOf a set in a cluster.
@@ -237,6 +257,9 @@ func (p planner) want(result *plan, of *item, in *place) {
 	if holder := p.holder(name, in, result.presence); holder != nil && holder.name != p.set.name {
 		if live != nil && isOf(live, p.set.name) {
 			p.letGo(result, live, in)
+		}
+		if live == nil {
+			result.await(name, holder.name)
 		}
 		return
 	}

@@ -243,9 +243,7 @@ func (s *staging) inForceFor(of coreCopy, namespace string, now time.Time) *inFo
 	if one == nil { // it is counted first
 		return nil
 	}
-	if one.Recall(run.decision.Open) { // it is counted again after this pass
-		one.waits = one.waits || one.AtOnce
-	}
+	one.Recall(run.decision.Open) // the pass ends in a count
 	found := &inForce{
 		settings: run.settings, at: now, mayRemove: run.guard.Allowed(),
 		mayMove: !run.paused && one.IsGranted(),
