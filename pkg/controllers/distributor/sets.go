@@ -70,7 +70,7 @@ func (r *Reconciler) readSets(ctx context.Context, f *facts) loop.Outcome {
 		if !slices.Contains(object.Finalizers, v1.FinalizerCleanupSet) {
 			continue // nothing is copied before package fleet protects it
 		}
-		wanted := &copies.Set{UID: object.UID, Created: object.CreationTimestamp, Pass: reading.pass}
+		wanted := &copies.Set{UID: object.UID, Generation: object.Generation, Created: object.CreationTimestamp, Pass: reading.pass}
 		if refusal == nil {
 			wanted.Spec, wanted.Digest = &object.Spec, reading.digest
 		}
