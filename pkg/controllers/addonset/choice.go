@@ -50,7 +50,10 @@ type resolver struct {
 	prepared map[preparedKey]*prepared
 }
 
-type choiceKey struct{ item, k8s, installed string }
+type choiceKey struct {
+	of             *item
+	k8s, installed string
+}
 
 type preparedKey struct {
 	item, version, digest string
@@ -73,7 +76,7 @@ func newResolver(of *set, from *offers) *resolver {
 
 // choose the version of an item on a cluster with that Kubernetes version and installed version.
 func (r *resolver) choose(of *item, k8s, installed string) *choice {
-	key := choiceKey{string(of.Name), k8s, installed}
+	key := choiceKey{of, k8s, installed}
 	known, ok := r.choices[key]
 	if !ok {
 		chosen := r.selectVersion(of, k8s, installed)
