@@ -34,20 +34,21 @@ func movesOf(mine []*v1.AddonInstallation, pace installation.Pace, along Course)
 			found.unreachable = state.Reason
 		}
 		if !state.Moved.IsZero() {
-			found.add(live, state, along.StartedAt)
+			found.add(live, state, pace.Deadline, along)
 		}
 	}
 	return found
 }
 
 // add what one installation says of its last move. What came of it counts in the revision in which
-// it was moved; one of an earlier revision may still be under way.
-func (m *moves) add(live *v1.AddonInstallation, state installation.State, startedAt time.Time) {
+// it was moved. One of an earlier revision may still be under way; Ready past its deadline it is not,
+// also where a longer soak is asked for by now.
+func (m *moves) add(live *v1.AddonInstallation, state installation.State, deadline time.Duration, along Course) {
 	moved := state.Moved
 	if !live.DeletionTimestamp.IsZero() {
 		moved = moved.Add(time.Second) // the API cuts the time of a deletion to the second
 	}
-	isRecent := !moved.Before(startedAt)
+	isRecent := !moved.Before(along.StartedAt)
 	switch state.Phase {
 	case installation.Failed:
 		if isRecent && (m.failed == nil || installation.WasSick(m.failed) && !installation.WasSick(live)) {
@@ -59,6 +60,9 @@ func (m *moves) add(live *v1.AddonInstallation, state installation.State, starte
 			m.next = Sooner(m.next, state.Next)
 		}
 	case installation.Underway:
+		if !isRecent && state.Ready && !moved.Add(deadline).After(along.Now) {
+			return
+		}
 		m.underway = live
 		m.next = Sooner(m.next, state.Next)
 	case installation.Settled:
