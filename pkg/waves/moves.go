@@ -34,7 +34,7 @@ func movesOf(mine []*v1.AddonInstallation, pace installation.Pace, along Course)
 			found.unreachable = state.Reason
 		}
 		if !state.Moved.IsZero() {
-			found.add(live, state, along)
+			found.add(live, state, pace.Deadline, along)
 		}
 	}
 	return found
@@ -44,9 +44,10 @@ func movesOf(mine []*v1.AddonInstallation, pace installation.Pace, along Course)
 const aheadAtMost = time.Minute
 
 // add what one installation says of its last move. What came of it counts in the revision in which
-// it was moved; one of an earlier revision may still be under way. A move from a time to come was
-// stamped by a clock that was wrong, and would be under way until then.
-func (m *moves) add(live *v1.AddonInstallation, state installation.State, along Course) {
+// it was moved. One of an earlier revision may still be under way; Ready past its deadline it is not,
+// also where a longer soak is asked for by now. A move from a time to come was stamped by a clock
+// that was wrong, and would be under way until then.
+func (m *moves) add(live *v1.AddonInstallation, state installation.State, deadline time.Duration, along Course) {
 	moved := state.Moved
 	if !live.DeletionTimestamp.IsZero() {
 		moved = moved.Add(time.Second) // the API cuts the time of a deletion to the second
@@ -63,13 +64,14 @@ func (m *moves) add(live *v1.AddonInstallation, state installation.State, along 
 			m.next = Sooner(m.next, state.Next)
 		}
 	case installation.Underway:
-		if moved.After(along.Now.Add(aheadAtMost)) && !along.StartedAt.After(along.Now) {
+		switch {
+		case moved.After(along.Now.Add(aheadAtMost)) && !along.StartedAt.After(along.Now):
 			m.overdue, m.overdueState = live, state
 			m.next = Sooner(m.next, state.Next)
-			return
+		case isRecent || !state.Ready || moved.Add(deadline).After(along.Now):
+			m.underway = live
+			m.next = Sooner(m.next, state.Next)
 		}
-		m.underway = live
-		m.next = Sooner(m.next, state.Next)
 	case installation.Settled:
 	}
 }

@@ -131,3 +131,33 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 		})
 	}
 }
+
+// TestALongerSoakIsForWhatMovesFromThenOn turns red where an edit of soak has what was Ready in an earlier revision take places anew.
+func TestALongerSoakIsForWhatMovesFromThenOn(t *testing.T) {
+	strategy, err := rollout.NewStrategy(&v1.Rollout{Pace: v1.Pace{
+		Soak: &metav1.Duration{Duration: 24 * time.Hour}, ProgressDeadline: &metav1.Duration{Duration: time.Hour},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		why     string
+		live    *v1.AddonInstallation
+		changes []rollout.Change
+		want    v1.ClusterState
+	}{
+		{"it has what it is to have", movedAt(-2*time.Hour, "True", "Ready", -2*time.Hour), nil, v1.ClusterCurrent},
+		{"it lacks something", movedAt(-2*time.Hour, "True", "Ready", -2*time.Hour), []rollout.Change{{Item: "web", Kind: v1.ChangeUpdate}}, v1.ClusterBehind},
+		{"its deadline is not over", movedAt(-30*time.Minute, "True", "Ready", -30*time.Minute), nil, v1.ClusterMoving},
+		{"it was moved in this revision", movedAt(time.Second, "True", "Ready", time.Second), nil, v1.ClusterMoving},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			got := StandingOf(Facts{Presence: Present, Mine: []*v1.AddonInstallation{test.live}, Changes: test.changes}, Course{
+				Strategy: strategy, StartedAt: noon, Now: noon.Add(10 * time.Minute),
+			})
+			if got.State != test.want {
+				t.Errorf("it is %s, want %s", got.State, test.want)
+			}
+		})
+	}
+}

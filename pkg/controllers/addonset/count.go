@@ -37,13 +37,17 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 	for i := range clusters {
 		claimed[clusters[i].Namespace]++
 	}
+	installations, err := r.caches.all(len(clusters))
+	if err != nil {
+		return failed(err)
+	}
 	seen := make(map[string]bool, len(clusters))
 	for i := range clusters {
 		if !r.concerns(clusters[i]) || claimed[clusters[i].Namespace] > 1 {
 			continue
 		}
 		seen[clusters[i].Name] = true
-		in, err := r.placeOf(&clusters[i], f.running.seed)
+		in, err := r.placeOf(&clusters[i], installations[clusters[i].Namespace], f.running.seed)
 		if err != nil {
 			return failed(err)
 		}
@@ -75,12 +79,9 @@ func (r *Reconciler) concerns(found target.Description) bool {
 	return found.Namespace != "" && !found.Deleted && cluster.BelongsTo(found, r.Options.WorkerName)
 }
 
-// placeOf a cluster, with what was written over what the cache has. The mutex is held.
-func (r *Reconciler) placeOf(found *target.Description, seed string) (*place, error) {
-	live, err := r.caches.in(found.Namespace)
-	if err != nil {
-		return nil, err
-	}
+// placeOf a cluster, with what was written over what the cache has of its installations. The mutex
+// is held.
+func (r *Reconciler) placeOf(found *target.Description, live byName, seed string) (*place, error) {
 	isOpen, err := r.caches.isOpen(found.Namespace)
 	if err != nil {
 		return nil, err
@@ -99,6 +100,9 @@ func (r *Reconciler) placeOf(found *target.Description, seed string) (*place, er
 		in.away = v1.ReasonPaused
 	case found.KubernetesVersion == "" || !found.APIServerUp:
 		in.away = v1.ReasonClusterNotReady
+	}
+	if in.live == nil && len(r.written[found.Namespace]) > 0 {
+		in.live = byName{}
 	}
 	r.written.Over(found.Namespace, in.live)
 	return in, nil
@@ -243,7 +247,11 @@ func (r *Reconciler) look(ctx context.Context, asked target.Ref) (*place, error)
 	if err != nil {
 		return nil, err
 	}
-	return r.placeOf(&found, r.seed())
+	live, err := r.caches.in(found.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return r.placeOf(&found, live, r.seed())
 }
 
 var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")

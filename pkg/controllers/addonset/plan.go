@@ -32,7 +32,7 @@ type place struct {
 	away string
 	// asked are what annotation initial-installations asks for.
 	asked []asked
-	live  map[string]*v1.AddonInstallation
+	live  byName
 }
 
 // asked is an add-on in a namespace of the user cluster, and the name of its installation.
@@ -272,7 +272,7 @@ func (p planner) want(result *plan, of *item, in *place) {
 			result.block(name, reason, message)
 			return
 		}
-		p.aim(result, of, nil, in)
+		p.aim(result, of, aimed{}, in)
 		return
 	}
 	owner := setOf(live)
@@ -287,7 +287,7 @@ func (p planner) want(result *plan, of *item, in *place) {
 		result.block(name, reason, message)
 		return
 	}
-	p.aim(result, of, live, in)
+	p.aim(result, of, aimed{live, isMine}, in)
 }
 
 // refusal says why an item can't have the installation that has its name, and which set made it;
@@ -335,18 +335,27 @@ func (p planner) standsAlready(of *item, in *place) (reason, message string) {
 	return "", ""
 }
 
-// aim plans the target of an item: what is there, nil for nothing, against what it is to be.
-func (p planner) aim(result *plan, of *item, live *v1.AddonInstallation, in *place) {
-	name := string(of.Name)
-	if missing := p.offers.platform[name].problem; missing != "" {
-		result.block(name, v1.ReasonValuesMissing, missing)
-		return
-	}
-	if live != nil && p.offers.entries[of.addon()] == nil { // gone from the catalogue: no change
-		return
+// aimed is the installation that has an item's name, and whether the set made it. Without one there
+// is none.
+type aimed struct {
+	live   *v1.AddonInstallation
+	isMine bool
+}
+
+// aim plans the target of an item: what is there against what it is to be.
+func (p planner) aim(result *plan, of *item, at aimed, in *place) {
+	name, live := string(of.Name), at.live
+	if of.PlatformSecretRef != nil {
+		if missing := p.offers.platform[name].problem; missing != "" {
+			result.block(name, v1.ReasonValuesMissing, missing)
+			return
+		}
 	}
 	installed := installedVersion(live)
 	chosen := p.choose(of, in.version, installed)
+	if live != nil && chosen.reason == v1.ReasonAddonUnknown { // gone from the catalogue: no change
+		return
+	}
 	version, digest := chosen.version, chosen.digest
 	if chosen.reason != "" {
 		if !chosen.quiet {
@@ -364,12 +373,11 @@ func (p planner) aim(result *plan, of *item, live *v1.AddonInstallation, in *pla
 	}
 	made := step{item: name, kind: v1.ChangeInstall, live: live, target: target, grant: p.offers.grant(of, target, in, live), to: version}
 	if live != nil {
-		isMine := isOf(live, p.set.name)
-		if isMine && made.isRight() {
+		if at.isMine && made.isRight() {
 			return
 		}
 		made.kind, made.from = v1.ChangeUpdate, cmp.Or(installed, live.Spec.AddonRef.Version)
-		made.repair = isMine && live.Annotations[v1.AnnotationDigest] == target.digest
+		made.repair = at.isMine && live.Annotations[v1.AnnotationDigest] == target.digest
 		result.unfit = result.unfit || chosen.unfit
 	}
 	if result.steps == nil {
