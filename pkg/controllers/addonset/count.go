@@ -158,6 +158,9 @@ func (r *Reconciler) standIn(of *running, in *place) (planned plan, counted roll
 	})
 	one.repairs = planned.repairs()
 	one.Stand(found, r.written.DoubtedAt(in.namespace), now)
+	if !one.IsGranted() {
+		delete(of.granted, in.name)
+	}
 	of.guard.Note(in.name, len(planned.mine), found.Removals)
 	of.tally.Put(in.name, one.Standing.Standing)
 	return planned, one.Standing.Standing
@@ -172,6 +175,7 @@ func (r *running) drop(name string) {
 		r.forgetName(name, one.namespace)
 	}
 	delete(r.clusters, name)
+	delete(r.granted, name)
 	r.guard.Note(name, 0, nil)
 	r.tally.Drop(name)
 }

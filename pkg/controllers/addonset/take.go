@@ -227,7 +227,8 @@ func (r *Reconciler) take(ctx context.Context, f *setFacts) loop.Outcome {
 // begin to carry a set out, with what its status says of an earlier process.
 func (r *Reconciler) begin(found *v1.AddonSet) *running {
 	made := &running{
-		tally: rollout.NewTally(found.Name), clusters: map[string]*known{}, names: map[string]string{}, contents: map[string]string{},
+		tally: rollout.NewTally(found.Name), clusters: map[string]*known{}, names: map[string]string{}, granted: map[string]bool{},
+		contents: map[string]string{},
 		revision: found.Status.Revision, shown: shown{status: *found.Status.DeepCopy()},
 	}
 	if found.Status.StartedAt != nil {

@@ -169,7 +169,7 @@ func (r *Reconciler) take(f *setFacts) {
 func begin(of *v1.AddonSet) *running {
 	made := &running{
 		uid: of.UID, generation: -1, paused: true, tally: rollout.NewTally(of.Name),
-		clusters: map[string]*known{}, namespaces: map[string]string{},
+		clusters: map[string]*known{}, namespaces: map[string]string{}, granted: map[string]bool{},
 		revision: of.Status.Revision, shown: *of.Status.DeepCopy(),
 	}
 	made.strategy, _ = rollout.NewStrategy(nil) // what is absent can be read
