@@ -2,8 +2,11 @@ package coreaddon_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -137,10 +140,18 @@ func TestACoreRevisionThatTheCacheLacksIsNotBegunAnew(t *testing.T) {
 	w.content("b")
 	expect.Eventually(t, expect.Patience, func() error { return w.revised(of, &before) })
 	stop()
+	asked := asks{object: "/addonsets/" + of.Name, found: &atomic.Bool{}}
 	w.start(func(next http.RoundTripper) http.RoundTripper {
-		return kit.Stale{Next: next, Plural: "addonsets", Edit: func([]any) []any { return []any{older} }}
+		asked.next = next
+		return kit.Stale{Next: asked, Plural: "addonsets", Edit: func([]any) []any { return []any{older} }}
 	})
-	expect.Always(t, 4*time.Second, func() error {
+	expect.Eventually(t, expect.Patience, func() error {
+		if !asked.found.Load() {
+			return errors.New("no pass came as far as the revision yet")
+		}
+		return nil
+	})
+	expect.Always(t, 3*time.Second, func() error {
 		found := &v1.AddonSet{}
 		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(of), found); err != nil {
 			return err
@@ -168,4 +179,19 @@ func (w *world) raw(of *v1.AddonSet) (item any) {
 		w.t.Fatal(err)
 	}
 	return item
+}
+
+// asks notes a call for one object.
+type asks struct {
+	next   http.RoundTripper
+	object string
+	found  *atomic.Bool
+}
+
+// RoundTrip implements http.RoundTripper.
+func (a asks) RoundTrip(request *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(strings.TrimSuffix(request.URL.Path, "/status"), a.object) {
+		a.found.Store(true)
+	}
+	return a.next.RoundTrip(request)
 }
