@@ -151,9 +151,9 @@ func (p planner) planFor(in *place) plan {
 	return result
 }
 
-// blockDependents blocks what is to be made and depends on an item that is not there, being blocked or
-// for another set to make, in its own time: it would wait for that, and be taken for a failure of the
-// roll-out.
+// blockDependents blocks what is to be made and depends on an item that is not there, being blocked
+// or for another set to make, in its own time: it would wait for that, and be taken for a failure of
+// the roll-out.
 func (p *plan) blockDependents(of *set) {
 	missing := map[string]bool{}
 	for _, one := range p.blocked {

@@ -117,8 +117,8 @@ func TestACopyThatTheCacheLacksHoldsWhatItMayWant(t *testing.T) {
 	}
 }
 
-// RS40: A process whose cache has the copy from before a revision, in which a canary failed, goes on with that revision, halted. Red when it
-// begins the revision anew, by which the failure is forgotten.
+// RS40: A process whose cache has the copy from before a revision, in which a canary failed, goes on with that revision, halted. Red when
+// it begins the revision anew, by which the failure is forgotten.
 func TestARevisionThatTheCacheLacksIsNotBegunAnew(t *testing.T) {
 	w := newWorld(t, 2, 1, standins.Rule{Act: standins.Act{Takes: 100 * time.Millisecond}})
 	w.offers("web", "1.0.0")

@@ -124,8 +124,8 @@ func TestACacheWithoutTheCoreSetRemovesNothingAtOnce(t *testing.T) {
 	})
 }
 
-// RS40: A process whose cache has the Core set from before a revision goes on with that one. Red when it begins it anew, by which failures
-// are forgotten.
+// RS40: A process whose cache has the Core set from before a revision goes on with that one. Red when it begins it anew, by which
+// failures are forgotten.
 func TestACoreRevisionThatTheCacheLacksIsNotBegunAnew(t *testing.T) {
 	w := newWorld(t)
 	player, _ := w.content("a")
