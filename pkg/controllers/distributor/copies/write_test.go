@@ -34,7 +34,7 @@ func TestAGateIsForTheGroupsThatItWasDecidedOn(t *testing.T) {
 		{"an edit that is refused", "two groups", refused, decided(2, ""), "r/2"},
 	} {
 		keeper := NewKeeper(nil, "north", "catalogues")
-		keeper.believed["tools"] = believed{gate: "r/2", content: test.has}
+		keeper.believed["tools"] = believed{gate: "r/2", digest: test.has}
 		got := keeper.annotations("tools", test.set, test.order, &found{annotations: map[string]string{}})
 		if gate := got[v1.AnnotationGate]; gate != test.want {
 			t.Errorf("%s: gate %q, want %q", test.why, gate, test.want)
