@@ -132,6 +132,12 @@ func TestARevisionThatTheCacheLacksIsNotBegunAnew(t *testing.T) {
 	w.offers("web", "1.0.0", "1.1.0")
 	halted := w.says(of, v1.ReasonHalted)
 	stop()
+	expect.Eventually(t, expect.Patience, func() error { // what begins now begins in another second
+		if !time.Now().After(halted.Status.StartedAt.Time) {
+			return errors.New("it is the second in which the revision began")
+		}
+		return nil
+	})
 	var began atomic.Bool
 	w.start(func(next http.RoundTripper) http.RoundTripper {
 		return kit.Stale{Next: noting(next, "/addonsets/tools", &began), Plural: "addonsets", Edit: func(items []any) []any {

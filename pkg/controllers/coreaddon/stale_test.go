@@ -140,6 +140,12 @@ func TestACoreRevisionThatTheCacheLacksIsNotBegunAnew(t *testing.T) {
 	w.content("b")
 	expect.Eventually(t, expect.Patience, func() error { return w.revised(of, &before) })
 	stop()
+	expect.Eventually(t, expect.Patience, func() error { // what begins now begins in another second
+		if !time.Now().After(of.Status.StartedAt.Time) {
+			return errors.New("it is the second in which the revision began")
+		}
+		return nil
+	})
 	asked := asks{object: "/addonsets/" + of.Name, found: &atomic.Bool{}}
 	w.start(func(next http.RoundTripper) http.RoundTripper {
 		asked.next = next
