@@ -141,8 +141,8 @@ func (m *Move) TakeBack() bool {
 	return true
 }
 
-// Recall what was granted in a group that is not the open one any more: its groups, the master's gate
-// or the labels of others changed before it was written. True: the place is free.
+// Recall what was granted in a group that is not the open one any more: its groups, the master's
+// gate or the labels of others changed before it was written. True: the place is free.
 func (m *Move) Recall(open int) bool {
 	return m.State == v1.ClusterMoving && m.Group != open && m.TakeBack()
 }

@@ -73,8 +73,8 @@ func Refused(of *v1.AddonSet, why string) (wanted *v1.AddonSetStatus, isNew bool
 	return wanted, !equality.Semantic.DeepEqual(&of.Status, wanted)
 }
 
-// CheckRevision asks past the cache whether a copy has the revision that is known, before another one
-// begins. Live is the copy where it has another; the error says why none begins.
+// CheckRevision asks past the cache whether a copy has the revision that is known, before another
+// one begins. Live is the copy where it has another; the error says why none begins.
 func CheckRevision(ctx context.Context, server client.Reader, of *v1.AddonSet, known string) (live *v1.AddonSet, err error) {
 	ctx, cancel := context.WithTimeout(ctx, WriteTimeout)
 	defer cancel()

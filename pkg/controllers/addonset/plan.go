@@ -151,9 +151,9 @@ func (p planner) planFor(in *place) plan {
 	return result
 }
 
-// blockDependents blocks what is to be made and depends on an item that is not there, being blocked or
-// for another set to make, in its own time: it would wait for that, and be taken for a failure of the
-// roll-out.
+// blockDependents blocks what is to be made and depends on an item that is not there, being blocked
+// or for another set to make, in its own time: it would wait for that, and be taken for a failure of
+// the roll-out.
 func (p *plan) blockDependents(of *set) {
 	missing := map[string]bool{}
 	for _, one := range p.blocked {
@@ -255,12 +255,7 @@ func (p planner) want(result *plan, of *item, in *place) {
 	name := string(of.Name)
 	live := in.live[name]
 	if holder := p.holder(name, in, result.presence); holder != nil && holder.name != p.set.name {
-		if live != nil && isOf(live, p.set.name) {
-			p.letGo(result, live, in)
-		}
-		if live == nil {
-			result.await(name, holder.name)
-		}
+		p.leaveTo(holder, result, name, in)
 		return
 	}
 	if first := p.comesFirst(name, in); first != nil && (live == nil || !isOf(live, p.set.name)) {
@@ -288,6 +283,16 @@ func (p planner) want(result *plan, of *item, in *place) {
 		return
 	}
 	p.aim(result, of, aimed{live, isMine}, in)
+}
+
+// leaveTo another set an item of which that has the name.
+func (p planner) leaveTo(holder *set, result *plan, name string, in *place) {
+	switch live := in.live[name]; {
+	case live == nil:
+		result.await(name, holder.name)
+	case isOf(live, p.set.name):
+		p.letGo(result, live, in)
+	}
 }
 
 // refusal says why an item can't have the installation that has its name, and which set made it;

@@ -217,8 +217,8 @@ func TestWhatASetWantsOfACluster(t *testing.T) {
 	}
 }
 
-// Red when what depends on a blocked item, or on one that another set has not made yet, is installed: it would wait without end, and count as a failure that halts the fleet; or when
-// something is removed while a copy can't be gone by, whose set may want it.
+// Red when what depends on a blocked item, or on one that another set has not made yet, is installed: it would wait without end, and count
+// as a failure that halts the fleet; or when something is removed while a copy can't be gone by, whose set may want it.
 func TestWhatCanNotBeIsNotBegun(t *testing.T) {
 	from := offering(entryOf(t, "web", "1.0.0"), entryOf(t, "crds", "1.0.0"))
 	crds, web, page := itemOf("crds", "crds", ""), itemOf("web", "web", ""), itemOf("page", "web", "")

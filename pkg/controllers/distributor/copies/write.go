@@ -99,7 +99,7 @@ func (k *Keeper) annotations(name string, set *Set, order Order, have *found) ma
 		confirmed = name
 	}
 	if have != nil { // what others wrote is nothing to keep
-		if set.Spec == nil || k.believed[name].content == content { // an edit may bring other groups: they are judged anew
+		if set.Spec == nil || k.believed[name].digest == set.Digest { // an edit may bring other groups: they are judged anew
 			gate = cmp.Or(gate, k.believed[name].gate)
 		}
 		if order.UID == "" {

@@ -6,8 +6,9 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// A gate counts groups, so it is for those that it was decided on. Red when an edit of the groups keeps the gate of before, by which a group
-// that waits for approval opens, when a decision on the set of before brings that gate back, or when a copy that others changed loses it.
+// A gate counts groups, so it is for those that it was decided on. Red when an edit of the groups keeps the gate of before, by which a
+// group that waits for approval opens, when a decision on the set of before brings that gate back, or when a copy that others changed
+// loses it.
 func TestAGateIsForTheGroupsThatItWasDecidedOn(t *testing.T) {
 	spec := &v1.AddonSetSpec{}
 	before := &Set{UID: "set", Generation: 1, Spec: spec, Digest: "two groups"}
@@ -33,7 +34,7 @@ func TestAGateIsForTheGroupsThatItWasDecidedOn(t *testing.T) {
 		{"an edit that is refused", "two groups", refused, decided(2, ""), "r/2"},
 	} {
 		keeper := NewKeeper(nil, "north", "catalogues")
-		keeper.believed["tools"] = believed{gate: "r/2", content: test.has}
+		keeper.believed["tools"] = believed{gate: "r/2", digest: test.has}
 		got := keeper.annotations("tools", test.set, test.order, &found{annotations: map[string]string{}})
 		if gate := got[v1.AnnotationGate]; gate != test.want {
 			t.Errorf("%s: gate %q, want %q", test.why, gate, test.want)
