@@ -42,6 +42,10 @@ type ClusterOptions struct {
 	Controllers bool
 	// Workloads starts scheduler, workload controllers and a fake node on which pods get ready. It implies Controllers.
 	Workloads bool
+	// Audit has the API server note each call of these users, without bodies: AuditLog is the file.
+	Audit []string
+	// Admission names plugins that the API server has beside its usual ones.
+	Admission []string
 }
 
 // Fleet is a set of running control planes.
