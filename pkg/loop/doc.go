@@ -23,5 +23,5 @@
 // Register adds a controller to a manager. A Census counts the objects of a kind by state and
 // reason of their conditions, for metrics.
 //
-//rights:master-platform,seed create,patch events.events.k8s.io -- what changed is told
+//rights:master,seed create,patch events.events.k8s.io -- what changed is told, beside the object that it is about
 package loop

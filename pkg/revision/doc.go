@@ -25,5 +25,4 @@
 // people can write.
 //
 //rights:seed get,list,create,update,delete secrets -- release records, and the keys that they are sealed with
-//rights:seed update addoninstallations/finalizers.kubermatic.k8c.io -- records name their installation as owner, and block its deletion
 package revision

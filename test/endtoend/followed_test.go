@@ -113,7 +113,7 @@ func testWrongNamespace(t *testing.T, box *sandbox.Sandbox) {
 	})
 	set := &kubermaticv1.AddonSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "stray"},
-		Spec: kubermaticv1.AddonSetSpec{Addons: []kubermaticv1.AddonSetItem{{
+		Spec: kubermaticv1.AddonSetSpec{ClusterSelector: &metav1.LabelSelector{}, Addons: []kubermaticv1.AddonSetItem{{
 			Name: "stray", AddonRef: kubermaticv1.AddonReference{Name: "stray"}, TargetNamespace: "stray",
 		}}},
 	}

@@ -20,41 +20,41 @@ var listing = map[string][]string{
 
 const (
 	byPolicies = "asked for by policies and no call, so that all writes here were refused without it"
-	ofKKP      = "a kind that a lab without KKP has not: test/charts asks for it, TestPlatform of pkg/cluster uses it"
+	ofKKP      = "a kind that a lab without KKP has not: test/charts asks for it, TestPlatformUsesKindsAsTheyCome of pkg/cluster uses it"
 	toldTwice  = "an event that is told twice within six minutes while its object stays as it is: test/charts asks for it"
 )
 
 // excused are rights that these tests can't use, with the reason and the test that does. One that is used does not belong here.
 var excused = map[string]map[string]string{
 	"trellis-master": {
-		"create tokenreviews.authentication.k8s.io":               "metrics are plain here: TestSecureMetrics of cmd/internal/manager",
-		"create subjectaccessreviews.authorization.k8s.io":        "metrics are plain here: TestSecureMetrics of cmd/internal/manager",
+		"create tokenreviews.authentication.k8s.io":               "metrics are plain here: TestMetricsAreForWhoMayGetThem of cmd/internal/manager",
+		"create subjectaccessreviews.authorization.k8s.io":        "metrics are plain here: TestMetricsAreForWhoMayGetThem of cmd/internal/manager",
 		"control addoncatalogues.kubermatic.k8c.io in kubermatic": byPolicies,
-		"patch events.events.k8s.io in kubermatic":                toldTwice,
-		"patch addoncatalogues.kubermatic.k8c.io in kubermatic":   "an API server that stores a generated catalogue otherwise than it was sent",
-		"get controllerrevisions.apps in kubermatic":              "a catalogue that is again as it was",
+		"patch events.events.k8s.io":                              toldTwice,
+		"patch addoncatalogues.kubermatic.k8c.io in kubermatic":   "an API server that counts another generation than was expected",
+		"get addoncatalogues.kubermatic.k8c.io in kubermatic":     "a name that is taken: TestATakenNameHoldsUpItsAddonOnly of gitcatalogue",
+		"get controllerrevisions.apps in kubermatic":              "a restart beside a wrong spec: TestKeepsTheLastValidSpecOverARestart of distributor",
 		"update controllerrevisions.apps in kubermatic":           "a catalogue that is again as it was",
 	},
 	"trellis-seed": {
-		"control addoncatalogues.kubermatic.k8c.io":              byPolicies,
-		"control addoninstallations.kubermatic.k8c.io":           byPolicies,
-		"control addonsets.kubermatic.k8c.io":                    byPolicies,
-		"update addoninstallations/finalizers.kubermatic.k8c.io": "asked for by an admission plugin and no call, which refuses records without it",
-		"patch events.events.k8s.io":                             toldTwice,
-		"list addons.kubermatic.k8c.io":                          ofKKP,
-		"watch addons.kubermatic.k8c.io":                         ofKKP,
-		"list ipamallocations.kubermatic.k8c.io":                 ofKKP,
-		"watch ipamallocations.kubermatic.k8c.io":                ofKKP,
-		"list kubermaticconfigurations.kubermatic.k8c.io":        ofKKP,
-		"watch kubermaticconfigurations.kubermatic.k8c.io":       ofKKP,
-		"update configmaps in kubermatic":                        "a user cluster that was replaced",
-		"delete configmaps in kubermatic":                        "a Cluster that is gone for ten minutes",
+		"control addoncatalogues.kubermatic.k8c.io":        byPolicies,
+		"control addoninstallations.kubermatic.k8c.io":     byPolicies,
+		"control addonsets.kubermatic.k8c.io":              byPolicies,
+		"patch events.events.k8s.io":                       toldTwice,
+		"list addons.kubermatic.k8c.io":                    ofKKP,
+		"watch addons.kubermatic.k8c.io":                   ofKKP,
+		"list ipamallocations.kubermatic.k8c.io":           ofKKP,
+		"watch ipamallocations.kubermatic.k8c.io":          ofKKP,
+		"list kubermaticconfigurations.kubermatic.k8c.io":  ofKKP,
+		"watch kubermaticconfigurations.kubermatic.k8c.io": ofKKP,
+		"update configmaps in kubermatic":                  "a user cluster that was replaced: tests of identities in pkg/cluster",
+		"delete configmaps in kubermatic":                  "a Cluster that is gone for a while: TestIdentitiesOfClustersThatAreGone of pkg/cluster",
 	},
 	"trellis-distributor": {
 		"control addoncatalogues.kubermatic.k8c.io in addon-catalogue": byPolicies,
 		"control addonsets.kubermatic.k8c.io in addon-catalogue":       byPolicies,
-		"get addoncatalogues.kubermatic.k8c.io in addon-catalogue":     "an add-on whose catalogues change their type",
-		"patch addoncatalogues.kubermatic.k8c.io in addon-catalogue":   "a seed that stores a catalogue otherwise than it was sent",
+		"get addoncatalogues.kubermatic.k8c.io in addon-catalogue":     "an add-on that becomes Core: TestReportsDuplicatesOnBothSides of distributor",
+		"patch addoncatalogues.kubermatic.k8c.io in addon-catalogue":   "a seed that stores it otherwise: TestAnOlderSeedIsToldAndNotLooped of distributor",
 		"patch addonsets.kubermatic.k8c.io in addon-catalogue":         "a seed that stores a copy otherwise than it was sent",
 		"update secrets addon-catalogue-key in kubermatic":             "a key that was damaged",
 	},

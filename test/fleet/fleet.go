@@ -44,8 +44,6 @@ type ClusterOptions struct {
 	Workloads bool
 	// Audit has the API server note each call of these users, without bodies: AuditLog is the file.
 	Audit []string
-	// Admission names plugins that the API server has beside its usual ones.
-	Admission []string
 }
 
 // Fleet is a set of running control planes.

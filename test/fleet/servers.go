@@ -7,7 +7,6 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"k8s.io/client-go/rest"
 )
@@ -117,9 +116,6 @@ func (c *Cluster) serverArguments() []string {
 		"--service-account-key-file", c.file("accounts.pub"), "--service-account-signing-key-file", c.file("accounts.key"),
 		"--service-cluster-ip-range", serviceRange, "--allow-privileged=true", "--endpoint-reconciler-type", "none",
 		"--profiling=false", "--shutdown-delay-duration=0s",
-	}
-	if len(c.options.Admission) > 0 {
-		arguments = append(arguments, "--enable-admission-plugins", strings.Join(c.options.Admission, ","))
 	}
 	if len(c.options.Audit) > 0 {
 		arguments = append(arguments, "--audit-policy-file", c.file("audit.yaml"), "--audit-log-path", c.AuditLog())

@@ -131,7 +131,8 @@ func (s *Sandbox) awaitRights(ctx context.Context, cluster, account string) erro
 	everywhere := authorizationv1.ResourceAttributes{Group: kubermaticv1.GroupVersion.Group, Resource: "addoncatalogues", Verb: "list"}
 	within := authorizationv1.ResourceAttributes{Group: "coordination.k8s.io", Resource: "leases", Namespace: Namespace, Verb: "create"}
 	if account == distributor {
-		everywhere.Resource, within = "addoninstallations", authorizationv1.ResourceAttributes{Resource: "secrets", Namespace: Namespace, Verb: "create"}
+		everywhere.Resource = "addoninstallations"
+		within.Group, within.Resource = "", "secrets"
 	}
 	for _, right := range []authorizationv1.ResourceAttributes{everywhere, within} {
 		err := wait.PollUntilContextTimeout(ctx, pollEvery, patience, true, func(ctx context.Context) (bool, error) {

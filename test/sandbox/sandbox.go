@@ -37,8 +37,7 @@ type Options struct {
 	// Elect names the control planes whose managers wait for their lease, as in a pod. The others work as soon as they start, also after
 	// a crash.
 	Elect []string
-	// Audit has the API servers of the master and the seeds note each call of the managers, and ask for the right to block the deletion
-	// of owners, which some platforms do.
+	// Audit has the API servers of the master and the seeds note each call of the managers.
 	Audit bool
 	// Environment are variables of managers, as KEY=value, by control plane.
 	Environment map[string][]string

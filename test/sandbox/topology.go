@@ -68,7 +68,6 @@ func (s *Sandbox) controlPlanes() []fleet.ClusterOptions {
 	if s.audit {
 		for i := range clusters {
 			clusters[i].Audit = Users(clusters[i].Name)
-			clusters[i].Admission = []string{"OwnerReferencesPermissionEnforcement"}
 		}
 	}
 	for _, cluster := range UserClusters() {

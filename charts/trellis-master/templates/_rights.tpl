@@ -19,6 +19,10 @@
   resources: [subjectaccessreviews]
   verbs: [create]
 {{- end }}
+# loop: what changed is told, beside the object that it is about
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create, patch]
 # controllers/distributor: catalogues are merged; one in the wrong namespace is told so
 # controllers/distributor/report: catalogues that have a status
 # controllers/gitcatalogue: catalogues with a repository
@@ -86,10 +90,6 @@
   resources: [leases]
   resourceNames: [{{ include "trellis.lease" . | quote }}]
   verbs: [get, update]
-# loop: what changed is told
-- apiGroups: [events.k8s.io]
-  resources: [events]
-  verbs: [create, patch]
 # controllers/gitcatalogue: whether a name is taken, past the cache
 # controllers/gitcatalogue: what is generated from git
 - apiGroups: [kubermatic.k8c.io]

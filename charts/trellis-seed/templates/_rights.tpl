@@ -55,7 +55,7 @@
   resources: [subjectaccessreviews]
   verbs: [create]
 {{- end }}
-# loop: what changed is told
+# loop: what changed is told, beside the object that it is about
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
@@ -78,10 +78,6 @@
 - apiGroups: [kubermatic.k8c.io]
   resources: [addoninstallations]
   verbs: [get, list, watch, create, patch, delete, control]
-# revision: records name their installation as owner, and block its deletion
-- apiGroups: [kubermatic.k8c.io]
-  resources: [addoninstallations/finalizers]
-  verbs: [update]
 # controllers/addoninstallation: the status of installations
 - apiGroups: [kubermatic.k8c.io]
   resources: [addoninstallations/status]
