@@ -20,4 +20,8 @@
 //     for clients that keep a copy.
 //
 // A Secret without its owner's label is served but never written. Errors contain no secret data.
+//
+//rights:master-platform get secrets -- the webhooks' certificate
+//rights:master-platform update secrets names={webhook-secret} if=own-certificate -- the webhooks' certificate
+//rights:seed get,create,update secrets -- the certificates of webhooks and query endpoint
 package certificate

@@ -22,4 +22,15 @@
 // User clusters belong to tenants. pkg/remote bounds their answers; discovery.go bounds what is
 // stored of discovery. A cluster that misbehaves gets no calls for a while (answer.go). No text
 // of an API server's answer gets into an error of this package.
+//
+//rights:seed get,list,watch clusters.kubermatic.k8c.io -- Clusters are found as they come
+//rights:seed patch clusters.kubermatic.k8c.io -- requests for installations are taken off their Cluster
+//rights:seed list,watch ipamallocations.kubermatic.k8c.io,seeds.kubermatic.k8c.io -- what templates see of KKP
+//rights:seed list,watch kubermaticconfigurations.kubermatic.k8c.io -- what templates see of KKP
+//rights:seed list,watch addons.kubermatic.k8c.io -- one of KKP's own that an installation takes the place of has to go first
+//rights:seed get,list,watch {providerKinds} -- what valuesFrom.providerRef may name
+//rights:seed get,list,watch secrets -- kubeconfigs of user clusters, and what Clusters name
+//rights:seed list,get configmaps -- which user cluster each Cluster has
+//rights:seed-platform create,update,delete configmaps -- which user cluster each Cluster has, until it is gone
+//rights:master-platform list,watch seeds.kubermatic.k8c.io -- seeds are found as they come
 package cluster

@@ -19,4 +19,8 @@
 //
 // Between the last check and the system call that follows it, a write can still go out. No check
 // inside of a process can close that gap. Only the API server could, by refusing.
+//
+//rights:master-platform,seed-platform create leases.coordination.k8s.io -- RBAC can't bind a creation to a name
+//rights:master-platform,seed-platform get,update leases.coordination.k8s.io names={lease} -- one of several replicas works
+//rights:master-platform,seed-platform create events -- who leads is told
 package fence

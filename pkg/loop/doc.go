@@ -22,4 +22,6 @@
 //
 // Register adds a controller to a manager. A Census counts the objects of a kind by state and
 // reason of their conditions, for metrics.
+//
+//rights:master,seed create,patch events.events.k8s.io -- what changed is told, beside the object that it is about
 package loop

@@ -12,4 +12,7 @@
 //
 // An object without a valid mark is treated as missing. That removes nothing: "not found" is never
 // a deletion.
+//
+//rights:seed list,watch addoncatalogues.kubermatic.k8c.io -- merged catalogues
+//rights:seed list,watch,get secrets -- the key of the marks
 package mergedcatalogue

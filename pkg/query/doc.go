@@ -26,4 +26,7 @@
 //
 // The endpoint runs on every replica. It serves HTTP/1.1 only: HTTP/2 would save little and offers
 // more ways to exhaust a server.
+//
+//rights:seed create tokenreviews.authentication.k8s.io if=query -- who asks the query endpoint
+//rights:seed create subjectaccessreviews.authorization.k8s.io if=query -- what they may see
 package query

@@ -23,4 +23,6 @@
 //
 // It never calls a user cluster, never chooses a version, and never decides by a label, which
 // people can write.
+//
+//rights:seed get,list,create,update,delete secrets -- release records, and the keys that they are sealed with
 package revision

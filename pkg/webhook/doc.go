@@ -32,4 +32,7 @@
 //
 // The port answers only the API server: a Gate (registration.go) checks for a secret path. Package
 // certificate maintains the serving certificate.
+//
+//rights:master,seed get,patch validatingwebhookconfigurations.admissionregistration.k8s.io names={admission} if=own-certificate -- authorities of the certificate
+//rights:seed list,watch namespaces -- whether one is being deleted
 package webhook

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -134,19 +137,33 @@ var forbidden = []string{"*", "escalate", "bind", "impersonate", "deletecollecti
 const readsMetrics = `{"verbs":["get"],"nonResourceURLs":["/metrics"]}`
 
 func TestNoRoleGrantsTooMuch(t *testing.T) {
+	granted := map[string][]*unstructured.Unstructured{}
 	for _, r := range renderings {
-		_, objects := render(t, r)
+		_, granted[r.String()] = render(t, r)
+	}
+	root, err := binaries.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(filepath.Join(root, "deploy", "seed", "rights.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if granted["deploy/seed/rights.yaml"], err = Documents("rights.yaml", string(content)); err != nil {
+		t.Fatal(err)
+	}
+	for of, objects := range granted {
 		for _, rule := range rules(t, objects) {
 			text, err := json.Marshal(rule)
 			if err != nil {
 				t.Fatal(err)
 			}
-			granted := slices.Concat(rule.Verbs, rule.APIGroups, rule.Resources)
-			if slices.ContainsFunc(granted, func(word string) bool { return slices.Contains(forbidden, word) }) {
-				t.Errorf("%s: rule %s has one of %q", r, text, forbidden)
+			words := slices.Concat(rule.Verbs, rule.APIGroups, rule.Resources)
+			if slices.ContainsFunc(words, func(word string) bool { return slices.Contains(forbidden, word) }) {
+				t.Errorf("%s: rule %s has one of %q", of, text, forbidden)
 			}
 			if len(rule.NonResourceURLs) > 0 && string(text) != readsMetrics {
-				t.Errorf("%s: rule %s grants URLs", r, text)
+				t.Errorf("%s: rule %s grants URLs", of, text)
 			}
 		}
 	}
@@ -155,11 +172,17 @@ func TestNoRoleGrantsTooMuch(t *testing.T) {
 // rules are those of all roles, for managers and for people.
 func rules(t *testing.T, objects []*unstructured.Unstructured) []rbacv1.PolicyRule {
 	t.Helper()
-	all := typed[rbacv1.Role](t, objects, "Role").Rules
+	var all []rbacv1.PolicyRule
 	for _, object := range objects {
-		if object.GetKind() == "ClusterRole" {
-			all = append(all, typed[rbacv1.ClusterRole](t, []*unstructured.Unstructured{object}, "ClusterRole").Rules...)
+		switch one := []*unstructured.Unstructured{object}; object.GetKind() {
+		case "Role":
+			all = append(all, typed[rbacv1.Role](t, one, "Role").Rules...)
+		case "ClusterRole":
+			all = append(all, typed[rbacv1.ClusterRole](t, one, "ClusterRole").Rules...)
 		}
+	}
+	if len(all) == 0 {
+		t.Fatal("there are no rules")
 	}
 	return all
 }
@@ -202,17 +225,22 @@ var accesses = map[string][]access{
 		{"patch", registration, "validatingadmissionpolicies", "", "", false, "policies hold for it too"},
 		{"control", group, "addoncatalogues", namespace, "", true, "generated catalogues"},
 		{"control", group, "addoninstallations", "", "", false, "none is on the master"},
-		{"update", "", "configmaps", namespace, "addon-seeds", true, "identities of seeds"},
+		{"patch", "", "configmaps", namespace, "addon-seeds", true, "identities of seeds"},
 		{"update", "", "configmaps", namespace, "other", false, "no other ConfigMap"},
 		{"create", "apps", "controllerrevisions", namespace, "", true, "the last valid spec"},
 		{"update", "coordination.k8s.io", "leases", namespace, "trellis-master.addons.kubermatic.k8c.io", true, "one leader"},
 		{"update", "coordination.k8s.io", "leases", "kube-system", "kube-scheduler", false, "nobody else's lease"},
 		{"create", "events.k8s.io", "events", namespace, "", true, "events"},
+		{"patch", "events.k8s.io", "events", namespace, "", true, "an event that is told again"},
+		{"create", "events.k8s.io", "events", "default", "", true, "what is in the wrong namespace is told so there"},
+		{"create", "", "events", "default", "", false, "only who leads is told by events of the core group"},
+		{"patch", group, "addoncatalogues", "default", "", false, "people's catalogues are theirs"},
+		{"control", group, "addoncatalogues", "default", "", false, "nothing is generated in other namespaces"},
 	},
 	"trellis-seed": {
 		{"create", group, "addoncatalogues", "cluster-a", "", true, "available catalogues"},
 		{"patch", group, "addoninstallations/status", "cluster-a", "", true, "it writes status"},
-		{"update", group, "addoninstallations/finalizers", "cluster-a", "", true, "release records name their owner"},
+		{"update", group, "addoninstallations/finalizers", "cluster-a", "", false, "release records block the deletion of no owner"},
 		{"delete", group, "addoninstallations", "cluster-a", "", true, "core installations that left the set go"},
 		{"watch", group, "addonsets", "addon-catalogue", "", true, "copies of sets"},
 		{"patch", group, "addonsets", "addon-catalogue", "", true, "their finalizer"},
@@ -224,6 +252,11 @@ var accesses = map[string][]access{
 		{"patch", group, "clusters", "", "", true, "requests for installations are taken off"},
 		{"watch", group, "addons", "cluster-a", "", true, "KKP's own add-ons have to be gone first"},
 		{"delete", group, "addons", "cluster-a", "", false, "Addons belong to KKP"},
+		{"watch", group, "ipamallocations", "cluster-a", "", true, "what templates see of KKP"},
+		{"watch", group, "kubermaticconfigurations", namespace, "", true, "what templates see of KKP"},
+		{"patch", "events.k8s.io", "events", "cluster-a", "", true, "an event that is told again"},
+		{"create", "", "events", "cluster-a", "", false, "only who leads is told by events of the core group"},
+		{"delete", group, "addoncatalogues", "cluster-a", "", false, "available catalogues go with their namespace"},
 		{"create", group, "addoninstallations", "cluster-a", "", true, "installations are made that a Cluster asks for"},
 		{"patch", group, "clusters/status", "", "", false, "Clusters belong to KKP"},
 		{"delete", "", "namespaces", "", "cluster-a", false, "cluster namespaces belong to KKP"},

@@ -54,7 +54,7 @@ func Render(name, namespace string, values map[string]any) (crds, objects []*uns
 		return nil, nil, err
 	}
 	for _, crd := range loaded.CRDObjects() {
-		found, err := documents(crd.Filename, string(crd.File.Data))
+		found, err := Documents(crd.Filename, string(crd.File.Data))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -68,7 +68,7 @@ func Render(name, namespace string, values map[string]any) (crds, objects []*uns
 		if !strings.HasSuffix(file, ".yaml") {
 			continue
 		}
-		found, err := documents(file, files[file])
+		found, err := Documents(file, files[file])
 		if err != nil {
 			return nil, nil, err
 		}
@@ -88,7 +88,8 @@ func renderLoaded(loaded *chart.Chart, namespace string, values map[string]any) 
 	return engine.Engine{Strict: true}.Render(loaded, merged)
 }
 
-func documents(name, text string) ([]*unstructured.Unstructured, error) {
+// Documents reads the objects of a file, whose name errors tell.
+func Documents(name, text string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for part := range strings.SplitSeq("\n"+text, "\n---") {
 		object := &unstructured.Unstructured{}

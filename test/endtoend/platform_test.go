@@ -28,7 +28,9 @@ func TestPlatform(t *testing.T) {
 	t.Run("a set rolls by ring, halts and leaves nothing", func(t *testing.T) { testSetStory(t, box) })
 	t.Run("an unreachable cluster is told, and let go", func(t *testing.T) { testUnreachable(t, box) })
 	t.Run("what is hijacked is not believed, or left in one step", func(t *testing.T) { testHijacked(t, box) })
+	t.Run("what changes on the master is followed", func(t *testing.T) { testFollowed(t, box) })
 	t.Run("core add-ons can't be lost", func(t *testing.T) { testCoreStory(t, box) })
+	t.Run("no call is refused, and no right is spare", func(t *testing.T) { testRights(t, box) })
 }
 
 // startFaulty starts a sandbox whose managers can be killed at named points.
@@ -36,6 +38,7 @@ func startFaulty(t *testing.T) *sandbox.Sandbox {
 	t.Helper()
 	box, err := sandbox.Start(t.Context(), sandbox.Options{
 		Folder: t.TempDir() + "/sandbox", Progress: fleet.NewProgress(t.Output()), Tags: "faults",
+		Audit: true, Environment: listing, Elect: []string{sandbox.Master, sandbox.Seeds()[1]},
 	})
 	if err != nil {
 		t.Fatal(err)

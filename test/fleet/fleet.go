@@ -42,6 +42,8 @@ type ClusterOptions struct {
 	Controllers bool
 	// Workloads starts scheduler, workload controllers and a fake node on which pods get ready. It implies Controllers.
 	Workloads bool
+	// Audit has the API server note each call of these users, without bodies: AuditLog is the file.
+	Audit []string
 }
 
 // Fleet is a set of running control planes.

@@ -58,8 +58,13 @@ func (c *Cluster) writeKeys() error {
 	if err != nil {
 		return fmt.Errorf("encoding the key of service accounts: %w", err)
 	}
+	policy, err := auditPolicy(c.options.Audit)
+	if err != nil {
+		return err
+	}
 	return writeFiles(c.folder, map[string][]byte{
-		"ca.crt": c.fleet.authority.PEM, "tls.crt": certificate, "tls.key": key,
+		"audit.yaml": policy,
+		"ca.crt":     c.fleet.authority.PEM, "tls.crt": certificate, "tls.key": key,
 		"accounts.key": accounts, "accounts.pub": encode("PUBLIC KEY", public),
 		"tokens.csv": fmt.Appendf(nil, "%s,admin,admin,system:masters\n", c.token),
 	})
@@ -111,6 +116,9 @@ func (c *Cluster) serverArguments() []string {
 		"--service-account-key-file", c.file("accounts.pub"), "--service-account-signing-key-file", c.file("accounts.key"),
 		"--service-cluster-ip-range", serviceRange, "--allow-privileged=true", "--endpoint-reconciler-type", "none",
 		"--profiling=false", "--shutdown-delay-duration=0s",
+	}
+	if len(c.options.Audit) > 0 {
+		arguments = append(arguments, "--audit-policy-file", c.file("audit.yaml"), "--audit-log-path", c.AuditLog())
 	}
 	if !c.options.Controllers {
 		// It would refuse every Pod until a controller has made the service accounts.

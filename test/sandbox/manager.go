@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -38,18 +39,14 @@ type Manager struct {
 const restartAfter = time.Second
 
 func (s *Sandbox) startManagers(ctx context.Context) error {
-	if err := s.admit(ctx); err != nil {
+	if err := s.addManager(ctx, Master, "master-controller-manager"); err != nil {
 		return err
 	}
-	common := []string{
-		"--namespace", Namespace, "--catalogue-namespace", CatalogueNamespace, "--standalone", "--leader-elect=false",
-	}
-	s.addManager(Master, "master-controller-manager", append(slices.Clip(common), "--kkp-version", kkpVersion,
-		"--allow-source-cidrs", "127.0.0.0/8", "--store-folder", s.path("store", Master)))
 	for _, seed := range Seeds() {
-		s.addManager(seed, "seed-controller-manager", append(slices.Clip(common),
-			"--drift-interval", "10s", "--source-interval", "10s", "--allow-source-cidrs", "127.0.0.0/8",
-			"--store-folder", s.path("store", seed), "--query-bind-address", s.queryAddress(seed)))
+		err := s.addManager(ctx, seed, "seed-controller-manager", "--query-bind-address", s.queryAddress(seed), "--query-hosts", "127.0.0.1")
+		if err != nil {
+			return err
+		}
 	}
 	if s.limited {
 		if err := s.limitManagers(); err != nil {
@@ -65,11 +62,27 @@ func (s *Sandbox) startManagers(ctx context.Context) error {
 	return nil
 }
 
-func (s *Sandbox) addManager(cluster, program string, arguments []string) {
-	arguments = slices.Concat([]string{"--kubeconfig", s.Kubeconfig(cluster)}, arguments, s.admissionFlags(cluster))
-	s.managers[cluster] = &Manager{
-		Name: cluster + "-controller-manager", cluster: cluster, sandbox: s, program: s.path("bin", program), arguments: arguments,
+// addManager has a manager run with its chart's arguments and as its chart's ServiceAccount. What says where it serves and keeps
+// things is replaced: it has no pod of its own here.
+func (s *Sandbox) addManager(ctx context.Context, cluster, program string, arguments ...string) error {
+	kubeconfig, err := s.kubeconfigFor(ctx, cluster, chartOf(cluster))
+	if err != nil {
+		return err
 	}
+	path := s.Kubeconfig("manager-" + cluster)
+	if err := os.WriteFile(path, kubeconfig, 0o600); err != nil {
+		return fmt.Errorf("writing the kubeconfig of the manager of %s: %w", cluster, err)
+	}
+	if err := s.awaitRights(ctx, cluster, chartOf(cluster)); err != nil {
+		return err
+	}
+	here := []string{"--kubeconfig", path, "--store-folder", s.path("store", cluster), "--metrics-secure=false"}
+	s.managers[cluster] = &Manager{
+		Name: cluster + "-controller-manager", cluster: cluster, sandbox: s, program: s.path("bin", program),
+		arguments:   slices.Concat(s.deployed[cluster], here, arguments, s.admissionFlags(cluster)),
+		environment: s.environments[cluster],
+	}
+	return nil
 }
 
 // limitManagers gives each manager the memory that its chart's container has.

@@ -27,24 +27,24 @@ const (
 // and the Secret with the sources' certificate authority.
 func (s *Sandbox) layOut(ctx context.Context) error {
 	standalone := filepath.Join(s.root, "deploy", "standalone", "crds")
-	group, ctx := errgroup.WithContext(ctx)
+	group, grouped := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		crds := filepath.Join(s.root, "charts", "trellis-master", "crds")
-		if err := fleet.InstallCRDs(ctx, s.Fleet.Cluster(Master).Config, crds, standalone); err != nil {
-			return err
-		}
-		return s.createOnMaster(ctx)
+		return fleet.InstallCRDs(grouped, s.Fleet.Cluster(Master).Config, crds, standalone)
 	})
 	for _, seed := range Seeds() {
 		group.Go(func() error {
 			crds := filepath.Join(s.root, "charts", "trellis-seed", "crds")
-			if err := fleet.InstallCRDs(ctx, s.Fleet.Cluster(seed).Config, crds, standalone); err != nil {
+			if err := fleet.InstallCRDs(grouped, s.Fleet.Cluster(seed).Config, crds, standalone); err != nil {
 				return err
 			}
-			return s.create(ctx, seed, namespace(Namespace), namespace(CatalogueNamespace))
+			return s.create(grouped, seed, namespace(Namespace), namespace(CatalogueNamespace))
 		})
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return s.createOnMaster(ctx)
 }
 
 func (s *Sandbox) createOnMaster(ctx context.Context) error {
@@ -53,9 +53,13 @@ func (s *Sandbox) createOnMaster(ctx context.Context) error {
 	authority.Annotations = map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"}
 	objects := []client.Object{namespace(Namespace), authority}
 	for _, seed := range Seeds() {
+		kubeconfig, err := s.allowDistributor(ctx, seed)
+		if err != nil {
+			return err
+		}
 		name := "kubeconfig-" + seed
 		objects = append(objects,
-			secret(name, Namespace, "kubeconfig", s.Fleet.Cluster(seed).Kubeconfig),
+			secret(name, Namespace, "kubeconfig", kubeconfig),
 			&kkpv1.Seed{
 				ObjectMeta: metav1.ObjectMeta{Name: seed, Namespace: Namespace},
 				Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: name, Namespace: Namespace}},

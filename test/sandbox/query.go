@@ -13,7 +13,7 @@ import (
 )
 
 // querySecret is where the endpoint keeps its certificate.
-const querySecret = "trellis-query-tls"
+const querySecret = "trellis-seed-query-tls"
 
 // findQueryPorts gives the endpoint of each seed a port that stays over the manager's restarts.
 func (s *Sandbox) findQueryPorts() error {

@@ -34,6 +34,13 @@ type Options struct {
 	Tags string
 	// Limited gives each manager the memory that its chart's container has, and not more.
 	Limited bool
+	// Elect names the control planes whose managers wait for their lease, as in a pod. The others work as soon as they start, also after
+	// a crash.
+	Elect []string
+	// Audit has the API servers of the master and the seeds note each call of the managers.
+	Audit bool
+	// Environment are variables of managers, as KEY=value, by control plane.
+	Environment map[string][]string
 }
 
 // Sandbox is a running platform.
@@ -45,18 +52,23 @@ type Sandbox struct {
 	// Folder of the sandbox, absolute.
 	Folder string
 
-	root, cache string
-	tags        string
-	limited     bool
-	progress    *fleet.Progress
-	lock        *os.File
-	phases      []Phase
-	clients     map[string]client.WithWatch
-	managers    map[string]*Manager
-	ports       *fleet.Ports
-	queryPorts  map[string]int
+	root, cache  string
+	tags         string
+	limited      bool
+	elect        []string
+	audit        bool
+	environments map[string][]string
+	progress     *fleet.Progress
+	lock         *os.File
+	phases       []Phase
+	clients      map[string]client.WithWatch
+	managers     map[string]*Manager
+	ports        *fleet.Ports
+	queryPorts   map[string]int
 	// webhooks are the addresses of the managers' webhooks, by control plane.
 	webhooks map[string]string
+	// deployed are the arguments that the charts give the managers, by control plane.
+	deployed map[string][]string
 	stop     sync.Once
 }
 
@@ -94,8 +106,8 @@ func Start(ctx context.Context, options Options) (*Sandbox, error) {
 	log.SetLogger(logr.Discard()) // the clients' library warns at length when nobody has said where to log
 	s := &Sandbox{
 		Folder: folder, root: root, cache: cache, tags: options.Tags, limited: options.Limited,
-		progress: options.Progress,
-		clients:  map[string]client.WithWatch{}, managers: map[string]*Manager{},
+		elect: options.Elect, audit: options.Audit, environments: options.Environment, progress: options.Progress,
+		clients: map[string]client.WithWatch{}, managers: map[string]*Manager{},
 	}
 	if s.lock, err = occupy(folder); err != nil {
 		return nil, err
@@ -115,6 +127,7 @@ func (s *Sandbox) start(ctx context.Context) error {
 		{"building the programs", s.build},
 		{"starting 7 control planes and the sources", s.startControlPlanes},
 		{"laying out the platform", s.layOut},
+		{"installing the charts", s.install},
 		{"starting the managers", s.startManagers},
 		{"connecting to the query endpoints", s.publishQuery},
 		{"connecting the user clusters", s.connectClusters},
@@ -154,7 +167,7 @@ func (s *Sandbox) startControlPlanes(ctx context.Context) error {
 		return err
 	}
 	s.Fleet, err = fleet.Start(ctx, fleet.Options{
-		Folder: s.path("controlplanes"), Logs: s.path("logs"), Clusters: controlPlanes(), Progress: s.progress,
+		Folder: s.path("controlplanes"), Logs: s.path("logs"), Clusters: s.controlPlanes(), Progress: s.progress,
 		Keep: true, Ports: s.ports,
 	})
 	if err != nil {

@@ -60,10 +60,15 @@ func names() []string {
 	return all
 }
 
-func controlPlanes() []fleet.ClusterOptions {
+func (s *Sandbox) controlPlanes() []fleet.ClusterOptions {
 	clusters := []fleet.ClusterOptions{{Name: Master, Controllers: true}}
 	for _, seed := range Seeds() {
 		clusters = append(clusters, fleet.ClusterOptions{Name: seed, Controllers: true})
+	}
+	if s.audit {
+		for i := range clusters {
+			clusters[i].Audit = Users(clusters[i].Name)
+		}
 	}
 	for _, cluster := range UserClusters() {
 		clusters = append(clusters, fleet.ClusterOptions{Name: cluster.Name, Release: cluster.Release, Workloads: true})

@@ -1,4 +1,7 @@
 // Package manager has the flags, logs, probes, election and admission of both managers.
+//
+//rights:master,seed create tokenreviews.authentication.k8s.io if=metrics -- who asks for metrics
+//rights:master,seed create subjectaccessreviews.authorization.k8s.io if=metrics -- whether they may get them
 package manager
 
 import (

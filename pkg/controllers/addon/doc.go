@@ -27,4 +27,9 @@
 // A Cluster has no status of ours, so what a pass waits for is logged. Conditions owned: Ready of
 // available catalogues. Nothing is written for a Cluster that is paused or being deleted. The
 // catalogue is deleted with its namespace or its Cluster.
+//
+//rights:seed list,watch namespaces -- cluster namespaces, as metadata
+//rights:seed get,list,watch,create,update,patch,control addoncatalogues.kubermatic.k8c.io -- available catalogues
+//rights:seed patch addoncatalogues/status.kubermatic.k8c.io -- the status of available catalogues
+//rights:seed get,create,control addoninstallations.kubermatic.k8c.io -- installations that a Cluster asks for
 package addon

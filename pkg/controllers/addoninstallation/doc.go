@@ -115,4 +115,8 @@
 //
 // Conditions owned: Ready, Compatible, ValuesResolved, Fetched, Rendered, Applied, Healthy,
 // Drifted, DeletionBlocked.
+//
+//rights:seed get,list,watch,patch,control addoninstallations.kubermatic.k8c.io -- installations are read, and have a finalizer
+//rights:seed patch addoninstallations/status.kubermatic.k8c.io -- the status of installations
+//rights:seed get,list,watch secrets,configmaps -- marked ones hold credentials of sources, and values
 package addoninstallation

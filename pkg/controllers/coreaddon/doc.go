@@ -34,4 +34,13 @@
 // or gone, the finalizer is removed at once, without a call to the user cluster. A namespace that
 // is being deleted is reported, and nothing is written to it. Installations that this controller
 // did not make are never changed, also those with a core add-on's name.
+//
+//rights:seed list,watch namespaces -- cluster namespaces, as metadata
+//rights:seed get,list,watch configmaps -- the custom core list
+//rights:seed list,watch addoncatalogues.kubermatic.k8c.io -- available catalogues, as metadata
+//rights:seed get,patch,control addoncatalogues.kubermatic.k8c.io -- the core part of available catalogues
+//rights:seed patch addoncatalogues/status.kubermatic.k8c.io -- the core part of available catalogues
+//rights:seed list,watch,patch,control addonsets.kubermatic.k8c.io -- copies of sets are read, and have a finalizer
+//rights:seed patch addonsets/status.kubermatic.k8c.io -- the status of copies
+//rights:seed get,list,watch,create,patch,delete,control addoninstallations.kubermatic.k8c.io -- core add-ons
 package coreaddon

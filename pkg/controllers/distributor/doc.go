@@ -22,4 +22,8 @@
 // A step that fails ends the pass, which is tried again. After lesser troubles (a kubeconfig that
 // can't be read, a revision that can't be written) the pass continues, and is made again ten
 // seconds later.
+//
+//rights:master list,watch addoncatalogues.kubermatic.k8c.io -- catalogues are merged; one in the wrong namespace is told so
+//rights:master-platform get,list,watch secrets -- kubeconfigs of seeds, and what goes to the seeds
+//rights:master-platform get,list,create,update,delete controllerrevisions.apps -- the last valid spec of each catalogue
 package distributor

@@ -28,4 +28,11 @@
 //
 // "Not found" is not a deletion: an emptied repository says ArtifactNotFound, or waits for approval
 // like any other commit that removes all add-ons.
+//
+//rights:master list,watch addoncatalogues.kubermatic.k8c.io -- catalogues with a repository
+//rights:master-platform get addoncatalogues.kubermatic.k8c.io -- whether a name is taken, past the cache
+//rights:master patch addoncatalogues/status.kubermatic.k8c.io -- the status of catalogues
+//rights:master-platform create,update,patch,delete,control addoncatalogues.kubermatic.k8c.io -- what is generated from git
+//rights:master-platform get,list,watch secrets -- credentials of repositories, and whether they change
+//rights:master-platform get configmaps names=addon-usage -- which versions are in use
 package gitcatalogue

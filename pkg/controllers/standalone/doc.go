@@ -17,4 +17,9 @@
 //
 // A reconcile never calls an API server: a probe runs beside it and enqueues the object when it
 // ends. This controller never writes to a user cluster, and never runs where KKP does.
+//
+//rights:seed list,watch namespaces -- cluster namespaces, as metadata
+//rights:seed get,create,delete namespaces if=standalone -- cluster namespaces are made where KKP does not
+//rights:seed patch clusters.kubermatic.k8c.io if=standalone -- the finalizer of a Cluster
+//rights:seed patch clusters/status.kubermatic.k8c.io if=standalone -- the status of a Cluster, where KKP does not write it
 package standalone

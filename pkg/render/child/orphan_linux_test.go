@@ -22,7 +22,7 @@ import (
 // orphanVariable makes a process of the test binary a parent that waits to be killed.
 const orphanVariable = "TRELLIS_TEST_ORPHANS"
 
-func init() { makeOrphans = orphanMaker }
+func init() { others = append(others, orphanMaker) }
 
 // orphanMaker has children in every state: idle, ready, waiting in a rendering, and spinning.
 func orphanMaker() {

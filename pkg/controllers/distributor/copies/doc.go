@@ -13,4 +13,6 @@
 // is missing on the master takes nothing away: such copies stay, and what they need.
 //
 // What a seed says of itself is cut to what a real one can say (row.go): it counts for that seed.
+//
+//rights:distributor-catalogues get,list,watch,create,update,patch,delete,control addonsets.kubermatic.k8c.io -- copies of sets
 package copies

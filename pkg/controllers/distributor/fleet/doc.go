@@ -13,4 +13,8 @@
 //
 // Nothing is known of seeds after a start. Until all have been heard, or were waited for, no gate
 // changes; a finalizer goes once every listed seed has told that its copy is gone.
+//
+//rights:master list,watch addonsets.kubermatic.k8c.io -- sets, also in the wrong namespace, where they are told so
+//rights:master-platform patch addonsets.kubermatic.k8c.io -- the finalizer of sets
+//rights:master patch addonsets/status.kubermatic.k8c.io -- the status of sets
 package fleet

@@ -11,4 +11,7 @@
 // each seed. Events report what is new in a status once it is written.
 //
 // It calls no seed, and decides nothing about what seeds get.
+//
+//rights:master list,watch addoncatalogues.kubermatic.k8c.io -- catalogues that have a status
+//rights:master patch addoncatalogues/status.kubermatic.k8c.io -- the status of catalogues
 package report

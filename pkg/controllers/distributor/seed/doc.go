@@ -22,4 +22,13 @@
 // platform namespace the key of the marks. Nothing without our labels is overwritten or deleted. On the master: ConfigMap
 // addon-seeds. A kubeconfig that leads to another cluster writes nothing until the Seed is
 // annotated with confirm-seed.
+//
+//rights:master-platform create configmaps -- RBAC can't bind a creation to a name
+//rights:master-platform get,patch configmaps names=addon-seeds -- the identity of each seed
+//rights:distributor get namespaces names=kube-system,addon-catalogue -- which cluster it is, and whether the namespace is there
+//rights:distributor-catalogues get,list,create,update,patch,delete,control addoncatalogues.kubermatic.k8c.io -- merged catalogues
+//rights:distributor-catalogues patch addoncatalogues/status.kubermatic.k8c.io -- the status of merged catalogues
+//rights:distributor-catalogues list,create,update,delete secrets -- what catalogues and sets name
+//rights:distributor-platform create secrets -- RBAC can't bind a creation to a name
+//rights:distributor-platform get,update secrets names=addon-catalogue-key -- the key of the marks
 package seed

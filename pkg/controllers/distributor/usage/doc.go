@@ -11,4 +11,8 @@
 // does not answer stay, with the time of the last answer; those of a deleted Seed are dropped.
 //
 // A seed whose installations can't be counted is not reported as failing.
+//
+//rights:master-platform create configmaps -- RBAC can't bind a creation to a name
+//rights:master-platform get,patch configmaps names=addon-usage -- what the installations of seeds use
+//rights:distributor list addoninstallations.kubermatic.k8c.io -- which versions installations use
 package usage

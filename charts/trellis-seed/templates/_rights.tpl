@@ -1,0 +1,142 @@
+{{- /* Written by `make generate` from what the rooms declare as their rights. */ -}}
+{{- define "trellis.rights.everywhere" -}}
+# cluster: which user cluster each Cluster has
+# controllers/addoninstallation: marked ones hold credentials of sources, and values
+# controllers/coreaddon: the custom core list
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [get, list, watch]
+# controllers/addon: cluster namespaces, as metadata
+# controllers/addonset: cluster namespaces, as metadata
+# controllers/coreaddon: cluster namespaces, as metadata
+# controllers/standalone: cluster namespaces, as metadata
+# webhook: whether one is being deleted
+- apiGroups: [""]
+  resources: [namespaces]
+  verbs: [list, watch]
+{{- if .Values.standalone.enabled }}
+# controllers/standalone: cluster namespaces are made where KKP does not
+- apiGroups: [""]
+  resources: [namespaces]
+  verbs: [get, create, delete]
+{{- end }}
+# certificate: the certificates of webhooks and query endpoint
+# cluster: kubeconfigs of user clusters, and what Clusters name
+# controllers/addoninstallation: marked ones hold credentials of sources, and values
+# mergedcatalogue: the key of the marks
+# revision: release records, and the keys that they are sealed with
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get, list, watch, create, update, delete]
+{{- range .Values.providerKinds }}
+# cluster: what valuesFrom.providerRef may name
+- apiGroups: [{{ .group }}]
+  resources: [{{ .resource }}]
+  verbs: [get, list, watch]
+{{- end }}
+{{- if (and .Values.webhook.enabled (not .Values.webhook.certManager.enabled)) }}
+# webhook: authorities of the certificate
+- apiGroups: [admissionregistration.k8s.io]
+  resources: [validatingwebhookconfigurations]
+  resourceNames: [{{ include "trellis.admissionName" . | quote }}]
+  verbs: [get, patch]
+{{- end }}
+{{- if or .Values.metrics.secure .Values.query.enabled }}
+# cmd/internal/manager: who asks for metrics
+# query: who asks the query endpoint
+- apiGroups: [authentication.k8s.io]
+  resources: [tokenreviews]
+  verbs: [create]
+{{- end }}
+{{- if or .Values.metrics.secure .Values.query.enabled }}
+# cmd/internal/manager: whether they may get them
+# query: what they may see
+- apiGroups: [authorization.k8s.io]
+  resources: [subjectaccessreviews]
+  verbs: [create]
+{{- end }}
+# loop: what changed is told, beside the object that it is about
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create, patch]
+# controllers/addon: available catalogues
+# controllers/coreaddon: the core part of available catalogues
+# controllers/coreaddon: available catalogues, as metadata
+# mergedcatalogue: merged catalogues
+- apiGroups: [kubermatic.k8c.io]
+  resources: [addoncatalogues]
+  verbs: [get, list, watch, create, update, patch, control]
+# controllers/addon: the status of available catalogues
+# controllers/coreaddon: the core part of available catalogues
+- apiGroups: [kubermatic.k8c.io]
+  resources: [addoncatalogues/status]
+  verbs: [patch]
+# controllers/addon: installations that a Cluster asks for
+# controllers/addoninstallation: installations are read, and have a finalizer
+# controllers/addonset: installations of sets
+# controllers/coreaddon: core add-ons
+- apiGroups: [kubermatic.k8c.io]
+  resources: [addoninstallations]
+  verbs: [get, list, watch, create, patch, delete, control]
+# controllers/addoninstallation: the status of installations
+- apiGroups: [kubermatic.k8c.io]
+  resources: [addoninstallations/status]
+  verbs: [patch]
+# cluster: one of KKP's own that an installation takes the place of has to go first
+- apiGroups: [kubermatic.k8c.io]
+  resources: [addons]
+  verbs: [list, watch]
+# controllers/addonset: copies of sets are read, and have a finalizer
+# controllers/coreaddon: copies of sets are read, and have a finalizer
+- apiGroups: [kubermatic.k8c.io]
+  resources: [addonsets]
+  verbs: [list, watch, patch, control]
+# controllers/addonset: the status of copies
+# controllers/coreaddon: the status of copies
+- apiGroups: [kubermatic.k8c.io]
+  resources: [addonsets/status]
+  verbs: [patch]
+# cluster: Clusters are found as they come
+# cluster: requests for installations are taken off their Cluster
+# controllers/standalone: the finalizer of a Cluster
+- apiGroups: [kubermatic.k8c.io]
+  resources: [clusters]
+  verbs: [get, list, watch, patch]
+{{- if .Values.standalone.enabled }}
+# controllers/standalone: the status of a Cluster, where KKP does not write it
+- apiGroups: [kubermatic.k8c.io]
+  resources: [clusters/status]
+  verbs: [patch]
+{{- end }}
+# cluster: what templates see of KKP
+- apiGroups: [kubermatic.k8c.io]
+  resources: [ipamallocations]
+  verbs: [list, watch]
+# cluster: what templates see of KKP
+- apiGroups: [kubermatic.k8c.io]
+  resources: [kubermaticconfigurations]
+  verbs: [list, watch]
+# cluster: what templates see of KKP
+- apiGroups: [kubermatic.k8c.io]
+  resources: [seeds]
+  verbs: [list, watch]
+{{- end }}
+{{- define "trellis.rights.platform" -}}
+# cluster: which user cluster each Cluster has, until it is gone
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [create, update, delete]
+# fence: who leads is told
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create]
+# fence: RBAC can't bind a creation to a name
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [create]
+# fence: one of several replicas works
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [{{ include "trellis.lease" . | quote }}]
+  verbs: [get, update]
+{{- end }}

@@ -1,0 +1,130 @@
+package endtoend_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/sandbox"
+)
+
+var errFormer = errors.New("it is as before")
+
+// testFollowed: the manager of the master changes and removes what it generated from git and what it wrote to a seed, and tells people who
+// write into the wrong namespace. It turns red when it has no right to.
+func testFollowed(t *testing.T, box *sandbox.Sandbox) {
+	t.Run("git", func(t *testing.T) { testGenerated(t, box) })
+	t.Run("a Secret of a source", func(t *testing.T) { testSourceSecret(t, box) })
+	t.Run("the wrong namespace", func(t *testing.T) { testWrongNamespace(t, box) })
+}
+
+func testGenerated(t *testing.T, box *sandbox.Sandbox) {
+	master := box.Client(sandbox.Master)
+	addon := func(name, said string) string {
+		return fmt.Sprintf("- {name: %s, description: %s, versions: [{version: 1.0.0, template: {method: go-template}, source: {git: {remote: %s/moving.git}}}]}\n",
+			name, said, box.Sources.GitURL)
+	}
+	commit(t, box, "followed", map[string]string{"a.yaml": addon("followed-a", "one"), "b.yaml": addon("followed-b", "one")})
+	parent := &kubermaticv1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: "followed"},
+		Spec: kubermaticv1.AddonCatalogueSpec{Git: &kubermaticv1.CatalogueGit{
+			Remote: kubermaticv1.GitRemote(box.Sources.GitURL + "/followed.git"), Interval: &metav1.Duration{Duration: 10 * time.Second},
+			CASecretRef: &kubermaticv1.LocalReference{Name: sandbox.CASecret},
+		}},
+	}
+	create(t, master, parent)
+	generated := func() map[string]*kubermaticv1.AddonCatalogue {
+		list, found := kubermaticv1.AddonCatalogueList{}, map[string]*kubermaticv1.AddonCatalogue{}
+		if err := master.List(t.Context(), &list, client.MatchingLabels{kubermaticv1.LabelRole: kubermaticv1.RoleGenerated}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range list.Items {
+			found[string(list.Items[i].Spec.Addons[0].Name)] = &list.Items[i]
+		}
+		return found
+	}
+	expect.Eventually(t, expect.Patience, func() error {
+		if found := generated(); found["followed-a"] == nil || found["followed-b"] == nil {
+			return errFormer
+		}
+		return nil
+	})
+	commit(t, box, "followed", map[string]string{"a.yaml": addon("followed-a", "two")})
+	expect.Eventually(t, expect.Patience, func() error {
+		if found := generated(); found["followed-a"] == nil || found["followed-a"].Spec.Addons[0].Description != "two" || found["followed-b"] != nil {
+			return errFormer
+		}
+		return nil
+	})
+	if err := master.Delete(t.Context(), parent); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func testSourceSecret(t *testing.T, box *sandbox.Sandbox) {
+	master, seed := box.Client(sandbox.Master), box.Client(cluster.Seed)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: sandbox.Namespace, Name: "followed", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
+			Annotations: map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"},
+		},
+		Data: map[string][]byte{"username": []byte("robot"), "password": []byte("one")},
+	}
+	create(t, master, secret)
+	version := gitVersion(box, "moving", "v1")
+	version.Source.Git.SecretRef = &kubermaticv1.LocalReference{Name: secret.Name}
+	catalogue := catalogueOf("followed-secret", version)
+	create(t, master, catalogue)
+	copied := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.CatalogueNamespace, Name: secret.Name}}
+	expectPassword := func(password string) {
+		expect.Object(t, seed, copied.DeepCopy(), func(found *corev1.Secret) error {
+			if string(found.Data["password"]) != password {
+				return errFormer
+			}
+			return nil
+		})
+	}
+	expectPassword("one")
+	secret.Data["password"] = []byte("two")
+	if err := master.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	expectPassword("two")
+	if err := master.Delete(t.Context(), catalogue); err != nil {
+		t.Fatal(err)
+	}
+	expect.Gone(t, seed, copied)
+}
+
+func testWrongNamespace(t *testing.T, box *sandbox.Sandbox) {
+	master := box.Client(sandbox.Master)
+	catalogue := catalogueOf("stray", gitVersion(box, "moving", "v1"))
+	catalogue.Namespace = metav1.NamespaceDefault
+	create(t, master, catalogue)
+	expect.Object(t, master, catalogue, func(found *kubermaticv1.AddonCatalogue) error {
+		return expect.Condition(found, kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonWrongNamespace)
+	})
+	set := &kubermaticv1.AddonSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "stray"},
+		Spec: kubermaticv1.AddonSetSpec{ClusterSelector: &metav1.LabelSelector{}, Addons: []kubermaticv1.AddonSetItem{{
+			Name: "stray", AddonRef: kubermaticv1.AddonReference{Name: "stray"}, TargetNamespace: "stray",
+		}}},
+	}
+	create(t, master, set)
+	expect.Object(t, master, set, func(found *kubermaticv1.AddonSet) error {
+		return expect.Condition(found, kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonWrongNamespace)
+	})
+	for _, object := range []client.Object{catalogue, set} {
+		if err := master.Delete(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		expect.Gone(t, master, object)
+	}
+}

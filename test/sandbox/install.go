@@ -1,0 +1,172 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/charts"
+)
+
+// distributor is the ServiceAccount of deploy/seed/rights.yaml, as whom the master's manager writes to the seeds.
+const distributor = "trellis-distributor"
+
+// tokenLife is how long the managers' tokens last: nothing renews them, and a sandbox may stay for days.
+const tokenLife = 30 * 24 * time.Hour
+
+// chartOf is the chart that installs a control plane's manager.
+func chartOf(cluster string) string {
+	if cluster == Master {
+		return "trellis-master"
+	}
+	return "trellis-seed"
+}
+
+// Users are who the managers are to a control plane's API server.
+func Users(cluster string) []string {
+	account := func(name string) string { return "system:serviceaccount:" + Namespace + ":" + name }
+	if cluster == Master {
+		return []string{account(chartOf(cluster))}
+	}
+	return []string{account(chartOf(cluster)), account(distributor)}
+}
+
+// ChartValues are the values of a control plane's chart: those of a lab without KKP, whose sources are on this machine.
+func (s *Sandbox) ChartValues(cluster string) map[string]any {
+	standalone, sources := map[string]any{"enabled": true}, map[string]any{"allowCIDRs": []any{"127.0.0.0/8"}}
+	values := map[string]any{"standalone": standalone, "sources": sources}
+	if cluster == Master {
+		standalone["kkpVersion"] = strings.TrimPrefix(kkpVersion, "v")
+	} else {
+		values["driftInterval"], sources["interval"] = "10s", "10s"
+	}
+	if !slices.Contains(s.elect, cluster) {
+		values["extraArgs"] = []any{"--leader-elect=false"}
+	}
+	return values
+}
+
+// install applies what the chart of each manager brings, but for the Deployment: the managers are processes on this machine, and serve
+// their webhooks here, each at a port that stays over its restarts.
+func (s *Sandbox) install(ctx context.Context) error {
+	s.webhooks, s.deployed = map[string]string{}, map[string][]string{}
+	for _, cluster := range append([]string{Master}, Seeds()...) {
+		port, err := s.ports.Free("webhooks " + cluster)
+		if err != nil {
+			return fmt.Errorf("finding a port for the webhooks: %w", err)
+		}
+		s.webhooks[cluster] = fmt.Sprintf("127.0.0.1:%d", port)
+		_, objects, err := charts.Render(chartOf(cluster), Namespace, s.ChartValues(cluster))
+		if err != nil {
+			return err
+		}
+		if err := charts.AskAt(objects, s.webhooks[cluster]); err != nil {
+			return err
+		}
+		for _, object := range objects {
+			if object.GetKind() != "Deployment" {
+				err = s.create(ctx, cluster, object)
+			} else {
+				s.deployed[cluster], err = argumentsOf(object)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// argumentsOf are those of the manager's container, but for the one that takes its value from the container's limit.
+func argumentsOf(object *unstructured.Unstructured) ([]string, error) {
+	deployment := &appsv1.Deployment{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, deployment); err != nil {
+		return nil, fmt.Errorf("reading the Deployment of a chart: %w", err)
+	}
+	return slices.DeleteFunc(deployment.Spec.Template.Spec.Containers[0].Args, func(argument string) bool {
+		return strings.Contains(argument, "$(MEMORY_LIMIT)")
+	}), nil
+}
+
+// allowDistributor gives the master's manager on a seed what deploy/seed/rights.yaml grants, and returns the kubeconfig for the Seed.
+func (s *Sandbox) allowDistributor(ctx context.Context, seed string) ([]byte, error) {
+	content, err := os.ReadFile(filepath.Join(s.root, "deploy", "seed", "rights.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	objects, err := charts.Documents("deploy/seed/rights.yaml", string(content))
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range objects {
+		if err := client.IgnoreAlreadyExists(s.Client(seed).Create(ctx, object)); err != nil {
+			return nil, fmt.Errorf("creating %s %q on %s: %w", object.GetKind(), object.GetName(), seed, err)
+		}
+	}
+	if err := s.awaitRights(ctx, seed, distributor); err != nil {
+		return nil, err
+	}
+	return s.kubeconfigFor(ctx, seed, distributor)
+}
+
+// awaitRights waits until the API server follows what was bound to a ServiceAccount, in the cluster and in the platform namespace: it
+// hears of roles and bindings by watches of its own.
+func (s *Sandbox) awaitRights(ctx context.Context, cluster, account string) error {
+	everywhere := authorizationv1.ResourceAttributes{Group: kubermaticv1.GroupVersion.Group, Resource: "addoncatalogues", Verb: "list"}
+	within := authorizationv1.ResourceAttributes{Group: "coordination.k8s.io", Resource: "leases", Namespace: Namespace, Verb: "create"}
+	if account == distributor {
+		everywhere.Resource = "addoninstallations"
+		within.Group, within.Resource = "", "secrets"
+	}
+	for _, right := range []authorizationv1.ResourceAttributes{everywhere, within} {
+		err := wait.PollUntilContextTimeout(ctx, pollEvery, patience, true, func(ctx context.Context) (bool, error) {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: "system:serviceaccount:" + Namespace + ":" + account, ResourceAttributes: &right,
+			}}
+			err := s.Client(cluster).Create(ctx, review)
+			return review.Status.Allowed, err
+		})
+		if err != nil {
+			return fmt.Errorf("waiting until %q may %s %s on %s: %w", account, right.Verb, right.Resource, cluster, err)
+		}
+	}
+	return nil
+}
+
+// kubeconfigFor is one with a token of a ServiceAccount in the platform namespace.
+func (s *Sandbox) kubeconfigFor(ctx context.Context, cluster, account string) ([]byte, error) {
+	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenLife.Seconds()))}}
+	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: account}}
+	if err := s.Client(cluster).SubResource("token").Create(ctx, of, token); err != nil {
+		return nil, fmt.Errorf("asking for a token of %q on %s: %w", account, cluster, err)
+	}
+	config, err := clientcmd.Load(s.Fleet.Cluster(cluster).Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig of %s: %w", cluster, err)
+	}
+	for _, user := range config.AuthInfos {
+		user.Token = token.Status.Token
+	}
+	return clientcmd.Write(*config)
+}
+
+// admissionFlags have a manager serve its webhooks where they are asked.
+func (s *Sandbox) admissionFlags(cluster string) []string {
+	return charts.AdmissionFlags(chartOf(cluster), Namespace, s.webhooks[cluster])
+}
