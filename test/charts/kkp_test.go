@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/golden"
 )
 
@@ -40,9 +39,6 @@ func TestKKPCataloguesAreAsReviewed(t *testing.T) {
 // An API server takes both, as they are with the chart's own versions too. Red when a rule of the kind refuses one.
 func TestKKPCataloguesAreTaken(t *testing.T) {
 	c := connect(t)
-	if err := fleet.InstallCRDs(t.Context(), fleet.Shared().Cluster(cluster).Config, "../../charts/trellis-master/crds"); err != nil {
-		t.Fatal(err)
-	}
 	plain := rendering{chart: withKKPAddons.chart, why: "with KKP's add-ons as they are", values: coreCatalogue(map[string]any{"optional": true})}
 	for _, r := range []rendering{withKKPAddons, plain} {
 		found := 0
