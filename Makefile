@@ -16,7 +16,7 @@ GOLANGCI_LINT := $(abspath $(TOOLS)/golangci-lint)
 
 .PHONY: help
 help: ## Show this list.
-	@awk 'BEGIN {FS = ":.*## "} /^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## Run the told story on real API servers; ends by itself.
@@ -81,6 +81,10 @@ lint: $(GOLANGCI_LINT) ## Check style and the laws of the house.
 	go test -count=1 ./test/laws
 	$(GOLANGCI_LINT) run ./...
 	cd apis && $(GOLANGCI_LINT) run ./...
+
+.PHONY: catalogue-check
+catalogue-check: ## Tell what is wrong with a catalogue repository: FOLDER=path, TYPE=Core for one of core add-ons.
+	go run ./hack/cataloguecheck -folder '$(or $(FOLDER),.)' -type '$(or $(TYPE),Custom)'
 
 .PHONY: images
 images: ## Build images of both managers into bin/images; PUSH=host/path pushes them, VERSION and PLATFORMS say which.

@@ -17,7 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
-	"helm.sh/helm/v3/pkg/chart/loader"
 	appsv1 "k8s.io/api/apps/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -207,49 +206,6 @@ func TestArchivesHoldTheImagesOfTheCharts(t *testing.T) {
 		}
 		if got := manifest.Manifests[0].Digest.String(); !strings.HasSuffix(imageOf(t, files, program), "@"+got) {
 			t.Errorf("the archive of %s has index %s", program, got)
-		}
-	}
-}
-
-// The helm program itself lints the archives, and installs them into a bare API server: they bear the version, and
-// run the images of this build. Red when a chart keeps its version, or names another image.
-func TestChartsOfTheReleaseInstall(t *testing.T) {
-	files, folder := released(t)
-	c := connect(t, helmCluster)
-	helm := func(arguments ...string) {
-		t.Helper()
-		cache, err := binaries.Cache()
-		if err != nil {
-			t.Fatal(err)
-		}
-		path, err := binaries.Find(cache, "helm", "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		home := t.TempDir()
-		command := exec.CommandContext(t.Context(), path, arguments...)
-		command.Env = []string{"HOME=" + home, "KUBECONFIG=" + kubeconfig(t, helmCluster)}
-		if output, err := command.CombinedOutput(); err != nil {
-			t.Fatalf("helm %v: %v\n%s", arguments, err, output)
-		}
-	}
-	for _, one := range charts {
-		archive := filepath.Join(folder, one.name+"-"+version+".tgz")
-		helm("lint", "--strict", "--kube-version", binaries.Older, archive)
-		helm("install", one.name, archive, "--namespace", "kubermatic", "--create-namespace")
-		loaded, err := loader.LoadFile(archive)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if loaded.Metadata.Version != version || loaded.Metadata.AppVersion != version {
-			t.Errorf("%s is of version %s and appVersion %s", one.name, loaded.Metadata.Version, loaded.Metadata.AppVersion)
-		}
-		var manager appsv1.Deployment
-		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "kubermatic", Name: one.name}, &manager); err != nil {
-			t.Fatal(err)
-		}
-		if got, want := manager.Spec.Template.Spec.Containers[0].Image, imageOf(t, files, one.program); got != want {
-			t.Errorf("%s runs %s, expected %s", one.name, got, want)
 		}
 	}
 }

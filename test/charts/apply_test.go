@@ -39,7 +39,7 @@ func connect(t *testing.T) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := fleet.InstallCRDs(t.Context(), fleet.Shared().Cluster(cluster).Config, "testdata/cert-manager", "testdata/prometheus-operator"); err != nil {
+	if err := fleet.InstallCRDs(t.Context(), fleet.Shared().Cluster(cluster).Config, "testdata/cert-manager", "testdata/prometheus-operator", "../../charts/trellis-master/crds"); err != nil {
 		t.Fatal(err)
 	}
 	apply(t, c, &unstructured.Unstructured{Object: map[string]any{

@@ -75,13 +75,17 @@ func TestManagersKnowTheirArguments(t *testing.T) {
 }
 
 // TestManagersWorkWithTheirRights runs both managers with what the charts grant and nothing more, on one cluster that is
-// master, seed and user cluster, and installs and removes an add-on.
+// master, seed and user cluster, installs and removes an add-on, and has KKP's core add-ons out of the chart's catalogue.
 func TestManagersWorkWithTheirRights(t *testing.T) {
 	connect(t)
 	sources := fleet.SourcesForTest(t)
 	commit(t, sources)
+	kkpImage(t, sources)
 	master := rendering{chart: "trellis-master", why: "at work", values: map[string]any{
 		"standalone": map[string]any{"enabled": true, "kkpVersion": "2.31.0"},
+		"coreCatalogue": map[string]any{
+			"enabled": true, "image": map[string]any{"repository": sources.Registry + "/kkp/addons", "caSecretRef": "authority"},
+		},
 	}}
 	seed := rendering{chart: "trellis-seed", why: "at work", values: map[string]any{
 		"standalone": map[string]any{"enabled": true}, "driftInterval": "5s",
@@ -154,7 +158,8 @@ func layOut(t *testing.T, c client.Client, sources *fleet.Sources) {
 			Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "kubeconfig-seed", Namespace: namespace}},
 		},
 		catalogue(sources),
-		&kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "one"}},
+		newSecret("credentials", namespace, "token", []byte("a-token")),
+		onDigitalocean("one"),
 	} {
 		create(t, c, object)
 	}
@@ -267,6 +272,7 @@ func installAndRemove(t *testing.T, c client.Client) {
 	expect.Object(t, c, installation, func(found *kubermaticv1.AddonInstallation) error {
 		return expect.Condition(found, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
 	})
+	expectCoreAddons(t, c)
 	if err := c.Delete(t.Context(), installation); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,77 @@
+// Command cataloguecheck reads the folder of a catalogue repository as the master's manager does, and
+// tells what is wrong with it before it is committed.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue/documents"
+	"github.com/trellis-addons/trellis/pkg/values"
+)
+
+func main() {
+	kind := flag.String("type", string(v1.CatalogueCustom), "the type of the catalogue that owns the folder: Custom or Core")
+	folder := flag.String("folder", ".", "the folder, as spec.git.path names it")
+	flag.Parse()
+	if err := run(os.Stdout, os.DirFS(*folder), v1.CatalogueType(*kind)); err != nil {
+		fmt.Fprintf(os.Stderr, "cataloguecheck: %s: %v\n", *folder, err)
+		os.Exit(1)
+	}
+}
+
+// errRefused is the end of a folder that would be refused; what is wrong was told before.
+var errRefused = errors.New("a commit of this would not be taken")
+
+// run tells what the folder has, or each thing that is wrong with it, one a line with its place.
+func run(out io.Writer, folder fs.FS, kind v1.CatalogueType) error {
+	if !slices.Contains([]v1.CatalogueType{v1.CatalogueCustom, v1.CatalogueCore}, kind) {
+		return fmt.Errorf("there is no type %q of catalogues: Custom or Core", kind)
+	}
+	content, err := documents.Read(folder)
+	if refused, ok := errors.AsType[*documents.InvalidError](err); ok {
+		return tell(out, refused.Problems)
+	}
+	if err != nil {
+		return err
+	}
+	if len(content.Addons) == 0 {
+		return errors.New("there are no add-ons: is it the right folder?")
+	}
+	whole := &v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Type: kind, Addons: content.Addons}}
+	_, err = catalogue.Read(whole, values.CheckVersion, values.CheckTemplate)
+	if refused, ok := errors.AsType[*catalogue.InvalidError](err); ok {
+		var problems []documents.Problem
+		for _, problem := range refused.Problems {
+			place := content.Place(problem.Addon, problem.Version)
+			problems = append(problems, documents.Problem{Place: place, Message: problem.String()})
+		}
+		return tell(out, problems)
+	}
+	if err != nil {
+		return err
+	}
+	for _, addon := range content.Addons {
+		var versions []string
+		for _, version := range addon.Versions {
+			versions = append(versions, version.Version)
+		}
+		fmt.Fprintf(out, "%s %s\n", addon.Name, strings.Join(versions, ", "))
+	}
+	return nil
+}
+
+func tell(out io.Writer, problems []documents.Problem) error {
+	for _, problem := range problems {
+		fmt.Fprintln(out, problem)
+	}
+	return errRefused
+}
