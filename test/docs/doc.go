@@ -8,6 +8,6 @@
 //	console      does not run; an HTML comment before it says why, where it has commands
 //	others       (yaml, json, text …) are no commands
 //
-// A page sees the sandbox as a reader does, from the checkout, and has a home of its own. What it makes on the platform it takes away at
-// its end, since the pages come one after the other.
+// A page sees the sandbox as a reader does, from the checkout, and has a home of its own. Pages run at once, so
+// each has names of its own for what it makes, and takes it away at its end.
 package docs

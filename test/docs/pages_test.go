@@ -24,7 +24,11 @@ var (
 	only    = flag.String("page", "", "part of the name of the pages that run; empty: all")
 )
 
-// pages lists the pages whose commands run, in their order, and the checkout that they are in.
+// alone are pages that would disturb others: a set that installs in every cluster, and an API server that is killed. They come one
+// after the other, when all others are done.
+var alone = []string{"docs/guides/who-installs.md", "deploy/sandbox/README.md"}
+
+// pages lists the pages whose commands run, and the checkout that they are in.
 func pages(t *testing.T) (root string, names []string) {
 	t.Helper()
 	root, err := binaries.Root()
@@ -72,12 +76,27 @@ func TestEveryCommandOfAPageRuns(t *testing.T) {
 		t.Cleanup(box.Stop)
 	}
 	ran := 0
-	for _, name := range names {
+	each := func(t *testing.T, name string) {
 		page := read(t, root, name)
-		if hasCommands := slices.ContainsFunc(page.Blocks, isCommand); hasCommands && strings.Contains(name, *only) {
-			t.Run(name, func(t *testing.T) { run(t, visit(t, root, folder), script(name, page)) })
+		if strings.Contains(name, *only) && slices.ContainsFunc(page.Blocks, isCommand) {
+			t.Run(name, func(t *testing.T) {
+				if !slices.Contains(alone, name) {
+					t.Parallel()
+				}
+				run(t, visit(t, root, folder), script(name, page))
+			})
 			ran++
 		}
+	}
+	t.Run("at once", func(t *testing.T) {
+		for _, name := range names {
+			if !slices.Contains(alone, name) {
+				each(t, name)
+			}
+		}
+	})
+	for _, name := range alone {
+		each(t, name)
 	}
 	if ran < 8 && *only == "" {
 		t.Errorf("only %d pages have commands: this test reads the wrong files", ran)
