@@ -42,7 +42,10 @@ type Link struct {
 	Target string
 	// Line of the block that has the link, from 1.
 	Line int
-	node ast.Node
+
+	// below is the number of headings before it.
+	below int
+	node  ast.Node
 }
 
 // Block is one block of code.
@@ -89,9 +92,9 @@ func (p *Page) note(node ast.Node, taken map[string]int) {
 			p.Title = words
 		}
 	case *ast.Link:
-		p.Links = append(p.Links, Link{Target: string(node.Destination), Line: p.line(node), node: node})
+		p.Links = append(p.Links, p.link(node, node.Destination))
 	case *ast.Image:
-		p.Links = append(p.Links, Link{Target: string(node.Destination), Line: p.line(node), node: node})
+		p.Links = append(p.Links, p.link(node, node.Destination))
 	case *ast.FencedCodeBlock:
 		block := Block{Text: p.lines(node), Line: p.line(node), Comment: p.comment(node.PreviousSibling())}
 		if node.Info != nil {
@@ -101,6 +104,30 @@ func (p *Page) note(node ast.Node, taken map[string]int) {
 	case *ast.CodeBlock:
 		p.Blocks = append(p.Blocks, Block{Text: p.lines(node), Line: p.line(node), Indented: true})
 	}
+}
+
+func (p *Page) link(node ast.Node, target []byte) Link {
+	return Link{Target: string(target), Line: p.line(node), below: len(p.Headings), node: node}
+}
+
+// Section is a heading with what is below it, up to the next one.
+type Section struct {
+	Heading Heading
+	Links   []Link
+}
+
+// Sections of the page, in their order.
+func (p *Page) Sections() []Section {
+	made := make([]Section, len(p.Headings))
+	for i, heading := range p.Headings {
+		made[i].Heading = heading
+	}
+	for _, link := range p.Links {
+		if link.below > 0 {
+			made[link.below-1].Links = append(made[link.below-1].Links, link)
+		}
+	}
+	return made
 }
 
 // words are the text of a node without marks.
