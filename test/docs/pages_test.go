@@ -24,6 +24,15 @@ var (
 	only    = flag.String("page", "", "part of the name of the pages that run; empty: all")
 )
 
+// TestMain lets pages wait at once however few processors there are: they wait most of the time.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
 // alone are pages that would disturb others: a set that installs in every cluster, and an API server that is killed. They come one
 // after the other, when all others are done.
 var alone = []string{"docs/guides/who-installs.md", "deploy/sandbox/README.md"}
