@@ -104,17 +104,14 @@ const (
 func table(page *document, from group, column string, prefixes ...string) int {
 	count := 0
 	for _, one := range from.constants {
-		for _, prefix := range prefixes {
-			if rest, has := strings.CutPrefix(one.name, prefix); !has || rest == "" {
-				continue
-			}
-			if count == 0 {
-				page.head(column, "means")
-			}
-			page.row(code(one.value), plain(one.says))
-			count++
-			break
+		if !slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(one.name, prefix) }) {
+			continue
 		}
+		if count == 0 {
+			page.head(column, "means")
+		}
+		page.row(code(one.value), plain(one.says))
+		count++
 	}
 	return count
 }
@@ -124,9 +121,8 @@ func eventsPage(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	page := begin("Events", "Reasons of events, besides those of conditions: why an object is not Ready is told by a warning with the\n"+
-		"[reason of its condition](conditions.md) too. On which object each is, and when: the sections Events of\n"+
-		"[AddonCatalogue](../spec/addoncatalogue.md#events) and [AddonInstallation](../spec/addoninstallation.md#events), and [AddonSet](../spec/addonset.md).\n")
+	page := begin("events")
+	fmt.Fprintln(page)
 	count := 0
 	for _, one := range all {
 		count += table(page, one, "event", "Event")
@@ -149,9 +145,7 @@ func conditionsPage(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	page := begin("Conditions and reasons", "Each condition with what it says, and each reason. What to do about a reason is in the tables of\n"+
-		"[AddonCatalogue](../spec/addoncatalogue.md#conditions-and-reasons), [AddonInstallation](../spec/addoninstallation.md#conditions-and-reasons),\n"+
-		"[AddonSet](../spec/addonset.md) and [core add-ons](../spec/core-addons.md#status-of-the-available-catalogue); where to begin, in [Trouble](../guides/trouble.md).")
+	page := begin("conditions")
 	for _, one := range all {
 		conditions := group{}
 		for _, constant := range one.constants {
@@ -177,8 +171,7 @@ func namesPage(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	page := begin("Labels, annotations and other names", "Names that objects carry. Those that people set are explained where they are used; the others are the controllers' own: edits of them are\n"+
-		"put back or refused ([admission](../spec/admission.md#who-may-write)).")
+	page := begin("names")
 	for _, one := range all {
 		title := strings.TrimSuffix(one.about, ".")
 		if len(one.constants) == 1 {

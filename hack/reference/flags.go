@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,11 +20,10 @@ var (
 )
 
 // flagsPage is what --help of each program tells.
-func flagsPage(root string) (string, error) {
-	page := begin("Flags", "What `--help` of each manager tells. The charts set most of them by values: READMEs of [trellis-master](../../charts/trellis-master/README.md) and\n"+
-		"[trellis-seed](../../charts/trellis-seed/README.md); `extraArgs` sets the others. [Operation](../spec/operation.md#flags) says more of some.")
+func flagsPage(ctx context.Context, root string) (string, error) {
+	page := begin("flags")
 	for _, program := range programs {
-		command := exec.Command("go", "run", "./cmd/"+program.name, "--help")
+		command := exec.CommandContext(ctx, "go", "run", "./cmd/"+program.name, "--help")
 		command.Dir, command.Env = root, append(os.Environ(), "TMPDIR=/tmp") // which defaults of folders name
 		output, err := command.Output()
 		if err != nil {

@@ -19,9 +19,7 @@ func kindsPage(root string) (string, error) {
 	if err != nil || len(names) == 0 {
 		return "", fmt.Errorf("no CRDs: %w", err)
 	}
-	page := begin("Kinds", "Every field of the kinds of group `kubermatic.k8c.io`, as their CRDs have them. What the fields mean together is in the pages of\n"+
-		"[AddonCatalogue](../spec/addoncatalogue.md), [AddonInstallation](../spec/addoninstallation.md) and [AddonSet](../spec/addonset.md). `[]` is an\n"+
-		"element of a list, `*` a key of a map.")
+	page := begin("kinds")
 	for _, name := range names {
 		content, err := os.ReadFile(name)
 		if err != nil {
@@ -130,10 +128,15 @@ func limitsOf(schema *apiextensionsv1.JSONSchemaProps) []string {
 	if schema.MaxProperties != nil {
 		add("at most %d keys", *schema.MaxProperties)
 	}
-	if slices.ContainsFunc(schema.XValidations, func(rule apiextensionsv1.ValidationRule) bool { return strings.Contains(rule.Rule, "oldSelf") }) {
+	if slices.ContainsFunc(schema.XValidations, holdsStill) {
 		limits = append(limits, "immutable")
 	}
 	return limits
+}
+
+// holdsStill says whether a rule compares with what was there before.
+func holdsStill(rule apiextensionsv1.ValidationRule) bool {
+	return strings.Contains(rule.Rule, "oldSelf")
 }
 
 func enumOf(values []apiextensionsv1.JSON) []string {

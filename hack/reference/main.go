@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,13 +12,13 @@ import (
 )
 
 func main() {
-	if err := run(); err != nil {
+	if err := run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "reference:", err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
+func run(ctx context.Context) error {
 	root, err := binaries.Root()
 	if err != nil {
 		return err
@@ -26,7 +27,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	if made["flags.md"], err = flagsPage(root); err != nil {
+	if made["flags.md"], err = flagsPage(ctx, root); err != nil {
 		return err
 	}
 	folder := filepath.Join(root, "docs", "reference")

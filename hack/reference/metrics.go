@@ -42,8 +42,8 @@ func metricsPage(root string) (string, error) {
 	if len(all) == 0 {
 		return "", fmt.Errorf("no metrics below %q", root)
 	}
-	page := begin("Metrics", "What both managers tell at `/metrics`, besides the metrics of Go, of the process and of controller-runtime. Labels and their values, and which\n"+
-		"manager has which: [Metrics](../spec/metrics.md). What to do where one tells of trouble: [Alerts](../spec/alerts.md).\n")
+	page := begin("metrics")
+	fmt.Fprintln(page)
 	page.head("metric", "type", "means")
 	for _, one := range all {
 		page.row(code(one.name), one.kind, plain(one.help))

@@ -15,9 +15,7 @@ const namespace = "kubermatic"
 
 // rbacPage is what the roles of the charts allow, as they are rendered with the charts' defaults.
 func rbacPage(string) (string, error) {
-	page := begin("RBAC", "Rights that the charts give, as their defaults render them for namespace `kubermatic`. What a role can't tell apart, policies refuse:\n"+
-		"[admission](../spec/admission.md), and [what a stolen token can do](../../SECURITY.md#what-a-stolen-token-can-do). Roles for people: [Roles](../spec/roles.md).\n"+
-		"Rights of kubeconfigs for seeds: [`deploy/seed/rights.yaml`](../../deploy/seed/rights.yaml). Some values add rights, such as `standalone.enabled`.")
+	page := begin("rbac")
 	for _, chart := range []string{"trellis-master", "trellis-seed"} {
 		_, objects, err := charts.Render(chart, namespace, nil)
 		if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"embed"
 	"fmt"
 	"strings"
 )
@@ -8,10 +9,17 @@ import (
 // document is a page under way.
 type document struct{ strings.Builder }
 
-// begin gives the title, and what the page is.
-func begin(title, about string) *document {
+//go:embed about
+var abouts embed.FS
+
+// begin gives a page its title and what it is, which people wrote.
+func begin(name string) *document {
+	about, err := abouts.ReadFile("about/" + name + ".txt")
+	if err != nil {
+		panic(err) // the texts are part of the program
+	}
 	made := &document{}
-	fmt.Fprintf(made, "<!-- Written by `make generate` from the code. -->\n# %s\n\n%s\n", title, about)
+	fmt.Fprintf(made, "<!-- Written by `make generate` from the code. -->\n%s", about)
 	return made
 }
 

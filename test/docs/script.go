@@ -2,6 +2,7 @@ package docs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/trellis-addons/trellis/hack/docs/markdown"
@@ -52,13 +53,8 @@ func complaint(block markdown.Block) string {
 		return "more than one command in a block that has to be refused"
 	case block.Info == shown && block.Comment == "":
 		return "a block that does not run: say why in an HTML comment before it, or let it run"
-	case block.Info == runs, block.Info == refused, block.Info == shown:
+	case block.Info == runs, block.Info == refused, block.Info == shown, slices.Contains(plain, block.Info):
 		return ""
-	}
-	for _, word := range plain {
-		if block.Info == word {
-			return ""
-		}
 	}
 	return fmt.Sprintf("a block with %q after its fence: use sh, sh refused, console, or one of %v", block.Info, plain)
 }
