@@ -137,3 +137,26 @@ func TestSearchKnowsEveryPage(t *testing.T) {
 		}
 	}
 }
+
+func TestEveryPageForReadersIsInTheMenu(t *testing.T) {
+	root, err := binaries.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := read(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for _, section := range made.menu {
+		for _, entry := range section.Entries {
+			listed[entry.Target] = true
+		}
+	}
+	for name := range made.pages {
+		isFor := strings.HasPrefix(name, "docs/guides/") || strings.HasPrefix(name, "docs/reference/") || strings.HasPrefix(name, "docs/spec/")
+		if isFor && !listed[name] {
+			t.Errorf("%s is not in %s, which is the menu", name, contents)
+		}
+	}
+}
