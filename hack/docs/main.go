@@ -3,9 +3,12 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/trellis-addons/trellis/test/binaries"
 )
@@ -28,7 +31,7 @@ func run(out string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.RemoveAll(out); err != nil {
+	if err := makeRoom(out); err != nil {
 		return err
 	}
 	if err := made.write(out); err != nil {
@@ -36,4 +39,16 @@ func run(out string) error {
 	}
 	fmt.Printf("%d pages in %s: open %s/index.html\n", len(made.pages), out, out)
 	return nil
+}
+
+// makeRoom removes the site of before. A folder with anything else stays.
+func makeRoom(out string) error {
+	entries, err := os.ReadDir(out)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(out, indexFile)); err != nil && len(entries) > 0 {
+		return fmt.Errorf("folder %q has something else than a site of before: name another", out)
+	}
+	return os.RemoveAll(out)
 }

@@ -115,6 +115,28 @@ func TestSiteAsksNoOtherHost(t *testing.T) {
 	}
 }
 
+func TestOnlyASiteOfBeforeIsRemoved(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "docs")
+	if err := makeRoom(out); err != nil {
+		t.Errorf("without a folder: %v", err)
+	}
+	if err := put(out, "mine.txt", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := makeRoom(out); err == nil || !strings.Contains(err.Error(), "something else") {
+		t.Errorf("with somebody's file: %v", err)
+	}
+	if err := put(out, indexFile, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := makeRoom(out); err != nil {
+		t.Errorf("with a site of before: %v", err)
+	}
+	if _, err := os.Stat(out); !os.IsNotExist(err) {
+		t.Errorf("the site of before is still there: %v", err)
+	}
+}
+
 func TestSearchKnowsEveryPage(t *testing.T) {
 	files := built(t)
 	text, isCall := strings.CutPrefix(strings.TrimSuffix(files["pages.js"], ");\n"), "trellisPages(")

@@ -20,6 +20,9 @@ var parts embed.FS
 
 var layout = template.Must(template.ParseFS(parts, "site/page.html"))
 
+// indexFile has the texts of all pages, for the search.
+const indexFile = "pages.js"
+
 // view is what the layout shows.
 type view struct {
 	Title, Top string
@@ -77,7 +80,7 @@ func (s *site) write(out string) error {
 	if err != nil {
 		return err
 	}
-	return put(out, "pages.js", append([]byte("trellisPages("), append(text, ");\n"...)...))
+	return put(out, indexFile, append([]byte("trellisPages("), append(text, ");\n"...)...))
 }
 
 // rewrite leads a link of a page to where its target is on the site.
