@@ -197,3 +197,43 @@ func TestWordsOfTheReferenceAreFound(t *testing.T) {
 		}
 	}
 }
+
+// codeWord is a word of the API that a page marks as one: a kind, a condition, a reason.
+var codeWord = regexp.MustCompile("`([A-Z][a-z]+[A-Z]?[A-Za-z0-9]*)`")
+
+// literals are all texts of a file.
+func literals(file source) []string {
+	var found []string
+	ast.Inspect(file.tree, func(node ast.Node) bool {
+		if expression, is := node.(ast.Expr); is {
+			if text, is := literal(expression); is {
+				found = append(found, text)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+func TestGuidesNameReasonsThatTheCodeHas(t *testing.T) {
+	var texts []string
+	for _, file := range sources(t) {
+		if file.isProduct() {
+			texts = append(texts, literals(file)...)
+		}
+	}
+	// Alerts are in the charts; another test compares them with their page.
+	all := strings.Join(append(texts, regexp.MustCompile(`(?m)^## Trellis\w+$`).FindAllString(page(t, "spec", "alerts.md"), -1)...), "\n")
+	pages := pagesOf(t, filepath.Join(checkout(t), "docs", "guides"))
+	count := 0
+	for name := range pages {
+		for _, word := range codeWord.FindAllStringSubmatch(page(t, "guides", name), -1) {
+			if count++; !strings.Contains(all, word[1]) {
+				t.Errorf("docs/guides/%s names `%s`, which the code does not have", name, word[1])
+			}
+		}
+	}
+	if count < 60 {
+		t.Errorf("only %d words found in the guides", count)
+	}
+}
