@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -16,8 +17,11 @@ import (
 // kindsPage is every field of our kinds, out of their CRDs.
 func kindsPage(root string) (string, error) {
 	names, err := filepath.Glob(filepath.Join(root, "charts", "trellis-seed", "crds", "*.yaml"))
-	if err != nil || len(names) == 0 {
-		return "", fmt.Errorf("no CRDs: %w", err)
+	if err != nil {
+		return "", err
+	}
+	if len(names) == 0 {
+		return "", errors.New("chart trellis-seed has no CRDs")
 	}
 	page := begin("kinds")
 	for _, name := range names {
