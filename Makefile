@@ -99,8 +99,12 @@ images-check: images ## Look at each image of bin/images, and build them all aga
 release: ## Write images, charts, CRDs, what clusterctl takes, checksums and notes into bin/release/VERSION; VERSION, PUSH, PLATFORMS as above.
 	GOTOOLCHAIN=$(TOOLCHAIN) go run ./hack/release -out bin/release -version '$(VERSION)' -push '$(PUSH)' -platforms '$(or $(PLATFORMS),linux/amd64$(COMMA)linux/arm64)'
 
+.PHONY: docs
+docs: ## Build the documentation as a site into bin/docs.
+	go run ./hack/docs -out bin/docs
+
 .PHONY: generate
-generate: $(CONTROLLER_GEN) ## Regenerate deep copies, CRDs, the charts' READMEs and rights, and docs/cases.md.
+generate: $(CONTROLLER_GEN) ## Regenerate deep copies, CRDs, the charts' READMEs and rights, docs/reference and docs/cases.md.
 	cd apis && $(CONTROLLER_GEN) object paths=./...
 	cd apis && $(CONTROLLER_GEN) crd paths=./kubermatic/... output:crd:dir=../charts/trellis-seed/crds
 	cd apis && $(CONTROLLER_GEN) crd paths=./kkp/... output:crd:dir=../deploy/standalone/crds
@@ -108,12 +112,13 @@ generate: $(CONTROLLER_GEN) ## Regenerate deep copies, CRDs, the charts' READMEs
 	cp charts/trellis-seed/crds/kubermatic.k8c.io_addoncatalogues.yaml charts/trellis-seed/crds/kubermatic.k8c.io_addonsets.yaml charts/trellis-master/crds/
 	go run ./hack/chartreadme charts/trellis-master charts/trellis-seed
 	go run ./hack/chartrights
+	go run ./hack/reference
 	go test -count=1 -run TestCasesAreListed ./test/laws -update
 
 .PHONY: verify
 verify: generate ## Check that generated files and modules are up to date.
-	git diff --exit-code -- apis charts deploy docs/cases.md
-	@untracked=$$(git ls-files -o --exclude-standard -- apis charts deploy docs/cases.md); \
+	git diff --exit-code -- apis charts deploy docs/cases.md docs/reference
+	@untracked=$$(git ls-files -o --exclude-standard -- apis charts deploy docs/cases.md docs/reference); \
 	if [ -n "$$untracked" ]; then printf 'generated and not committed:\n%s\n' "$$untracked"; exit 1; fi
 	go mod tidy -C apis -diff
 	go mod tidy -diff

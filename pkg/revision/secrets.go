@@ -25,10 +25,13 @@ const SecretType = "addons.kubermatic.k8c.io/release.v1"
 
 // Labels of records, besides v1.LabelInstallation. Only heads have LabelState.
 const (
+	// LabelRevision is the number of a record's revision.
 	LabelRevision = v1.Prefix + "revision"
-	LabelState    = v1.Prefix + "state"
-	// LabelName and LabelVersion show the installation's name and the add-on's version to people.
-	LabelName    = v1.Prefix + "installation-name"
+	// LabelState is the state of a record's revision.
+	LabelState = v1.Prefix + "state"
+	// LabelName shows the installation's name to people.
+	LabelName = v1.Prefix + "installation-name"
+	// LabelVersion shows the add-on's version to people.
 	LabelVersion = v1.Prefix + "version"
 	// LabelOrigin is the UID in the owner's ID, if the Cluster now has another one.
 	LabelOrigin = v1.Prefix + "origin"

@@ -1,0 +1,186 @@
+package docs
+
+import (
+	"context"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trellis-addons/trellis/hack/docs/markdown"
+	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/sandbox"
+)
+
+var (
+	running = flag.String("sandbox", "", "folder of a sandbox that runs, in place of one of the test's own")
+	only    = flag.String("page", "", "part of the name of the pages that run; empty: all")
+)
+
+// TestMain lets pages wait at once however few processors there are: they wait most of the time.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// alone are pages that would disturb others: a set that installs in every cluster, and an API server that is killed. They come one
+// after the other, when all others are done.
+var alone = []string{"docs/guides/who-installs.md", "deploy/sandbox/README.md"}
+
+// pages lists the pages whose commands run, and the checkout that they are in.
+func pages(t *testing.T) (root string, names []string) {
+	t.Helper()
+	root, err := binaries.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	guides, err := filepath.Glob(filepath.Join(root, "docs", "guides", "*.md"))
+	if err != nil || len(guides) < 5 {
+		t.Fatalf("the guides are not where they were: %v, %v", guides, err)
+	}
+	names = []string{"README.md", "deploy/sandbox/README.md"}
+	for _, guide := range guides {
+		names = append(names, "docs/guides/"+filepath.Base(guide))
+	}
+	return root, names
+}
+
+func read(t *testing.T, root, name string) *markdown.Page {
+	t.Helper()
+	source, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return markdown.Read(source)
+}
+
+func TestEveryBlockOfAPageSaysWhatItIs(t *testing.T) {
+	root, names := pages(t)
+	for _, name := range names {
+		for _, complaint := range complaints(name, read(t, root, name)) {
+			t.Error(complaint)
+		}
+	}
+}
+
+func TestEveryCommandOfAPageRuns(t *testing.T) {
+	root, names := pages(t)
+	folder := *running
+	if folder == "" {
+		folder = filepath.Join(t.TempDir(), "sandbox")
+		box, err := sandbox.Start(t.Context(), sandbox.Options{Folder: folder, Progress: fleet.NewProgress(t.Output())})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(box.Stop)
+	}
+	ran := 0
+	each := func(t *testing.T, name string) {
+		page := read(t, root, name)
+		if strings.Contains(name, *only) && slices.ContainsFunc(page.Blocks, isCommand) {
+			t.Run(name, func(t *testing.T) {
+				if !slices.Contains(alone, name) {
+					t.Parallel()
+				}
+				run(t, visit(t, root, folder), script(name, page))
+			})
+			ran++
+		}
+	}
+	t.Run("at once", func(t *testing.T) {
+		for _, name := range names {
+			if !slices.Contains(alone, name) {
+				each(t, name)
+			}
+		}
+	})
+	for _, name := range alone {
+		each(t, name)
+	}
+	if ran < 8 && *only == "" {
+		t.Errorf("only %d pages have commands: this test reads the wrong files", ran)
+	}
+}
+
+// visit makes a folder in which a page finds what a checkout has where a sandbox runs.
+func visit(t *testing.T, root, folder string) string {
+	t.Helper()
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := t.TempDir()
+	for from, to := range map[string]string{
+		folder: ".sandbox", filepath.Join(root, "deploy"): "deploy", filepath.Join(root, "charts"): "charts",
+	} {
+		if err := os.Symlink(from, filepath.Join(place, to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return place
+}
+
+func run(t *testing.T, place, commands string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "bash", "-c", commands)
+	shell.Dir = place
+	shell.WaitDelay = 5 * time.Second
+	shell.Env = append(slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, "KUBECONFIG=") || strings.HasPrefix(variable, "HELM_") || strings.HasPrefix(variable, "XDG_")
+	}), "HOME="+t.TempDir(), "GIT_AUTHOR_NAME=reader", "GIT_AUTHOR_EMAIL=reader@example.com", "GIT_COMMITTER_NAME=reader",
+		"GIT_COMMITTER_EMAIL=reader@example.com", "GIT_CONFIG_NOSYSTEM=1")
+	begin := time.Now()
+	output, err := shell.CombinedOutput()
+	t.Logf("%.1f s", time.Since(begin).Seconds())
+	if *only != "" {
+		t.Logf("%s", output)
+	}
+	if err != nil {
+		t.Errorf("%v\n%s", err, output)
+	}
+}
+
+func TestScriptsOfPages(t *testing.T) {
+	page := markdown.Read([]byte("# Page\n\n```sh\nls\n```\n\ntext\n\n```sh refused\nfalse\n```\n\n<!-- no cluster -->\n```console\nrm\n```\n\n" +
+		"```yaml\na: b\n```\n"))
+	want := "set -euo pipefail\nprintf '\\n--- x.md:4\\n'\nls\n\nprintf '\\n--- x.md:10\\n'\nif false\n" +
+		"then echo 'this has to be refused, and was not'; exit 1; fi\n"
+	if diff := cmp.Diff(want, script("x.md", page)); diff != "" {
+		t.Errorf("script (-want +got):\n%s", diff)
+	}
+	if found := complaints("x.md", page); len(found) > 0 {
+		t.Errorf("complains about right blocks: %q", found)
+	}
+	for why, text := range map[string]string{
+		"without a fence": "# P\n\n    ls\n", "more than one": "```sh refused\nls\nls\n```\n", "say why": "```console\nls\n```\n",
+		`with "bash" after its fence`: "```bash\nls\n```\n", `with "" after`: "```\nls\n```\n",
+	} {
+		if found := complaints("x.md", markdown.Read([]byte(text))); len(found) != 1 || !strings.Contains(found[0], why) {
+			t.Errorf("of %q is said %q, expected one complaint with %q", text, found, why)
+		}
+	}
+}
+
+func TestAFailedCommandFailsItsPage(t *testing.T) {
+	for why, text := range map[string]string{
+		"a command that fails": "```sh\nfalse\ntrue\n```\n", "in a pipe": "```sh\nfalse | cat\n```\n",
+		"a refusal that did not come": "```sh refused\ntrue\n```\n",
+	} {
+		command := exec.CommandContext(t.Context(), "bash", "-c", script("x.md", markdown.Read([]byte(text))))
+		if output, err := command.CombinedOutput(); err == nil || !strings.Contains(string(output), "--- x.md:") {
+			t.Errorf("%s: %v, %s", why, err, output)
+		}
+	}
+}
