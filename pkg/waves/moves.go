@@ -43,15 +43,25 @@ func movesOf(mine []*v1.AddonInstallation, pace installation.Pace, along Course)
 // aheadAtMost is how far the clocks of two processes may differ.
 const aheadAtMost = time.Minute
 
+// latestMove is when an installation was moved, at the latest.
+func latestMove(live *v1.AddonInstallation, state installation.State) time.Time {
+	if !live.DeletionTimestamp.IsZero() {
+		return state.Moved.Add(time.Second) // the API cuts the time of a deletion to the second
+	}
+	return state.Moved
+}
+
+// isAhead says whether a move was stamped by a clock that was ahead, in a revision that has begun.
+func (c *Course) isAhead(moved time.Time) bool {
+	return moved.After(c.Now.Add(aheadAtMost)) && !c.StartedAt.After(c.Now)
+}
+
 // add what one installation says of its last move. What came of it counts in the revision in which
 // it was moved. One of an earlier revision may still be under way; Ready past its deadline it is not,
 // also where a longer soak is asked for by now. A move from a time to come was stamped by a clock
 // that was wrong, and would be under way until then.
 func (m *moves) add(live *v1.AddonInstallation, state installation.State, deadline time.Duration, along Course) {
-	moved := state.Moved
-	if !live.DeletionTimestamp.IsZero() {
-		moved = moved.Add(time.Second) // the API cuts the time of a deletion to the second
-	}
+	moved := latestMove(live, state)
 	isRecent := !moved.Before(along.StartedAt)
 	switch state.Phase {
 	case installation.Failed:
@@ -64,14 +74,15 @@ func (m *moves) add(live *v1.AddonInstallation, state installation.State, deadli
 			m.next = Sooner(m.next, state.Next)
 		}
 	case installation.Underway:
-		switch {
-		case moved.After(along.Now.Add(aheadAtMost)) && !along.StartedAt.After(along.Now):
-			m.overdue, m.overdueState = live, state
-			m.next = Sooner(m.next, state.Next)
-		case isRecent || !state.Ready || moved.Add(deadline).After(along.Now):
-			m.underway = live
-			m.next = Sooner(m.next, state.Next)
+		if state.Ready && !isRecent && !moved.Add(deadline).After(along.Now) {
+			return
 		}
+		m.next = Sooner(m.next, state.Next)
+		if along.isAhead(moved) {
+			m.overdue, m.overdueState = live, state
+			return
+		}
+		m.underway = live
 	case installation.Settled:
 	}
 }

@@ -54,7 +54,7 @@ func TestWhatWasGrantedInAnotherOrderIsNotWritten(t *testing.T) {
 			later = append(later, policy...)
 		}
 	}
-	of := w.write(w.set("tools", atOnce))
+	w.write(w.set("tools", atOnce))
 	refused := &refusals{counts: map[string]int{}}
 	w.start(refused.over)
 	expect.Eventually(t, expect.Patience, func() error {
@@ -65,7 +65,7 @@ func TestWhatWasGrantedInAnotherOrderIsNotWritten(t *testing.T) {
 		}
 		return nil
 	})
-	of = w.write(w.set("tools", atOnce, func(of *v1.AddonSet) {
+	of := w.write(w.set("tools", atOnce, func(of *v1.AddonSet) {
 		of.Spec.Rollout.Groups = groups
 		of.Spec.Rollout.ProgressDeadline = &metav1.Duration{Duration: 20 * time.Second}
 	}))

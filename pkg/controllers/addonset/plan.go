@@ -350,11 +350,9 @@ type aimed struct {
 // aim plans the target of an item: what is there against what it is to be.
 func (p planner) aim(result *plan, of *item, at aimed, in *place) {
 	name, live := string(of.Name), at.live
-	if of.PlatformSecretRef != nil {
-		if missing := p.offers.platform[name].problem; missing != "" {
-			result.block(name, v1.ReasonValuesMissing, missing)
-			return
-		}
+	if missing := p.offers.missing(of); missing != "" {
+		result.block(name, v1.ReasonValuesMissing, missing)
+		return
 	}
 	installed := installedVersion(live)
 	chosen := p.choose(of, in.version, installed)
