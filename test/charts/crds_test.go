@@ -31,7 +31,7 @@ func TestCRDsAreUpgradedAsTheReadmeSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	chart := filepath.Join(root, "charts", "trellis-seed")
-	runProgram(t, "helm", "install", "seed", chart, "--namespace", "kubermatic", "--create-namespace")
+	runProgram(t, "helm", "install", "seed", chart, "--namespace", "kubermatic", "--create-namespace", "--no-hooks")
 	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
 		t.Fatal(err)
