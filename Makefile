@@ -96,13 +96,14 @@ release: ## Write images, charts, CRDs, what clusterctl takes, checksums and not
 	GOTOOLCHAIN=$(TOOLCHAIN) go run ./hack/release -out bin/release -version '$(VERSION)' -push '$(PUSH)' -platforms '$(or $(PLATFORMS),linux/amd64$(COMMA)linux/arm64)'
 
 .PHONY: generate
-generate: $(CONTROLLER_GEN) ## Regenerate deep copies, CRDs, the charts' READMEs and docs/cases.md.
+generate: $(CONTROLLER_GEN) ## Regenerate deep copies, CRDs, the charts' READMEs, kustomize bases and docs/cases.md.
 	cd apis && $(CONTROLLER_GEN) object paths=./...
 	cd apis && $(CONTROLLER_GEN) crd paths=./kubermatic/... output:crd:dir=../charts/trellis-seed/crds
 	cd apis && $(CONTROLLER_GEN) crd paths=./kkp/... output:crd:dir=../deploy/standalone/crds
 	rm deploy/standalone/crds/kubermatic.k8c.io_ipamallocations.yaml deploy/standalone/crds/kubermatic.k8c.io_kubermaticconfigurations.yaml # KKP only
 	cp charts/trellis-seed/crds/kubermatic.k8c.io_addoncatalogues.yaml charts/trellis-seed/crds/kubermatic.k8c.io_addonsets.yaml charts/trellis-master/crds/
 	go run ./hack/chartreadme charts/trellis-master charts/trellis-seed
+	go run ./hack/kustomize trellis-master trellis-seed
 	go test -count=1 -run TestCasesAreListed ./test/laws -update
 
 .PHONY: verify

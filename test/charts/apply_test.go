@@ -155,8 +155,11 @@ func TestNoRoleGrantsTooMuch(t *testing.T) {
 // rules are those of all roles, for managers and for people.
 func rules(t *testing.T, objects []*unstructured.Unstructured) []rbacv1.PolicyRule {
 	t.Helper()
-	all := typed[rbacv1.Role](t, objects, "Role").Rules
+	var all []rbacv1.PolicyRule
 	for _, object := range objects {
+		if object.GetKind() == "Role" {
+			all = append(all, typed[rbacv1.Role](t, []*unstructured.Unstructured{object}, "Role").Rules...)
+		}
 		if object.GetKind() == "ClusterRole" {
 			all = append(all, typed[rbacv1.ClusterRole](t, []*unstructured.Unstructured{object}, "ClusterRole").Rules...)
 		}

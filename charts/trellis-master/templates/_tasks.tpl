@@ -17,7 +17,7 @@
   ever. */ -}}
 {{- define "trellis.taskMarks" -}}
 {{- $annotations := dict "helm.sh/hook" .hook "helm.sh/hook-weight" .weight "helm.sh/hook-delete-policy" "before-hook-creation,hook-succeeded" }}
-{{- with .told }}
+{{- with get . "told" }}
 {{- $annotations = set $annotations "helm.sh/hook-output-log-policy" . }}
 {{- end }}
 {{- include "trellis.marks" (dict "top" .top "annotations" $annotations "labels" (dict "app.kubernetes.io/component" .task)) }}
@@ -58,7 +58,7 @@ subjects:
 - kind: ServiceAccount
   name: {{ $name }}
   namespace: {{ .top.Release.Namespace }}
-{{- if .namespaced }}
+{{- if get . "namespaced" }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -104,7 +104,7 @@ containers:
   - --task={{ .task }}
   - --namespace={{ $top.Release.Namespace }}
   - --catalogue-namespace={{ $top.Values.catalogueNamespace }}
-  {{- with .arguments }}
+  {{- with get . "arguments" }}
   {{- . | nindent 2 }}
   {{- end }}
   {{- with $top.Values.extraEnv }}
@@ -136,7 +136,7 @@ kind: Job
 metadata:
   name: {{ include "trellis.taskName" . }}
   namespace: {{ .top.Release.Namespace }}
-  {{- include "trellis.taskMarks" (merge (dict "weight" "0" "told" (.tell | default "hook-failed")) .) | nindent 2 }}
+  {{- include "trellis.taskMarks" (merge (dict "weight" "0" "told" (get . "tell" | default "hook-failed")) .) | nindent 2 }}
 spec:
   backoffLimit: {{ .tries }}
   activeDeadlineSeconds: 240
