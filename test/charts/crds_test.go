@@ -32,7 +32,7 @@ func TestCRDsAreUpgradedAsTheReadmeSays(t *testing.T) {
 	}
 	chart := filepath.Join(root, "charts", "trellis-seed")
 	runProgram(t, "helm", "install", "seed", chart, "--namespace", "kubermatic", "--create-namespace", "--no-hooks")
-	t.Cleanup(func() { mustHelm(t, fleet.Shared().Cluster(upgraded), "uninstall", "seed", "--no-hooks") })
+	defer mustHelm(t, fleet.Shared().Cluster(upgraded), "uninstall", "seed", "--no-hooks")
 	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -140,6 +140,8 @@ metadata:
 spec:
   backoffLimit: {{ .tries }}
   activeDeadlineSeconds: 240
+  # One that failed is kept for a day, for whoever reads its log.
+  ttlSecondsAfterFinished: 86400
   template:
     metadata:
       {{- include "trellis.taskPodMarks" . | nindent 6 }}
