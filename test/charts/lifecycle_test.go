@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,8 +29,8 @@ const (
 
 // TestChartsAreUpgradedAndRemoved: a release of before, whose CRDs came from crds/ and lack a field and a kind, is upgraded to this one by
 // Helm itself, the other chart joins it on the same cluster, and both are removed. Red when the field or the kind does not appear, when
-// the second chart is refused, when a removal goes on although something is left or does not say what, and when CRDs or catalogues go
-// with a chart.
+// the second chart is refused, when a field of a later release goes, when a removal goes on although something is left or does not say what,
+// when the test of a chart finds nothing wrong, and when CRDs or catalogues go with a chart.
 func TestChartsAreUpgradedAndRemoved(t *testing.T) {
 	where := fleet.Shared().Cluster(upgraded)
 	c := kit.Client(t, where.Config)
@@ -52,25 +53,28 @@ func TestChartsAreUpgradedAndRemoved(t *testing.T) {
 	if told := played.output("trellis-master-crds"); !strings.Contains(told, setsCRD+" was up to date") {
 		t.Errorf("the second chart told:\n%s", told)
 	}
-	addField(t, "later")
+	changeSets(t, func(fields map[string]apiextensionsv1.JSONSchemaProps) {
+		fields["later"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+	})
 	mustHelm(t, where, "rollback", "trellis-seed", "1")
 	mustHelm(t, where, "upgrade", "trellis-seed", seed)
 	if told := played.output("trellis-seed-crds"); !fieldsOfSets(t)["later"] || !strings.Contains(told, "newer release brought it: it has v1.spec.later") {
 		t.Errorf("a field of a later release went, and the upgrade told:\n%s", told)
 	}
 	expectGuarded(t, where, c, played)
+	expectUnsound(t, where, c, played)
 	for _, release := range []string{"trellis-seed", "trellis-master"} {
 		mustHelm(t, where, "uninstall", release)
 	}
-	if !fieldsOfSets(t)[aFieldOfSets] {
-		t.Error("the removal took the CRDs")
+	if !fieldsOfSets(t)["later"] {
+		t.Error("the removal took a CRD")
 	}
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(custom("kept")), custom("kept")); err != nil {
 		t.Errorf("the removal took a catalogue: %v", err)
 	}
 }
 
-// expectGuarded holds that neither chart goes while there is something of its own, and that the test of a chart without managers fails.
+// expectGuarded holds that neither chart goes while there is something of its own.
 func expectGuarded(t *testing.T, where *fleet.Cluster, c client.Client, played *jobs) {
 	t.Helper()
 	place := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "cluster-left"}}
@@ -85,15 +89,31 @@ func expectGuarded(t *testing.T, where *fleet.Cluster, c client.Client, played *
 		if told := played.output(release + "-removal"); err == nil || !strings.Contains(told, words) || !strings.Contains(told, "--no-hooks") {
 			t.Errorf("%s is removed although something is left: %v\n%s\nthe guard told:\n%s", release, err, output, told)
 		}
-		output, err = helm(t, where, "test", release)
-		if told := played.output(release + "-check"); err == nil || !strings.Contains(told, "no manager has led yet") ||
-			!strings.Contains(told, "did not get an answer") || strings.Contains(told, "kinds: CRD") {
-			t.Errorf("the test of %s without managers: %v\n%s\nthe check told:\n%s", release, err, output, told)
-		}
 	}
 	for _, object := range []client.Object{installation, set} {
 		if err := c.Delete(t.Context(), object); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// expectUnsound holds that the test of a chart finds an older CRD, a missing right, no leader and no webhook.
+func expectUnsound(t *testing.T, where *fleet.Cluster, c client.Client, played *jobs) {
+	t.Helper()
+	changeSets(t, func(fields map[string]apiextensionsv1.JSONSchemaProps) { delete(fields, aFieldOfSets) })
+	for _, release := range []string{"trellis-seed", "trellis-master"} {
+		if err := c.Delete(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace + ":" + release}}); err != nil {
+			t.Fatal(err)
+		}
+		output, err := helm(t, where, "test", release)
+		told := played.output(release + "-check")
+		for _, words := range []string{
+			"kinds: CRD " + setsCRD + " is older than this program: it lacks v1.spec." + aFieldOfSets,
+			"rights: system:serviceaccount:" + namespace + ":" + release + " may not ", "leader: there is no lease", "webhooks: the API server did not",
+		} {
+			if err == nil || !strings.Contains(told, words) {
+				t.Errorf("the test of %s does not find %q: %v\n%s\nthe check told:\n%s", release, words, err, output, told)
+			}
 		}
 	}
 }
@@ -168,15 +188,14 @@ func fieldsOfSets(t *testing.T) map[string]bool {
 	return fields
 }
 
-// addField adds one to sets, as a later release has it.
-func addField(t *testing.T, name string) {
+// changeSets changes the fields of the spec.
+func changeSets(t *testing.T, change func(fields map[string]apiextensionsv1.JSONSchemaProps)) {
 	t.Helper()
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := crdClient(t).Get(t.Context(), client.ObjectKey{Name: setsCRD}, &crd); err != nil {
 		t.Fatal(err)
 	}
-	spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
-	spec.Properties[name] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+	change(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties)
 	if err := crdClient(t).Update(t.Context(), &crd); err != nil {
 		t.Fatal(err)
 	}
