@@ -29,8 +29,8 @@ const (
 
 // TestChartsAreUpgradedAndRemoved: a release of before, whose CRDs came from crds/ and lack a field and a kind, is upgraded to this one by
 // Helm itself, the other chart joins it on the same cluster, and both are removed. Red when the field or the kind does not appear, when
-// the second chart is refused, when a field of a later release goes, when a removal goes on although something is left or does not say what,
-// when the test of a chart finds nothing wrong, and when CRDs or catalogues go with a chart.
+// the second chart is refused, when a field of a later release goes, when a removal goes on although something is left or does not say
+// what, when the test of a chart finds nothing wrong, when CRDs or catalogues go with a chart, and when a chart can't go without kinds.
 func TestChartsAreUpgradedAndRemoved(t *testing.T) {
 	where := fleet.Shared().Cluster(upgraded)
 	c := kit.Client(t, where.Config)
@@ -63,15 +63,15 @@ func TestChartsAreUpgradedAndRemoved(t *testing.T) {
 	}
 	expectGuarded(t, where, c, played)
 	expectUnsound(t, where, c, played)
-	for _, release := range []string{"trellis-seed", "trellis-master"} {
-		mustHelm(t, where, "uninstall", release)
-	}
+	mustHelm(t, where, "uninstall", "trellis-seed")
 	if !fieldsOfSets(t)["later"] {
 		t.Error("the removal took a CRD")
 	}
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(custom("kept")), custom("kept")); err != nil {
 		t.Errorf("the removal took a catalogue: %v", err)
 	}
+	withoutCRDs(t, c)
+	mustHelm(t, where, "uninstall", "trellis-master")
 }
 
 // expectGuarded holds that neither chart goes while there is something of its own.

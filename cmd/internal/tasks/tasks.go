@@ -13,6 +13,8 @@ import (
 	"io"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -89,11 +91,15 @@ func (w Work) crds() ([]*unstructured.Unstructured, error) {
 // pageSize bounds an answer.
 const pageSize = 500
 
-// each calls a function for all objects of a list, by pages.
+// each calls a function for all objects of a list, by pages. A kind that is not served has none.
 func each[L client.ObjectList](ctx context.Context, c client.Client, list L, see func(L), options ...client.ListOption) error {
 	for {
 		page := slices.Concat(options, []client.ListOption{client.Limit(pageSize), client.Continue(list.GetContinue())})
-		if err := c.List(ctx, list, page...); err != nil {
+		err := c.List(ctx, list, page...)
+		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
 			return fmt.Errorf("listing %T: %w", list, err)
 		}
 		see(list)
