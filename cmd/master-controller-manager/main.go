@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -40,6 +41,10 @@ func main() {
 		return
 	}
 	logger := flags.Logger()
+	program := manager.Program{Chart: "trellis-master", Lease: lease}
+	if code, asked := flags.Task(context.Background(), program, os.Stdout, os.Stderr); asked {
+		os.Exit(code)
+	}
 	flags.LimitMemory(0)
 	err := checkVersion(*kkpVersion, flags.Standalone)
 	if err == nil {

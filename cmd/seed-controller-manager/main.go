@@ -29,6 +29,10 @@ func main() {
 		return
 	}
 	logger := options.Logger()
+	program := manager.Program{Chart: "trellis-seed", Lease: lease, OnSeed: true}
+	if code, asked := options.Task(context.Background(), program, os.Stdout, os.Stderr); asked {
+		os.Exit(code)
+	}
 	options.LimitMemory(options.rendering.total())
 	if err := run(ctrl.SetupSignalHandler(), options, logger); err != nil {
 		logger.Error(manager.Explain(err), "seed-controller-manager ends")

@@ -49,6 +49,8 @@ func expectCertificate(t *testing.T, c client.Client, chart string) {
 	})
 }
 
+const circleMistake = `AddonSet "kubermatic/circle": spec.addons: dependsOn goes in a circle`
+
 // mistakes are objects that the schemas let through and the webhooks refuse, with what the refusal says.
 func mistakes() map[string]client.Object {
 	twice := &kubermaticv1.AddonCatalogue{
@@ -71,7 +73,7 @@ func mistakes() map[string]client.Object {
 		}}},
 	}
 	return map[string]client.Object{
-		`AddonSet "kubermatic/circle": spec.addons: dependsOn goes in a circle`:                                                            circle,
+		circleMistake: circle,
 		`AddonCatalogue "kubermatic/twice": addon "web" version "v1.0": version: "1.0.0" is the same version`:                              twice,
 		`AddonInstallation "cluster-one/wrong": spec.values, for version "1.0.0" of add-on "hello": field "Replicas" (replicas) must be a`: wrong,
 	}

@@ -52,6 +52,12 @@ func connect(t *testing.T) client.Client {
 
 func apply(t *testing.T, c client.Client, object *unstructured.Unstructured) {
 	t.Helper()
+	if object.GetKind() == "Job" { // its pod can't be changed, so that Helm makes it anew
+		deleted := c.Delete(t.Context(), object.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if client.IgnoreNotFound(deleted) != nil {
+			t.Fatal(deleted)
+		}
+	}
 	configuration := client.ApplyConfigurationFromUnstructured(object)
 	options := []client.ApplyOption{client.FieldOwner("test"), client.ForceOwnership}
 	if err := client.WithFieldValidation(c, metav1.FieldValidationStrict).Apply(t.Context(), configuration, options...); err != nil {

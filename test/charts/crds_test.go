@@ -31,7 +31,8 @@ func TestCRDsAreUpgradedAsTheReadmeSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	chart := filepath.Join(root, "charts", "trellis-seed")
-	runProgram(t, "helm", "install", "seed", chart, "--namespace", "kubermatic", "--create-namespace")
+	runProgram(t, "helm", "install", "seed", chart, "--namespace", "kubermatic", "--create-namespace", "--no-hooks")
+	defer mustHelm(t, fleet.Shared().Cluster(upgraded), "uninstall", "seed", "--no-hooks")
 	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -44,16 +45,8 @@ func TestCRDsAreUpgradedAsTheReadmeSays(t *testing.T) {
 	changeCRDs(t, filepath.Join(chart, "crds"), next)
 	runProgram(t, "kubectl", append(strings.Fields(string(command[1])), "-f", next)...)
 
-	scheme := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(fleet.Shared().Cluster(upgraded).Config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var found apiextensionsv1.CustomResourceDefinitionList
-	if err := c.List(t.Context(), &found); err != nil {
+	if err := crdClient(t).List(t.Context(), &found); err != nil {
 		t.Fatal(err)
 	}
 	if len(found.Items) == 0 {
@@ -65,6 +58,19 @@ func TestCRDsAreUpgradedAsTheReadmeSays(t *testing.T) {
 			t.Errorf("CRD %s has the columns %+v", found.Items[i].Name, columns)
 		}
 	}
+}
+
+func crdClient(t *testing.T) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(fleet.Shared().Cluster(upgraded).Config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // changeCRDs copies a folder of CRDs, each with one more column.
@@ -90,8 +96,7 @@ func changeCRDs(t *testing.T, from, to string) {
 	}
 }
 
-// runProgram runs a program of somebody against the API server.
-func runProgram(t *testing.T, name string, arguments ...string) {
+func programOfOthers(t *testing.T, name string) string {
 	t.Helper()
 	cache, err := binaries.Cache()
 	if err != nil {
@@ -101,12 +106,18 @@ func runProgram(t *testing.T, name string, arguments ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return path
+}
+
+// runProgram runs a program of somebody against the API server.
+func runProgram(t *testing.T, name string, arguments ...string) {
+	t.Helper()
 	home := t.TempDir()
 	kubeconfig := filepath.Join(home, "kubeconfig")
 	if err := os.WriteFile(kubeconfig, fleet.Shared().Cluster(upgraded).Kubeconfig, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), path, arguments...)
+	command := exec.CommandContext(t.Context(), programOfOthers(t, name), arguments...)
 	command.Env = []string{"HOME=" + home, "KUBECONFIG=" + kubeconfig}
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%s %s: %v\n%s", name, strings.Join(arguments, " "), err, output)

@@ -112,8 +112,12 @@ func TestManagersWorkWithTheirRights(t *testing.T) {
 	installAndRemove(t, c)
 	for _, r := range []rendering{master, seed} {
 		expectNoRefusals(t, r)
+		expectCheck(t, r, "kinds: as they should be\nrights: as they should be\nleader: as they should be\nwebhooks: as they should be\n")
 	}
 	killManagers()
+	for _, r := range []rendering{master, seed} {
+		expectCheck(t, r, "webhooks: the API server did not get an answer")
+	}
 	expectLifeWithoutWebhooks(t, c)
 }
 

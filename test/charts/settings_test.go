@@ -246,7 +246,7 @@ func TestValuesShowWhatTheSchemaKnows(t *testing.T) {
 // Red when one chart's copy is changed alone.
 func TestChartsShareTheirSettings(t *testing.T) {
 	master, seed := load(t, "trellis-master"), load(t, "trellis-seed")
-	for _, name := range []string{"templates/_settings.tpl", "templates/metrics.yaml", "templates/poddisruptionbudget.yaml"} {
+	for _, name := range []string{"templates/_settings.tpl", "templates/_tasks.tpl", "templates/tasks.yaml", "templates/metrics.yaml", "templates/poddisruptionbudget.yaml"} {
 		var copies [][]byte
 		for _, file := range slices.Concat(master.Templates, seed.Templates) {
 			if file.Name == name {

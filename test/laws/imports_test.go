@@ -10,10 +10,10 @@ import (
 
 // tiers are the floors of the house, the lowest first; imports run downward only.
 var tiers = [][]string{
-	{"apis/kkp", "apis/kubermatic"},
+	{"apis/kkp", "apis/kubermatic", "charts"},
 	{"pkg/addresses", "pkg/buildinfo", "pkg/fieldsets", "pkg/lru", "pkg/ownership", "pkg/text"},
 	{"pkg/backoff", "pkg/catalogue", "pkg/certificate", "pkg/conditions", "pkg/fence", "pkg/installation", "pkg/listcache", "pkg/remote", "pkg/rollout", "pkg/target", "pkg/templatedata", "pkg/values"},
-	{"pkg/addonset", "pkg/calls"},
+	{"pkg/addonset", "pkg/calls", "pkg/crds"},
 	{
 		"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/helmrelease", "pkg/hooks", "pkg/loop", "pkg/mergedcatalogue",
 		"pkg/removal", "pkg/render", "pkg/revision", "pkg/survey", "pkg/waves",

@@ -44,6 +44,8 @@ type Flags struct {
 	memory       int64
 	version      bool
 	admission    admissionFlags
+	task         string
+	taskAccount  string
 }
 
 // Register puts the flags into a set, beside --kubeconfig.
@@ -58,6 +60,8 @@ func (f *Flags) Register(set *flag.FlagSet) {
 	f.admission.register(set)
 	set.Int64Var(&f.memory, "memory-limit", 0, "the container's memory in bytes, of which the manager takes its part; 0: no limit")
 	set.BoolVar(&f.version, "version", false, "tell version, commit and the commit's date, and end")
+	set.StringVar(&f.task, "task", "", "do one thing for the chart, tell what came of it, and end: crds, removal or check")
+	set.StringVar(&f.taskAccount, "task-account", "", "with --task=check: the manager's ServiceAccount in --namespace")
 	set.IntVar(&f.verbosity, "v", 0, fmt.Sprintf("log verbosity, up to %d; higher tells more", mostVerbose))
 }
 
@@ -85,9 +89,6 @@ func (f *Flags) New(config *rest.Config, lease string, held map[client.Object]ca
 	if err := countOwnRequests(config); err != nil {
 		return nil, err
 	}
-	if f.WorkerName != "" {
-		lease += "-" + f.WorkerName
-	}
 	webhooks, err := f.admission.server(f.Namespace)
 	if err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func (f *Flags) New(config *rest.Config, lease string, held map[client.Object]ca
 		WebhookServer:          webhooks,
 	}
 	if f.election.on {
-		if f.Fence, err = f.election.term.Join(config, f.Namespace, lease, &options); err != nil {
+		if f.Fence, err = f.election.term.Join(config, f.Namespace, f.lease(lease), &options); err != nil {
 			return nil, err
 		}
 	}
@@ -119,4 +120,12 @@ func (f *Flags) New(config *rest.Config, lease string, held map[client.Object]ca
 		return nil, fmt.Errorf("adding the readiness check: %w", err)
 	}
 	return made, nil
+}
+
+// lease is the lease of this worker.
+func (f *Flags) lease(name string) string {
+	if f.WorkerName != "" {
+		name += "-" + f.WorkerName
+	}
+	return name
 }

@@ -32,7 +32,7 @@ var ErrVariable = errors.New("the components have ${ or $$, which clusterctl tak
 
 // Provider is the components YAML: one namespace, the CRDs of the charts and those below a folder
 // of KKP's kinds, which a management cluster has nobody else to bring, and what the charts render to
-// for a cluster that is master and seed.
+// for a cluster that is master and seed, without what Helm alone runs.
 func Provider(charts []chart.Chart, kkp string) (string, error) {
 	crds, err := Joined(kkp)
 	if err != nil {
@@ -57,7 +57,13 @@ func Provider(charts []chart.Chart, kkp string) (string, error) {
 		}
 		objects = append(objects, found...)
 	}
-	return write(objects)
+	return write(slices.DeleteFunc(objects, isHook))
+}
+
+// isHook says that an object is for Helm alone: clusterctl brings CRDs up to date by itself.
+func isHook(object *unstructured.Unstructured) bool {
+	_, found := object.GetAnnotations()["helm.sh/hook"]
+	return found
 }
 
 func namespace() *unstructured.Unstructured {

@@ -2,10 +2,15 @@ package components
 
 import (
 	"errors"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/trellis-addons/trellis/hack/release/chart"
+	"github.com/trellis-addons/trellis/test/binaries"
 )
 
 // Red when an earlier series is left out, which clusterctl looks for before an upgrade, or is there twice.
@@ -28,5 +33,21 @@ func TestVariablesAreRefused(t *testing.T) {
 		if _, err := write([]*unstructured.Unstructured{object}); !errors.Is(err, ErrVariable) {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// Red when clusterctl gets a Job that only Helm knows when to run.
+func TestWhatHelmRunsIsLeftOut(t *testing.T) {
+	root, err := binaries.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := chart.Read(filepath.Join(root, "charts", "trellis-seed"), "1.2.3", chart.Image{Repository: "example.com/seed-controller-manager"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := Provider([]chart.Chart{read}, filepath.Join(root, "deploy", "standalone", "crds"))
+	if err != nil || strings.Contains(text, "helm.sh/hook") || strings.Contains(text, "kind: Job") || !strings.Contains(text, "kind: Deployment") {
+		t.Errorf("the components have what Helm runs, or no manager: %v", err)
 	}
 }

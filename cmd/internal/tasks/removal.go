@@ -1,0 +1,89 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/text"
+)
+
+// ErrLeft says that a removal would leave something behind.
+var ErrLeft = errors.New("a removal would leave objects behind that no manager works on: remove them first, in the order of " +
+	"docs/spec/operation.md#removal, or have them left as they are by helm uninstall --no-hooks")
+
+const (
+	// mostNames are how many objects of a namespace, and mostPlaces how many namespaces are named.
+	mostNames  = 5
+	mostPlaces = 20
+)
+
+// left are names by namespace.
+type left map[string][]string
+
+func (l left) add(object client.Object) {
+	l[object.GetNamespace()] = append(l[object.GetNamespace()], object.GetName())
+}
+
+func (l left) total() (total int) {
+	for _, names := range l {
+		total += len(names)
+	}
+	return total
+}
+
+// removal lists what has a finalizer that only a manager takes off. Catalogues have none, and stay.
+func (w Work) removal(ctx context.Context) error {
+	sets, installations, core := left{}, left{}, 0
+	where := w.Namespace
+	if w.OnSeed {
+		where = w.CatalogueNamespace
+		err := each(ctx, w.Client, &kubermaticv1.AddonInstallationList{}, func(page *kubermaticv1.AddonInstallationList) {
+			for i := range page.Items {
+				installations.add(&page.Items[i])
+				if page.Items[i].Spec.CoreAddon {
+					core++
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	err := each(ctx, w.Client, &kubermaticv1.AddonSetList{}, func(page *kubermaticv1.AddonSetList) {
+		for i := range page.Items {
+			sets.add(&page.Items[i])
+		}
+	}, client.InNamespace(where))
+	if err != nil {
+		return err
+	}
+	if len(sets)+len(installations) == 0 {
+		fmt.Fprintln(w.Out, "nothing is left that a manager would have to remove")
+		return nil
+	}
+	w.tell(sets, "AddonSet", "they can't be deleted, and what they installed follows them no more")
+	w.tell(installations, "AddonInstallation", fmt.Sprintf("%d of them core add-ons. What they installed runs on; nothing updates, "+
+		"repairs or removes it. They and their namespaces can't be deleted", core))
+	return ErrLeft
+}
+
+// tell writes what is left of a kind.
+func (w Work) tell(found left, kind, meaning string) {
+	if len(found) == 0 {
+		return
+	}
+	fmt.Fprintf(w.Out, "%s in %s would be left, %s:\n", text.Count(found.total(), kind), text.Count(len(found), "namespace"), meaning)
+	for i, place := range slices.Sorted(maps.Keys(found)) {
+		if i == mostPlaces {
+			fmt.Fprintln(w.Out, "  and so on")
+			return
+		}
+		fmt.Fprintf(w.Out, "  %s: %s\n", place, text.Names(found[place], mostNames))
+	}
+}

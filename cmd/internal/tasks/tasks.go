@@ -1,0 +1,110 @@
+// Package tasks has what a manager's program does once, for Jobs of its chart, in place of running:
+// it brings the CRDs up to date before an install or an upgrade, says what a removal would leave
+// behind, and checks an installation.
+//
+// Each has an account of its own, with rights for as long as its Job runs; the managers' accounts
+// have none of them. A task writes what it found, a line each, and ends with an error where a person
+// has to do something.
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trellis-addons/trellis/charts"
+	"github.com/trellis-addons/trellis/pkg/crds"
+)
+
+// The tasks.
+const (
+	// CRDs brings the CRDs of the chart up to date.
+	CRDs = "crds"
+	// Removal says what the removal of the chart would leave behind, and fails if that is something.
+	Removal = "removal"
+	// Check says whether kinds, rights, lease and webhooks of the chart are as they should be.
+	Check = "check"
+)
+
+// Work is what a task is about.
+type Work struct {
+	Client client.Client
+	// Out is where lines go that are for people.
+	Out io.Writer
+	// Chart is the chart's name; it is of a seed, or of the master.
+	Chart  string
+	OnSeed bool
+	// Namespace is the platform's, and CatalogueNamespace the one of merged catalogues.
+	Namespace, CatalogueNamespace string
+	// Account is the manager's ServiceAccount, and Lease the name of its lease.
+	Account, Lease string
+	// Webhooks are on.
+	Webhooks bool
+}
+
+// Do does a task by its name.
+func (w Work) Do(ctx context.Context, task string) error {
+	switch task {
+	case CRDs:
+		return w.updateCRDs(ctx)
+	case Removal:
+		return w.removal(ctx)
+	case Check:
+		return w.check(ctx)
+	}
+	return fmt.Errorf("there is no task %q: it is one of %q", task, []string{CRDs, Removal, Check})
+}
+
+// updateCRDs goes on with the next CRD where one fails: they don't depend on each other.
+func (w Work) updateCRDs(ctx context.Context) error {
+	wanted, err := w.crds()
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, crd := range wanted {
+		outcome, err := crds.Update(ctx, w.Client, crd)
+		if err != nil {
+			failed = err
+			fmt.Fprintln(w.Out, err)
+			continue
+		}
+		fmt.Fprintf(w.Out, "CRD %s %s\n", crd.GetName(), outcome)
+	}
+	return failed
+}
+
+func (w Work) crds() ([]*unstructured.Unstructured, error) {
+	files, err := charts.CRDs(w.Chart)
+	if err != nil {
+		return nil, err
+	}
+	return crds.Read(files)
+}
+
+// pageSize bounds an answer.
+const pageSize = 500
+
+// each calls a function for all objects of a list, by pages. A kind that is not served has none.
+func each[L client.ObjectList](ctx context.Context, c client.Client, list L, see func(L), options ...client.ListOption) error {
+	for {
+		page := slices.Concat(options, []client.ListOption{client.Limit(pageSize), client.Continue(list.GetContinue())})
+		err := c.List(ctx, list, page...)
+		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("listing %T: %w", list, err)
+		}
+		see(list)
+		if list.GetContinue() == "" {
+			return nil
+		}
+	}
+}
