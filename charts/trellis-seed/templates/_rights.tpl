@@ -86,11 +86,11 @@
 - apiGroups: [kubermatic.k8c.io]
   resources: [addons]
   verbs: [list, watch]
-# controllers/addonset: copies of sets are read, and have a finalizer
-# controllers/coreaddon: copies of sets are read, and have a finalizer
+# controllers/addonset: copies of sets are read, past the cache too, and have a finalizer
+# controllers/coreaddon: copies of sets are read, past the cache too, and have a finalizer
 - apiGroups: [kubermatic.k8c.io]
   resources: [addonsets]
-  verbs: [list, watch, patch, control]
+  verbs: [get, list, watch, patch, control]
 # controllers/addonset: the status of copies
 # controllers/coreaddon: the status of copies
 - apiGroups: [kubermatic.k8c.io]

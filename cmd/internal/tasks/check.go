@@ -74,7 +74,7 @@ func (w Work) checkRights(ctx context.Context) error {
 		kinds = append(kinds, "addoninstallations")
 	}
 	for _, kind := range kinds {
-		for _, verb := range []string{"get", "list", "watch"} {
+		for _, verb := range []string{"list", "watch"} {
 			if err := w.may(ctx, authorizationv1.ResourceAttributes{Verb: verb, Group: kubermaticv1.GroupVersion.Group, Resource: kind}); err != nil {
 				return err
 			}

@@ -45,7 +45,7 @@
 // is unknown while it is constrained, a list that fails.
 //
 //rights:seed list,watch namespaces -- cluster namespaces, as metadata
-//rights:seed list,watch,patch,control addonsets.kubermatic.k8c.io -- copies of sets are read, and have a finalizer
+//rights:seed get,list,watch,patch,control addonsets.kubermatic.k8c.io -- copies of sets are read, past the cache too, and have a finalizer
 //rights:seed patch addonsets/status.kubermatic.k8c.io -- the status of copies
 //rights:seed get,list,watch,create,patch,delete,control addoninstallations.kubermatic.k8c.io -- installations of sets
 package addonset

@@ -40,7 +40,7 @@
 //rights:seed list,watch addoncatalogues.kubermatic.k8c.io -- available catalogues, as metadata
 //rights:seed get,patch,control addoncatalogues.kubermatic.k8c.io -- the core part of available catalogues
 //rights:seed patch addoncatalogues/status.kubermatic.k8c.io -- the core part of available catalogues
-//rights:seed list,watch,patch,control addonsets.kubermatic.k8c.io -- copies of sets are read, and have a finalizer
+//rights:seed get,list,watch,patch,control addonsets.kubermatic.k8c.io -- copies of sets are read, past the cache too, and have a finalizer
 //rights:seed patch addonsets/status.kubermatic.k8c.io -- the status of copies
 //rights:seed get,list,watch,create,patch,delete,control addoninstallations.kubermatic.k8c.io -- core add-ons
 package coreaddon
