@@ -21,7 +21,7 @@ import (
 const upgraded = "upgraded"
 
 // theCommand is how the README says that CRDs are upgraded.
-var theCommand = regexp.MustCompile(`(?m)^    kubectl (apply .*) -f charts/trellis-seed/crds`)
+var theCommand = regexp.MustCompile(`(?m)^kubectl (?:--kubeconfig \S+ )?(apply .*) -f charts/trellis-seed/crds`)
 
 // TestCRDsAreUpgradedAsTheReadmeSays: Helm installs a chart, the next one has other CRDs, and they are applied by the README's command.
 // Red when the command is refused since Helm owns the fields, and when it changes nothing.
