@@ -45,11 +45,12 @@ binaries: ## Build the control planes that tests and demo run (once, minutes).
 	go run ./hack/controlplanes
 
 .PHONY: test
-test: binaries ## Run all tests, all but two packages with the race detector, and a short simulation of sets.
+test: binaries ## Run all tests, all but three packages with the race detector, a short simulation of sets, and the commands of the guides.
 	go test -C apis -race ./...
-	go test -race -timeout 40m $$(go list ./... | grep -v -e /test/crash -e /test/bench/sets)
+	go test -race -timeout 40m $$(go list ./... | grep -v -e /test/crash -e /test/bench/sets -e /test/docs)
 	go test -timeout 60m ./test/crash/... # hundreds of processes, each of which the race detector would make slow
 	go test -timeout 30m ./test/bench/sets # an AddonSet over hundreds of Clusters
+	go test -timeout 20m ./test/docs # what README and guides say, on a sandbox
 
 .PHONY: bench
 bench: binaries ## Measure what the bars are set on: CPU, memory, writes, times (minutes).
