@@ -92,7 +92,7 @@ func TestPipelinesUseTargetsThatExist(t *testing.T) {
 			}
 			for _, match := range call.FindAllStringSubmatch(step, -1) {
 				calls++
-				for _, word := range strings.Fields(match[2]) {
+				for word := range strings.FieldsSeq(match[2]) {
 					name := variable.FindStringSubmatch(word)
 					switch {
 					case name != nil && !strings.Contains(string(makefile), "$("+name[1]+")"):

@@ -35,7 +35,9 @@ type section struct {
 type entry struct{ Title, Target string }
 
 // places are where pages for readers are.
-var places = []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs", "deploy", "charts"}
+var places = []string{
+	"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs", "deploy", "charts", "hack/ci",
+}
 
 // read reads all pages of a checkout.
 func read(root string) (*site, error) {

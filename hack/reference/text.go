@@ -37,14 +37,14 @@ func (d *document) row(cells ...string) {
 	for i, cell := range cells {
 		cells[i] = strings.ReplaceAll(strings.Join(strings.Fields(cell), " "), "|", `\|`)
 	}
-	line := "|"
+	fmt.Fprint(d, "|")
 	for _, cell := range cells {
 		if cell != "" {
-			line += " " + cell
+			cell = " " + cell
 		}
-		line += " |"
+		fmt.Fprint(d, cell, " |")
 	}
-	fmt.Fprintln(d, line)
+	fmt.Fprintln(d)
 }
 
 // code marks a word as one of a program; "" stays empty.

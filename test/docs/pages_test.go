@@ -164,7 +164,7 @@ func TestScriptsOfPages(t *testing.T) {
 		t.Errorf("complains about right blocks: %q", found)
 	}
 	for why, text := range map[string]string{
-		"without a fence": "# P\n\n    ls\n", "more than one": "```sh refused\nls\nls\n```\n", "say why": "```console\nls\n```\n",
+		"without a fence": "# P\n\n    ls\n", "more than one": "```sh refused\nls\npwd\n```\n", "say why": "```console\nls\n```\n",
 		`with "bash" after its fence`: "```bash\nls\n```\n", `with "" after`: "```\nls\n```\n",
 	} {
 		if found := complaints("x.md", markdown.Read([]byte(text))); len(found) != 1 || !strings.Contains(found[0], why) {

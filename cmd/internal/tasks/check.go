@@ -75,7 +75,8 @@ func (w Work) checkRights(ctx context.Context) error {
 	}
 	for _, kind := range kinds {
 		for _, verb := range []string{"list", "watch"} {
-			if err := w.may(ctx, authorizationv1.ResourceAttributes{Verb: verb, Group: kubermaticv1.GroupVersion.Group, Resource: kind}); err != nil {
+			asked := authorizationv1.ResourceAttributes{Verb: verb, Group: kubermaticv1.GroupVersion.Group, Resource: kind}
+			if err := w.may(ctx, asked); err != nil {
 				return err
 			}
 		}
@@ -109,7 +110,8 @@ func (w Work) checkLeader(ctx context.Context) error {
 		return fmt.Errorf("there is no lease %q: no manager has led yet", w.Lease)
 	case err != nil:
 		return fmt.Errorf("reading the lease: %w", err)
-	case lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil || lease.Spec.LeaseDurationSeconds == nil:
+	case lease.Spec.HolderIdentity == nil, *lease.Spec.HolderIdentity == "", lease.Spec.RenewTime == nil,
+		lease.Spec.LeaseDurationSeconds == nil:
 		return fmt.Errorf("nobody holds lease %q", w.Lease)
 	}
 	ends := lease.Spec.RenewTime.Add(time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second)
