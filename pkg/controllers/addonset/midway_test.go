@@ -175,3 +175,31 @@ func TestClustersThatChangeInTheMiddleOfAWave(t *testing.T) {
 		t.Errorf("the groups are %+v", groups)
 	}
 }
+
+// A roll-out has halted at its canary when the Kubernetes of another cluster becomes one that the applied version does not fit. Red when
+// that cluster waits for the halt to end, and when another one moves with it.
+func TestWhatNoLongerFitsMovesDuringAHalt(t *testing.T) {
+	w := newWorld(t, 4, 1, standins.Rule{Act: standins.Act{Takes: 100 * time.Millisecond}})
+	w.offers("web", "1.0.0 <1.37")
+	of := w.write(w.set("tools"))
+	w.start()
+	w.open(of, 2)
+	w.says(of, v1.ReasonComplete, current(4))
+	w.player.Direct(t, standins.Rule{
+		Of: standins.And(standins.InClusters(w.names[0]), standins.AtVersion("web", "1.1.0")), Act: standins.Act{Fate: standins.RollsBack},
+	})
+	w.offers("web", "1.0.0 <1.37", "1.1.0")
+	w.says(of, v1.ReasonHalted)
+	w.clusters.Upgrade(t, w.names[2], "v1.37.0")
+	expect.Eventually(t, expect.Patience, func() error {
+		if at := w.at("1.1.0"); !slices.Contains(at, w.names[2]) {
+			return fmt.Errorf("%q have it", at)
+		}
+		return nil
+	})
+	w.says(of, v1.ReasonHalted, current(1))
+	w.quiet(2 * time.Second)
+	if at := w.at("1.1.0"); !slices.Equal(at, []string{w.names[0], w.names[2]}) {
+		t.Errorf("%q have it", at)
+	}
+}

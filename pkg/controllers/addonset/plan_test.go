@@ -125,6 +125,9 @@ func told(p *plan) string {
 	if p.presence == waves.Unknown {
 		words = append(words, "unknown")
 	}
+	if p.unfit {
+		words = append(words, "unfit")
+	}
 	return strings.Join(words, ", ")
 }
 
@@ -158,6 +161,8 @@ func TestWhatASetWantsOfACluster(t *testing.T) {
 		{"withdrawn: it stays", []func(*v1.AddonSet, *place){mine("1.0.0")}, offering(entryOf(t, "web", "2.0.0")), ""},
 		{"never down", []func(*v1.AddonSet, *place){mine("1.1.0")}, offering(entryOf(t, "web", "1.0.0", "1.1.0 >=1.37")),
 			"Blocked web K8sVersion"},
+		{"what is applied does not fit, and another does: at once", []func(*v1.AddonSet, *place){mine("1.0.0")},
+			offering(entryOf(t, "web", "1.0.0 >=1.37", "1.1.0")), "Update web 1.0.0>1.1.0, unfit"},
 		{"gone from every catalogue: no change", []func(*v1.AddonSet, *place){mine("1.0.0")}, offering(), ""},
 		{"gone, and the set has other values: no change", []func(*v1.AddonSet, *place){mine("1.0.0"), only(func(of *v1.AddonSet) {
 			of.Spec.Addons[0].ValuesTemplate = "other"

@@ -154,18 +154,23 @@ func (c counted) RoundTrip(request *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(request)
 }
 
-// offers writes the merged catalogue of an add-on as the distributor does, with these versions.
+// offers writes the merged catalogue of an add-on as the distributor does, with these versions; "1.0.0 <1.37" has a constraint.
 func (w *world) offers(addon string, versions ...string) {
 	w.t.Helper()
 	merged := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{
 		Namespace: w.catalogue, Name: addon, Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
 	}}
 	about := v1.Addon{Name: v1.AddonName(addon)}
-	for _, version := range versions {
-		about.Versions = append(about.Versions, v1.AddonVersion{
+	for _, text := range versions {
+		version, constraint, isConstrained := strings.Cut(text, " ")
+		one := v1.AddonVersion{
 			Version: version, Template: &v1.Template{Method: v1.MethodGoTemplate},
 			Source: &v1.Source{Docker: &v1.ImageSource{Image: "registry.example/" + addon + ":" + version}},
-		})
+		}
+		if isConstrained {
+			one.Constraints = &v1.Constraints{K8sVersion: v1.VersionRange(constraint)}
+		}
+		about.Versions = append(about.Versions, one)
 	}
 	merged.Spec = v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Addons: []v1.Addon{about}}
 	merged.Annotations = map[string]string{v1.AnnotationKKPVersion: "2.31.0", v1.AnnotationDigest: strings.Join(versions, ",")}
