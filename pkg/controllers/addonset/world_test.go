@@ -50,6 +50,8 @@ type world struct {
 	player    *standins.Player
 	marks     *mergedcatalogue.Marks
 	recorder  *events.FakeRecorder
+	// controller is the one that was started last.
+	controller *addonset.Reconciler
 	// writes counts the controller's writes of AddonInstallations, statuses those of AddonSets' status.
 	writes, statuses atomic.Int64
 	// clock of the controller that is started next; nil: that of the machine.
@@ -130,7 +132,8 @@ func (w *world) start(wraps ...func(http.RoundTripper) http.RoundTripper) (stop 
 	if w.clock != nil {
 		dependencies.Clock = w.clock
 	}
-	made.SetUp(addonset.New(dependencies))
+	w.controller = addonset.New(dependencies)
+	made.SetUp(w.controller)
 	made.Run()
 	return made.Stop
 }
