@@ -347,6 +347,47 @@ func TestAWaitOutlivesARestart(t *testing.T) {
 	})
 }
 
+// A condition says that the wait began an hour from now: the clock was set back since. Red when that hour is waited for too, before an apply or
+// before a removal.
+func TestAWaitThatBeginsInTheFutureIsOver(t *testing.T) {
+	later := metav1.NewTime(time.Now().Add(time.Hour).Truncate(time.Second))
+	say := func(w *world, object *kubermaticv1.AddonInstallation, kind, reason string) {
+		t.Helper()
+		expect.Eventually(w.t, expect.Patience, func() error {
+			if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+				return err
+			}
+			meta.RemoveStatusCondition(&object.Status.Conditions, kind)
+			meta.SetStatusCondition(&object.Status.Conditions, metav1.Condition{
+				Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: "by another clock", LastTransitionTime: later,
+			})
+			return w.seed.Status().Update(w.t.Context(), object)
+		})
+	}
+	t.Run("an apply", func(t *testing.T) {
+		w := newWorld(t)
+		w.publishSlow("cni", kubermaticv1.CatalogueCustom, kubermaticv1.SlotCNI, "1.0.0")
+		w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+		w.wish("cni", "cni", "")
+		rest := w.wish("rest", "plain", "")
+		say(w, rest, kubermaticv1.ConditionApplied, kubermaticv1.ReasonWaitingForOrder)
+		w.start()
+		w.expectInstalled(rest, "1.0.0", "")
+		w.expectEvents(rest, "Warning OrderGivenUp", "Normal Applied")
+	})
+	t.Run("a removal", func(t *testing.T) {
+		w := newWorld(t)
+		web, db, _ := w.reversed()
+		w.hold(db, true)
+		say(w, db, kubermaticv1.ConditionDeletionBlocked, kubermaticv1.ReasonRemoving)
+		w.deleteAll(web, db)
+		w.expectEvents(db, "Normal Applied", "Warning OrderGivenUp", "Normal Removed")
+		w.hold(db, false)
+		expect.Gone(t, w.seed, db)
+		w.hold(web, false)
+	})
+}
+
 const finalizerOfTest = "test.example.com/hold"
 
 // hold has an installation stay although it is removed from the user cluster.

@@ -151,8 +151,8 @@ func TestChangedValuesOfThePlatformRollByGroups(t *testing.T) {
 }
 
 // TestValuesOfThePlatformGoOverWithTheirInstallation: a set with a higher priority wants what another has, with the same values of the
-// platform. Red when the grant is still that of the other set, when the installation is made anew, or when the values are lost once the
-// other set is changed to have none.
+// platform. Red when the grant is still that of the other set, or comes with a write of its own, when the installation is made anew,
+// or when the values are lost once the other set is changed to have none.
 func TestValuesOfThePlatformGoOverWithTheirInstallation(t *testing.T) {
 	w := newWorld(t, 2, 0)
 	w.useKey()
@@ -168,7 +168,7 @@ func TestValuesOfThePlatformGoOverWithTheirInstallation(t *testing.T) {
 	}
 	w.says(before, v1.ReasonComplete, current(2))
 	expect.Eventually(t, expect.Patience, granted)
-	was := w.installed("web")
+	was, written := w.installed("web"), w.writes.Load()
 	after := w.write(w.set("after", atOnce, sharing, func(of *v1.AddonSet) { of.Spec.Priority = 1 }))
 	for _, name := range w.names {
 		w.goesOver("web", name, "after")
@@ -178,8 +178,8 @@ func TestValuesOfThePlatformGoOverWithTheirInstallation(t *testing.T) {
 	w.edit(before, func(of *v1.AddonSet) { of.Spec.Addons[0].PlatformSecretRef = nil })
 	w.says(before, v1.ReasonComplete)
 	w.quiet(time.Second)
-	if err := granted(); err != nil {
-		t.Error(err)
+	if err := granted(); err != nil || w.writes.Load()-written != 2 {
+		t.Errorf("after %d writes for 2 clusters: %v", w.writes.Load()-written, err)
 	}
 	for name, one := range w.installed("web") {
 		if one.UID != was[name].UID || one.Labels[v1.LabelSet] != "after" || !one.DeletionTimestamp.IsZero() {

@@ -283,12 +283,13 @@ func TestClustersOfAnotherWorkerAreLeftAlone(t *testing.T) {
 	w.clusters.Relabel(t, w.names[1], others)
 	w.says(of, v1.ReasonComplete, selected(2))
 	before := w.writes.Load()
-	w.offers("web", "1.0.0", "1.1.0")
 	w.edit(of, without("1", "2"))
 	w.says(of, v1.ReasonComplete, selected(1))
 	expect.Eventually(t, expect.Patience, func() error { return w.has(2) })
+	w.offers("web", "1.0.0", "1.1.0")
+	w.says(of, v1.ReasonComplete, selected(1), func(v1.ClusterCounts) bool { return len(w.at("1.1.0")) == 1 })
 	w.quiet(time.Second)
-	if at := w.at("1.0.0"); !slices.Equal(at, w.names[1:2]) || w.writes.Load()-before != 2 {
-		t.Errorf("after %d writes, %q have what they had", w.writes.Load()-before, at)
+	if at, written := w.at("1.0.0"), w.writes.Load()-before; !slices.Equal(at, w.names[1:2]) || written != 2 {
+		t.Errorf("after %d writes, %q have what they had", written, at)
 	}
 }
