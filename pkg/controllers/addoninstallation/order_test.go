@@ -377,13 +377,13 @@ func TestAWaitThatBeginsInTheFutureIsOver(t *testing.T) {
 	})
 	t.Run("a removal", func(t *testing.T) {
 		w := newWorld(t)
-		web, db, _ := w.reversed()
-		w.hold(db, true)
-		say(w, db, kubermaticv1.ConditionDeletionBlocked, kubermaticv1.ReasonRemoving)
+		web, db, _, stop := w.reversedUntil()
+		stop()
 		w.deleteAll(web, db)
-		w.expectEvents(db, "Normal Applied", "Warning OrderGivenUp", "Normal Removed")
-		w.hold(db, false)
+		say(w, db, kubermaticv1.ConditionDeletionBlocked, kubermaticv1.ReasonRemoving)
+		w.start()
 		expect.Gone(t, w.seed, db)
+		w.expectEvents(db, "Normal Applied", "Warning OrderGivenUp", "Normal Removed")
 		w.hold(web, false)
 	})
 }
@@ -405,17 +405,25 @@ func (w *world) hold(object *kubermaticv1.AddonInstallation, isHeld bool) {
 // reversed are three that are Ready: web depends on db, and cni has a slot; web stays when it is deleted.
 func (w *world) reversed() (web, db, cni *kubermaticv1.AddonInstallation) {
 	w.t.Helper()
+	web, db, cni, _ = w.reversedUntil()
+	return web, db, cni
+}
+
+// reversedUntil runs the controller until the returned function is called, at the latest at the end of the test.
+func (w *world) reversedUntil() (web, db, cni *kubermaticv1.AddonInstallation, stop func()) {
+	w.t.Helper()
 	w.publishAddon(kubermaticv1.CatalogueCustom, kubermaticv1.Addon{
 		Name: "cni", Slot: kubermaticv1.SlotCNI, Versions: []kubermaticv1.AddonVersion{w.version(offered{version: "1.0.0"})},
 	})
 	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	cni, db, web = w.wish("cni", "cni", ""), w.wish("db", "plain", ""), w.wish("web", "plain", "", "db")
-	w.start()
+	stop = w.startUntil()
+	w.t.Cleanup(stop)
 	for _, object := range []*kubermaticv1.AddonInstallation{web, db, cni} {
 		w.expectInstalled(object, "1.0.0", "")
 	}
 	w.hold(web, true)
-	return web, db, cni
+	return web, db, cni, stop
 }
 
 // Red when a removal does not wait for what depends on it, or for later slots; when it waits for what stays; when the end of those it waits
