@@ -448,6 +448,9 @@ func TestCoreAddonsOfAnotherWorkersClustersStay(t *testing.T) {
 	})
 	w.only(clusters, second, 0)
 	w.only(clusters, first, 1)
+	if at := w.at(clusters[2:], func(*v1.AddonInstallation) bool { return true }); len(at) != 0 {
+		t.Error("a core add-on is installed in a Cluster that was another worker's from the start")
+	}
 }
 
 // pends says whether the status of a paused set tells of a change in so many clusters.
