@@ -43,7 +43,8 @@ func Decide(strategy Strategy, tally *Tally, gate Allowance) Decision {
 }
 
 // turns are the clusters of a group that may be written now. Where it is not the open one, nothing
-// is left to move, and that is who is sick and lacks something.
+// is left to move, and that is who is sick and lacks something. What moves is written again in the
+// place that it has, within the places that there are by now: they may be fewer.
 func (g *groupTally) turns(group Group, isOpen bool) []string {
 	var found []string
 	take := func(some []*entry) {
@@ -53,7 +54,7 @@ func (g *groupTally) turns(group Group, isOpen bool) []string {
 	}
 	places := group.MaxConcurrency.Places(int(g.counts.Selected)) - int(g.counts.Moving) - g.holding
 	if isOpen {
-		take(g.again.first(len(g.again.entries)))
+		take(g.again.first(places + len(g.again.entries)))
 		behind := g.behind.first(places)
 		take(behind)
 		places -= len(behind)

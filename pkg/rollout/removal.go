@@ -26,17 +26,20 @@ type GuardedRemovals struct {
 	// Pending is for status.removal: what annotation removal-approved covers, approved or not. It
 	// is nil when nothing needs approval.
 	Pending *kubermaticv1.PendingRemoval
+	// Covered are the IDs of those that the word covers; nil: not known, as of what an earlier process
+	// showed.
+	Covered map[string]bool
 }
 
 // GuardRemovals holds removals back until annotation removal-approved has the word in the status.
 // They need that if they are more than five and more than half of all the installations that the
 // set has on the seed, and each for itself if it has PersistentVolumeClaims. Removals are those
-// that are not deleted yet; shown is status.removal, nil for none.
+// that are not deleted yet; before is how they were guarded last, with status.removal as Pending.
 //
 // A word is a hash over the installations, so it is another one next time. It stays while they
-// become fewer, and its count goes down with them: what comes on top of what was shown needs a new
-// word.
-func GuardRemovals(removals []Removal, has int, shown *kubermaticv1.PendingRemoval, approved string) GuardedRemovals {
+// become fewer, and its count goes down with them: what comes on top of what was shown, or in place
+// of it, needs a new word.
+func GuardRemovals(removals []Removal, has int, before GuardedRemovals, approved string) GuardedRemovals {
 	isMany := len(removals) > unguarded && 2*len(removals) > has
 	var ids []string
 	for _, removal := range removals {
@@ -48,21 +51,28 @@ func GuardRemovals(removals []Removal, has int, shown *kubermaticv1.PendingRemov
 		return GuardedRemovals{}
 	}
 	pending := &kubermaticv1.PendingRemoval{Count: int32(len(ids))}
-	if shown != nil && shown.Count >= pending.Count && shown.Word != "" {
-		pending.Word = shown.Word
+	if before.covers(ids) {
+		pending.Word = before.Pending.Word
 	} else {
 		slices.Sort(ids)
 		pending.Word = fmt.Sprintf("%d-%s", len(ids), digestOf(ids))
 	}
-	guarded := GuardedRemovals{Pending: pending}
-	if approved == pending.Word {
-		return guarded
-	}
-	guarded.Waiting = make(map[string]bool, len(ids))
+	guarded := GuardedRemovals{Pending: pending, Covered: make(map[string]bool, len(ids))}
 	for _, id := range ids {
-		guarded.Waiting[id] = true
+		guarded.Covered[id] = true
+	}
+	if approved != pending.Word {
+		guarded.Waiting = guarded.Covered
 	}
 	return guarded
+}
+
+// covers says whether the word that was shown stands for these removals too.
+func (g *GuardedRemovals) covers(ids []string) bool {
+	if g.Pending == nil || g.Pending.Word == "" || int(g.Pending.Count) < len(ids) {
+		return false
+	}
+	return g.Covered == nil || !slices.ContainsFunc(ids, func(id string) bool { return !g.Covered[id] })
 }
 
 // Removal sums up what waits on the seeds that count: the word of the one that has something, or

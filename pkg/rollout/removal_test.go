@@ -39,7 +39,7 @@ func TestWhichRemovalsWait(t *testing.T) {
 		{"volumes wait by themselves", removals(0, 2, 1), 10, 1},
 		{"and with many", removals(0, 6, 1, 2), 10, 6},
 	} {
-		got := rollout.GuardRemovals(test.removals, test.has, nil, "")
+		got := rollout.GuardRemovals(test.removals, test.has, rollout.GuardedRemovals{}, "")
 		if len(got.Waiting) != test.waiting || (got.Pending != nil) != (test.waiting > 0) {
 			t.Errorf("%s: %d wait, %+v", test.why, len(got.Waiting), got.Pending)
 			continue
@@ -50,7 +50,7 @@ func TestWhichRemovalsWait(t *testing.T) {
 		if int(got.Pending.Count) != test.waiting || len(got.Pending.Word) > 64 {
 			t.Errorf("%s: %+v", test.why, got.Pending)
 		}
-		if approved := rollout.GuardRemovals(test.removals, test.has, got.Pending, got.Pending.Word); len(approved.Waiting) > 0 {
+		if approved := rollout.GuardRemovals(test.removals, test.has, got, got.Pending.Word); len(approved.Waiting) > 0 {
 			t.Errorf("%s: %d wait with the word", test.why, len(approved.Waiting))
 		}
 	}
@@ -58,10 +58,10 @@ func TestWhichRemovalsWait(t *testing.T) {
 
 // Red when a word covers more than was shown, is another one while removals go on, or is good for another time.
 func TestAWordCoversWhatWasShown(t *testing.T) {
-	shown := rollout.GuardRemovals(removals(0, 60), 100, nil, "").Pending
+	shown := rollout.GuardRemovals(removals(0, 60), 100, rollout.GuardedRemovals{}, "").Pending
 	word := shown.Word
 	for left := 60; left >= 45; left -= 5 { // ten at a time; the status is written after each
-		got := rollout.GuardRemovals(removals(60-left, 60), 40+left, shown, word)
+		got := rollout.GuardRemovals(removals(60-left, 60), 40+left, rollout.GuardedRemovals{Pending: shown}, word)
 		if len(got.Waiting) > 0 {
 			t.Fatalf("with %d left %d wait", left, len(got.Waiting))
 		}
@@ -69,20 +69,41 @@ func TestAWordCoversWhatWasShown(t *testing.T) {
 			t.Fatalf("with %d left the status has %+v", left, shown)
 		}
 	}
-	if got := rollout.GuardRemovals(removals(20, 70), 60, shown, word); len(got.Waiting) != 50 || got.Pending.Word == word {
+	if got := rollout.GuardRemovals(removals(20, 70), 60, rollout.GuardedRemovals{Pending: shown}, word); len(got.Waiting) != 50 || got.Pending.Word == word {
 		t.Errorf("more than was left: %d wait, %+v", len(got.Waiting), got.Pending)
 	}
-	if got := rollout.GuardRemovals(removals(60, 80), 30, nil, word); len(got.Waiting) != 20 || got.Pending.Word == word {
+	if got := rollout.GuardRemovals(removals(60, 80), 30, rollout.GuardedRemovals{}, word); len(got.Waiting) != 20 || got.Pending.Word == word {
 		t.Errorf("another time: %d wait, %+v", len(got.Waiting), got.Pending)
 	}
-	again := rollout.GuardRemovals(removals(0, 60), 100, nil, "").Pending
+	again := rollout.GuardRemovals(removals(0, 60), 100, rollout.GuardedRemovals{}, "").Pending
 	if again.Word != word {
 		t.Errorf("after a restart before the status was written the word is %s, not %s", again.Word, word)
 	}
 	for _, wrong := range []string{"60", "true", strings.ToUpper(word), word + " ", strings.Repeat(word, 10000)} {
-		if got := rollout.GuardRemovals(removals(0, 60), 100, nil, wrong); len(got.Waiting) != 60 {
+		if got := rollout.GuardRemovals(removals(0, 60), 100, rollout.GuardedRemovals{}, wrong); len(got.Waiting) != 60 {
 			t.Errorf("%.20q lets %d go", wrong, 60-len(got.Waiting))
 		}
+	}
+}
+
+// A word that was approved is for what was shown with it: an edit takes that back and unselects as many others, before anything went.
+// Red when those go by the word.
+func TestAWordCoversNothingElse(t *testing.T) {
+	shown := rollout.GuardRemovals(removals(0, 1, 0), 10, rollout.GuardedRemovals{}, "")
+	word := shown.Pending.Word
+	if same := rollout.GuardRemovals(removals(0, 1, 0), 10, shown, word); len(same.Waiting) != 0 || same.Pending.Word != word {
+		t.Errorf("what was shown: %d wait, %+v", len(same.Waiting), same.Pending)
+	} else if other := rollout.GuardRemovals(removals(1, 2, 1), 10, same, word); len(other.Waiting) != 1 || other.Pending.Word == word {
+		t.Errorf("another one: %d wait, %+v", len(other.Waiting), other.Pending)
+	}
+	many := rollout.GuardRemovals(removals(0, 10), 10, rollout.GuardedRemovals{}, "")
+	word = many.Pending.Word
+	fewer := rollout.GuardRemovals(removals(3, 10), 7, many, word)
+	if len(fewer.Waiting) != 0 || fewer.Pending.Count != 7 {
+		t.Errorf("of what was shown: %d wait, %+v", len(fewer.Waiting), fewer.Pending)
+	}
+	if other := rollout.GuardRemovals(removals(4, 11), 7, fewer, word); len(other.Waiting) != 7 || other.Pending.Word == word {
+		t.Errorf("one of seven is another: %d wait, %+v", len(other.Waiting), other.Pending)
 	}
 }
 

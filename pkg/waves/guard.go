@@ -53,8 +53,9 @@ func (g *Guard) Judge(shown *v1.PendingRemoval, approved string) (looked, held [
 	if g.judged != nil && !g.changed && g.approved == approved {
 		return nil, nil
 	}
-	if g.judged != nil {
-		shown = g.Pending
+	last := g.GuardedRemovals
+	if g.judged == nil {
+		last = rollout.GuardedRemovals{Pending: shown}
 	}
 	before, waited := g.judged, g.Waiting
 	g.judged, g.approved, g.changed = map[string]bool{}, approved, false
@@ -70,7 +71,7 @@ func (g *Guard) Judge(shown *v1.PendingRemoval, approved string) (looked, held [
 			looked = append(looked, cluster)
 		}
 	}
-	g.GuardedRemovals = rollout.GuardRemovals(removals, g.total, shown, approved)
+	g.GuardedRemovals = rollout.GuardRemovals(removals, g.total, last, approved)
 	for _, cluster := range clusters {
 		if slices.ContainsFunc(g.leaving[cluster], func(one rollout.Removal) bool { return waited[one.ID] != g.Waiting[one.ID] }) {
 			held = append(held, cluster)

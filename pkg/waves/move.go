@@ -141,6 +141,12 @@ func (m *Move) TakeBack() bool {
 	return true
 }
 
+// Recall what was granted in a group that is not the open one any more: its groups, the master's
+// gate or the labels of others changed before it was written. True: the place is free.
+func (m *Move) Recall(open int) bool {
+	return m.State == v1.ClusterMoving && m.Group != open && m.TakeBack()
+}
+
 // Void what was granted and refused in another revision.
 func (m *Move) Void() { m.granted, m.refusal = false, refusal{} }
 

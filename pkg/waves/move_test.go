@@ -156,6 +156,57 @@ func TestTheGuardTellsWhomItConcerns(t *testing.T) {
 	}
 }
 
+// TestAWordIsForWhatItWasShownWith: a removal waits, is approved, and is swapped for another one before it went, by one edit. Red when that
+// one goes by the word of the first, in the process that showed it.
+func TestAWordIsForWhatItWasShownWith(t *testing.T) {
+	var guard Guard
+	volume := func(id string) []rollout.Removal { return []rollout.Removal{{ID: id, HasVolumes: true}} }
+	for _, cluster := range []string{"a", "b", "c"} {
+		guard.Note(cluster, 1, nil)
+	}
+	guard.Note("a", 1, volume("a"))
+	guard.Judge(nil, "")
+	word := guard.Pending.Word
+	if guard.Judge(nil, word); len(guard.Waiting) != 0 {
+		t.Fatalf("with its word %v wait", guard.Waiting)
+	}
+	guard.Note("a", 1, nil)
+	guard.Note("b", 1, volume("b"))
+	if guard.Judge(nil, word); !guard.Waiting["b"] || guard.Pending.Word == word {
+		t.Errorf("another one goes by the word: waiting %v, %+v", guard.Waiting, guard.Pending)
+	}
+	var next Guard // of a process that begins: what was shown goes on
+	next.Note("b", 1, volume("b"))
+	if next.Judge(guard.Pending, guard.Pending.Word); len(next.Waiting) != 0 {
+		t.Errorf("after a restart %v wait", next.Waiting)
+	}
+}
+
+// TestAGrantIsForTheGroupThatMoves turns red when a place stays granted in a group that is not the open one, or when one is taken back
+// that is written, or that a sick cluster has after all others.
+func TestAGrantIsForTheGroupThatMoves(t *testing.T) {
+	var move Move
+	move.Stand(behind(), time.Time{}, noon)
+	move.Grant(noon)
+	if move.Recall(0) || !move.IsGranted() {
+		t.Error("it is taken back in the group that moves")
+	}
+	move.Begin()
+	if move.Recall(1) || move.Recall(rollout.NoGroup) {
+		t.Error("it is taken back while it is written")
+	}
+	move.End()
+	if !move.Recall(1) || move.IsGranted() {
+		t.Error("it stays granted while another group moves")
+	}
+	var sick Move
+	sick.Stand(behind(func(found *Standing) { found.State, found.Again = v1.ClusterSick, true }), time.Time{}, noon)
+	sick.Grant(noon)
+	if sick.Recall(1) {
+		t.Error("a sick cluster's is taken back, which goes by no turn")
+	}
+}
+
 // TestWhatWasWrittenHoldsItsPlaceUntilItIsCounted: approvals change between the write and the count. Red when Hold takes the objects of
 // before the write for the present ones, and so frees a place that is taken; or when the count does not end it.
 func TestWhatWasWrittenHoldsItsPlaceUntilItIsCounted(t *testing.T) {

@@ -34,20 +34,35 @@ func movesOf(mine []*v1.AddonInstallation, pace installation.Pace, along Course)
 			found.unreachable = state.Reason
 		}
 		if !state.Moved.IsZero() {
-			found.add(live, state, along.StartedAt)
+			found.add(live, state, pace.Deadline, along)
 		}
 	}
 	return found
 }
 
-// add what one installation says of its last move. What came of it counts in the revision in which
-// it was moved; one of an earlier revision may still be under way.
-func (m *moves) add(live *v1.AddonInstallation, state installation.State, startedAt time.Time) {
-	moved := state.Moved
+// aheadAtMost is how far the clocks of two processes may differ.
+const aheadAtMost = time.Minute
+
+// latestMove is when an installation was moved, at the latest.
+func latestMove(live *v1.AddonInstallation, state installation.State) time.Time {
 	if !live.DeletionTimestamp.IsZero() {
-		moved = moved.Add(time.Second) // the API cuts the time of a deletion to the second
+		return state.Moved.Add(time.Second) // the API cuts the time of a deletion to the second
 	}
-	isRecent := !moved.Before(startedAt)
+	return state.Moved
+}
+
+// isAhead says whether a move was stamped by a clock that was ahead, in a revision that has begun.
+func (c *Course) isAhead(moved time.Time) bool {
+	return moved.After(c.Now.Add(aheadAtMost)) && !c.StartedAt.After(c.Now)
+}
+
+// add what one installation says of its last move. What came of it counts in the revision in which
+// it was moved. One of an earlier revision may still be under way; Ready past its deadline it is not,
+// also where a longer soak is asked for by now. A move from a time to come was stamped by a clock
+// that was wrong, and would be under way until then.
+func (m *moves) add(live *v1.AddonInstallation, state installation.State, deadline time.Duration, along Course) {
+	moved := latestMove(live, state)
+	isRecent := !moved.Before(along.StartedAt)
 	switch state.Phase {
 	case installation.Failed:
 		if isRecent && (m.failed == nil || installation.WasSick(m.failed) && !installation.WasSick(live)) {
@@ -59,8 +74,15 @@ func (m *moves) add(live *v1.AddonInstallation, state installation.State, starte
 			m.next = Sooner(m.next, state.Next)
 		}
 	case installation.Underway:
-		m.underway = live
+		if state.Ready && !isRecent && !moved.Add(deadline).After(along.Now) {
+			return
+		}
 		m.next = Sooner(m.next, state.Next)
+		if along.isAhead(moved) {
+			m.overdue, m.overdueState = live, state
+			return
+		}
+		m.underway = live
 	case installation.Settled:
 	}
 }
@@ -85,6 +107,10 @@ func troubleOf(live *v1.AddonInstallation, state installation.State) rollout.Tro
 // overdueOf an installation whose time is over says why it is neither current nor failed.
 func overdueOf(live *v1.AddonInstallation, state installation.State) rollout.Trouble {
 	trouble := troubleOf(live, state)
+	if state.Phase == installation.Underway {
+		trouble.Message = "it was moved by a clock that was ahead, so nobody can tell for how long it has been Ready, and nobody waits for it"
+		return trouble
+	}
 	if state.Ready {
 		trouble.Message = "it is Ready, and was changed again before it was so for the soak time"
 	}

@@ -1,6 +1,7 @@
 package waves
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -98,6 +99,18 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 		{"it waits without end since an earlier revision",
 			Facts{Presence: Present, Mine: mine(movedAt(-2*time.Hour, "False", v1.ReasonWaitingForOrder, -2*time.Hour))},
 			v1.ClusterCurrent, nil},
+		{"it was moved in an hour, by a clock that was ahead: it takes no place", Facts{Presence: Present, Mine: mine(movedAt(time.Hour, "True", "Ready", 0))},
+			v1.ClusterSick, func(s Standing) bool {
+				return !s.Holds && !s.Next.IsZero() && strings.Contains(s.Trouble.Message, "clock")
+			}},
+		{"the same, and it lacks something, which it gets after all others", Facts{
+			Presence: Present, Mine: mine(movedAt(time.Hour, "True", "Ready", 0)), Changes: update}, v1.ClusterSick,
+			func(s Standing) bool { return s.Again && !s.Holds }},
+		{"it is on its way out, kept by its users, who say that it was moved far ahead", Facts{
+			Presence: Absent, Mine: mine(deletedAt(9*time.Minute, movedAt(90000*time.Hour, "True", "Ready", 0)))}, v1.ClusterSick,
+			func(s Standing) bool { return !s.Holds }},
+		{"it was moved by a clock that is a little ahead", Facts{Presence: Present, Mine: mine(movedAt(10*time.Minute+30*time.Second, "True", "Ready", 0))},
+			v1.ClusterMoving, nil},
 		{"and is unselected", Facts{Presence: Absent, Mine: mine(stalled), Changes: remove}, v1.ClusterBehind, nil},
 		{"what failed and is unselected is behind", Facts{Presence: Absent, Mine: mine(fallen), Changes: remove, Removals: one},
 			v1.ClusterBehind, func(s Standing) bool { return s.Held }},
@@ -114,6 +127,36 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 			})
 			if got.State != test.want || test.extra != nil && !test.extra(got) {
 				t.Errorf("it is %s, want %s: %+v", got.State, test.want, got)
+			}
+		})
+	}
+}
+
+// TestALongerSoakIsForWhatMovesFromThenOn turns red where an edit of soak has what was Ready in an earlier revision take places anew.
+func TestALongerSoakIsForWhatMovesFromThenOn(t *testing.T) {
+	strategy, err := rollout.NewStrategy(&v1.Rollout{Pace: v1.Pace{
+		Soak: &metav1.Duration{Duration: 24 * time.Hour}, ProgressDeadline: &metav1.Duration{Duration: time.Hour},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		why     string
+		live    *v1.AddonInstallation
+		changes []rollout.Change
+		want    v1.ClusterState
+	}{
+		{"it has what it is to have", movedAt(-2*time.Hour, "True", "Ready", -2*time.Hour), nil, v1.ClusterCurrent},
+		{"it lacks something", movedAt(-2*time.Hour, "True", "Ready", -2*time.Hour), []rollout.Change{{Item: "web", Kind: v1.ChangeUpdate}}, v1.ClusterBehind},
+		{"its deadline is not over", movedAt(-30*time.Minute, "True", "Ready", -30*time.Minute), nil, v1.ClusterMoving},
+		{"it was moved in this revision", movedAt(time.Second, "True", "Ready", time.Second), nil, v1.ClusterMoving},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			got := StandingOf(Facts{Presence: Present, Mine: []*v1.AddonInstallation{test.live}, Changes: test.changes}, Course{
+				Strategy: strategy, StartedAt: noon, Now: noon.Add(10 * time.Minute),
+			})
+			if got.State != test.want {
+				t.Errorf("it is %s, want %s", got.State, test.want)
 			}
 		})
 	}

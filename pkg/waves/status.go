@@ -73,6 +73,24 @@ func Refused(of *v1.AddonSet, why string) (wanted *v1.AddonSetStatus, isNew bool
 	return wanted, !equality.Semantic.DeepEqual(&of.Status, wanted)
 }
 
+// CheckRevision asks past the cache whether a copy has the revision that is known, before another
+// one begins. Live is the copy where it has another; the error says why none begins.
+func CheckRevision(ctx context.Context, server client.Reader, of *v1.AddonSet, known string) (live *v1.AddonSet, err error) {
+	ctx, cancel := context.WithTimeout(ctx, WriteTimeout)
+	defer cancel()
+	found := &v1.AddonSet{}
+	if err := server.Get(ctx, client.ObjectKeyFromObject(of), found); err != nil {
+		return nil, fmt.Errorf("getting AddonSet %q, before a revision begins: %w", of.Name, err)
+	}
+	switch {
+	case found.UID != of.UID || found.Generation != of.Generation:
+		return nil, fmt.Errorf("AddonSet %q is not what the cache has: no revision begins by that", of.Name)
+	case found.Status.Revision != known:
+		return found, fmt.Errorf("AddonSet %q has revision %q by now, which the cache does not have", of.Name, found.Status.Revision)
+	}
+	return nil, nil
+}
+
 // WriteStatus replaces the whole status of a copy: it has no other writer than this field owner.
 func WriteStatus(ctx context.Context, writer client.Client, owner string, of *v1.AddonSet, wanted *v1.AddonSetStatus) error {
 	ctx, cancel := context.WithTimeout(ctx, WriteTimeout)

@@ -50,7 +50,10 @@ type resolver struct {
 	prepared map[preparedKey]*prepared
 }
 
-type choiceKey struct{ item, k8s, installed string }
+type choiceKey struct {
+	of             *item
+	k8s, installed string
+}
 
 type preparedKey struct {
 	item, version, digest string
@@ -73,7 +76,7 @@ func newResolver(of *set, from *offers) *resolver {
 
 // choose the version of an item on a cluster with that Kubernetes version and installed version.
 func (r *resolver) choose(of *item, k8s, installed string) *choice {
-	key := choiceKey{string(of.Name), k8s, installed}
+	key := choiceKey{of, k8s, installed}
 	known, ok := r.choices[key]
 	if !ok {
 		chosen := r.selectVersion(of, k8s, installed)
@@ -153,6 +156,9 @@ func (r *resolver) makeIntent(of *item, key preparedKey, cluster string) *prepar
 	if err != nil {
 		return &prepared{problem: err.Error()}
 	}
+	if err := r.checkForm(of, key.version, merged); err != nil {
+		return &prepared{problem: err.Error()}
+	}
 	made := &prepared{intent: installation.Intent{
 		Name: string(of.Name), Origin: "set", Annotations: map[string]string{},
 		Labels: map[string]string{v1.LabelManagedBy: v1.ManagedBySets, v1.LabelSet: r.set.name},
@@ -186,6 +192,20 @@ func (r *resolver) makeIntent(of *item, key preparedKey, cluster string) *prepar
 		return &prepared{problem: err.Error()}
 	}
 	return made
+}
+
+// checkForm of a version against the set's values. What else a cluster has may fill in what is
+// required.
+func (r *resolver) checkForm(of *item, version string, merged map[string]any) error {
+	entry := r.offers.entries[of.addon()]
+	if entry == nil {
+		return nil
+	}
+	found, _ := entry.Version(version)
+	if found == nil || found.Template == nil {
+		return nil
+	}
+	return values.CheckForm(found.Template.FormSpec, merged, nil)
 }
 
 // clusterName stands for the Cluster's name in names of valuesFrom.

@@ -111,6 +111,8 @@ type running struct {
 	// clusters by name are those in the tally, and names theirs by namespace.
 	clusters map[string]*known
 	names    map[string]string
+	// granted are names of clusters that were granted places: a halt looks at no others.
+	granted map[string]bool
 	// guard says which removals wait.
 	guard waves.Guard
 	// decided last, and the status that was written last.

@@ -37,13 +37,17 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 	for i := range clusters {
 		claimed[clusters[i].Namespace]++
 	}
+	installations, err := r.caches.all(len(clusters))
+	if err != nil {
+		return failed(err)
+	}
 	seen := make(map[string]bool, len(clusters))
 	for i := range clusters {
 		if !r.concerns(clusters[i]) || claimed[clusters[i].Namespace] > 1 {
 			continue
 		}
 		seen[clusters[i].Name] = true
-		in, err := r.placeOf(&clusters[i], f.running.seed)
+		in, err := r.placeOf(&clusters[i], installations[clusters[i].Namespace], f.running.seed)
 		if err != nil {
 			return failed(err)
 		}
@@ -75,12 +79,9 @@ func (r *Reconciler) concerns(found target.Description) bool {
 	return found.Namespace != "" && !found.Deleted && cluster.BelongsTo(found, r.Options.WorkerName)
 }
 
-// placeOf a cluster, with what was written over what the cache has. The mutex is held.
-func (r *Reconciler) placeOf(found *target.Description, seed string) (*place, error) {
-	live, err := r.caches.in(found.Namespace)
-	if err != nil {
-		return nil, err
-	}
+// placeOf a cluster, with what was written over what the cache has of its installations. The mutex
+// is held.
+func (r *Reconciler) placeOf(found *target.Description, live byName, seed string) (*place, error) {
 	isOpen, err := r.caches.isOpen(found.Namespace)
 	if err != nil {
 		return nil, err
@@ -99,6 +100,9 @@ func (r *Reconciler) placeOf(found *target.Description, seed string) (*place, er
 		in.away = v1.ReasonPaused
 	case found.KubernetesVersion == "" || !found.APIServerUp:
 		in.away = v1.ReasonClusterNotReady
+	}
+	if in.live == nil && len(r.written[found.Namespace]) > 0 {
+		in.live = byName{}
 	}
 	r.written.Over(found.Namespace, in.live)
 	return in, nil
@@ -154,6 +158,9 @@ func (r *Reconciler) standIn(of *running, in *place) (planned plan, counted roll
 	})
 	one.repairs = planned.repairs()
 	one.Stand(found, r.written.DoubtedAt(in.namespace), now)
+	if !one.IsGranted() {
+		delete(of.granted, in.name)
+	}
 	of.guard.Note(in.name, len(planned.mine), found.Removals)
 	of.tally.Put(in.name, one.Standing.Standing)
 	return planned, one.Standing.Standing
@@ -168,6 +175,7 @@ func (r *running) drop(name string) {
 		r.forgetName(name, one.namespace)
 	}
 	delete(r.clusters, name)
+	delete(r.granted, name)
 	r.guard.Note(name, 0, nil)
 	r.tally.Drop(name)
 }
@@ -225,6 +233,9 @@ func (r *Reconciler) standAnew(f *clusterFacts, of *running, in *place) plan {
 		}
 	}
 	planned, found := r.standIn(of, in)
+	if one := of.clusters[in.name]; one != nil && one.Recall(of.decision.Open) {
+		planned, found = r.standIn(of, in)
+	}
 	if !reflect.DeepEqual(before, found) {
 		r.wakeSet(of.name)
 	}
@@ -240,7 +251,11 @@ func (r *Reconciler) look(ctx context.Context, asked target.Ref) (*place, error)
 	if err != nil {
 		return nil, err
 	}
-	return r.placeOf(&found, r.seed())
+	live, err := r.caches.in(found.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return r.placeOf(&found, live, r.seed())
 }
 
 var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")

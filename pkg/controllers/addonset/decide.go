@@ -40,6 +40,7 @@ func (r *Reconciler) decide(ctx context.Context, f *setFacts) loop.Outcome {
 	for _, name := range run.decision.Move {
 		one := run.clusters[name]
 		one.Grant(r.Clock.Now())
+		run.granted[name] = true
 		run.tally.Put(name, one.Standing.Standing)
 		r.wakeCluster(one.namespace)
 	}
@@ -51,8 +52,9 @@ func (r *Reconciler) decide(ctx context.Context, f *setFacts) loop.Outcome {
 
 // takeBack the places of clusters that nothing was written to yet. The mutex is held.
 func (r *Reconciler) takeBack(run *running) {
-	for _, one := range run.clusters {
-		if one.TakeBack() {
+	for name := range run.granted {
+		if one := run.clusters[name]; one.TakeBack() {
+			delete(run.granted, name)
 			r.wakeCluster(one.namespace)
 		}
 	}

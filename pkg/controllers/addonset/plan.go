@@ -32,7 +32,7 @@ type place struct {
 	away string
 	// asked are what annotation initial-installations asks for.
 	asked []asked
-	live  map[string]*v1.AddonInstallation
+	live  byName
 }
 
 // asked is an add-on in a namespace of the user cluster, and the name of its installation.
@@ -106,10 +106,19 @@ type plan struct {
 	unfit bool
 	// isHeld says that something waits for a copy that can't be gone by.
 	isHeld bool
+	// awaited are items that another set has the name of and has not made yet, with that set's name.
+	awaited map[string]string
 }
 
 func (p *plan) block(item, reason, message string) {
 	p.blocked = append(p.blocked, rollout.Trouble{Item: item, Reason: reason, Message: message})
+}
+
+func (p *plan) await(item, holder string) {
+	if p.awaited == nil {
+		p.awaited = map[string]string{}
+	}
+	p.awaited[item] = holder
 }
 
 // planner plans for one set.
@@ -142,12 +151,16 @@ func (p planner) planFor(in *place) plan {
 	return result
 }
 
-// blockDependents blocks what is to be made and depends on an item that is blocked and not there: it
-// would wait for that without end, and be taken for a failure of the roll-out.
+// blockDependents blocks what is to be made and depends on an item that is not there, being blocked
+// or for another set to make, in its own time: it would wait for that, and be taken for a failure of
+// the roll-out.
 func (p *plan) blockDependents(of *set) {
 	missing := map[string]bool{}
 	for _, one := range p.blocked {
 		missing[one.Item] = !slices.ContainsFunc(p.mine, func(live *v1.AddonInstallation) bool { return live.Name == one.Item })
+	}
+	for name := range p.awaited {
+		missing[name] = true
 	}
 	for before := -1; before != len(p.blocked); {
 		before = len(p.blocked)
@@ -157,7 +170,7 @@ func (p *plan) blockDependents(of *set) {
 			}
 			for _, needed := range of.byName[s.item].DependsOn {
 				if missing[string(needed)] {
-					p.block(s.item, v1.ReasonDependencyMissing, fmt.Sprintf("it depends on item %q, which is blocked in this cluster", needed))
+					p.block(s.item, v1.ReasonDependencyMissing, fmt.Sprintf("it depends on item %q, which %s", needed, p.whyMissing(string(needed))))
 					missing[s.item] = true
 					return true
 				}
@@ -165,6 +178,13 @@ func (p *plan) blockDependents(of *set) {
 			return false
 		})
 	}
+}
+
+func (p *plan) whyMissing(item string) string {
+	if holder := p.awaited[item]; holder != "" {
+		return fmt.Sprintf("AddonSet %q has the name of, and has not made in this cluster yet", holder)
+	}
+	return "is blocked in this cluster"
 }
 
 // presenceOf a set in a cluster.
@@ -235,9 +255,7 @@ func (p planner) want(result *plan, of *item, in *place) {
 	name := string(of.Name)
 	live := in.live[name]
 	if holder := p.holder(name, in, result.presence); holder != nil && holder.name != p.set.name {
-		if live != nil && isOf(live, p.set.name) {
-			p.letGo(result, live, in)
-		}
+		p.leaveTo(holder, result, name, in)
 		return
 	}
 	if first := p.comesFirst(name, in); first != nil && (live == nil || !isOf(live, p.set.name)) {
@@ -249,7 +267,7 @@ func (p planner) want(result *plan, of *item, in *place) {
 			result.block(name, reason, message)
 			return
 		}
-		p.aim(result, of, nil, in)
+		p.aim(result, of, aimed{}, in)
 		return
 	}
 	owner := setOf(live)
@@ -264,7 +282,17 @@ func (p planner) want(result *plan, of *item, in *place) {
 		result.block(name, reason, message)
 		return
 	}
-	p.aim(result, of, live, in)
+	p.aim(result, of, aimed{live, isMine}, in)
+}
+
+// leaveTo another set an item of which that has the name.
+func (p planner) leaveTo(holder *set, result *plan, name string, in *place) {
+	switch live := in.live[name]; {
+	case live == nil:
+		result.await(name, holder.name)
+	case isOf(live, p.set.name):
+		p.letGo(result, live, in)
+	}
 }
 
 // refusal says why an item can't have the installation that has its name, and which set made it;
@@ -312,18 +340,25 @@ func (p planner) standsAlready(of *item, in *place) (reason, message string) {
 	return "", ""
 }
 
-// aim plans the target of an item: what is there, nil for nothing, against what it is to be.
-func (p planner) aim(result *plan, of *item, live *v1.AddonInstallation, in *place) {
-	name := string(of.Name)
-	if missing := p.offers.platform[name].problem; missing != "" {
+// aimed is the installation that has an item's name, and whether the set made it. Without one there
+// is none.
+type aimed struct {
+	live   *v1.AddonInstallation
+	isMine bool
+}
+
+// aim plans the target of an item: what is there against what it is to be.
+func (p planner) aim(result *plan, of *item, at aimed, in *place) {
+	name, live := string(of.Name), at.live
+	if missing := p.offers.missing(of); missing != "" {
 		result.block(name, v1.ReasonValuesMissing, missing)
-		return
-	}
-	if live != nil && p.offers.entries[of.addon()] == nil { // gone from the catalogue: no change
 		return
 	}
 	installed := installedVersion(live)
 	chosen := p.choose(of, in.version, installed)
+	if live != nil && chosen.reason == v1.ReasonAddonUnknown { // gone from the catalogue: no change
+		return
+	}
 	version, digest := chosen.version, chosen.digest
 	if chosen.reason != "" {
 		if !chosen.quiet {
@@ -341,12 +376,11 @@ func (p planner) aim(result *plan, of *item, live *v1.AddonInstallation, in *pla
 	}
 	made := step{item: name, kind: v1.ChangeInstall, live: live, target: target, grant: p.offers.grant(of, target, in, live), to: version}
 	if live != nil {
-		isMine := isOf(live, p.set.name)
-		if isMine && made.isRight() {
+		if at.isMine && made.isRight() {
 			return
 		}
 		made.kind, made.from = v1.ChangeUpdate, cmp.Or(installed, live.Spec.AddonRef.Version)
-		made.repair = isMine && live.Annotations[v1.AnnotationDigest] == target.digest
+		made.repair = at.isMine && live.Annotations[v1.AnnotationDigest] == target.digest
 		result.unfit = result.unfit || chosen.unfit
 	}
 	if result.steps == nil {

@@ -286,8 +286,8 @@ func TestWhatAClusterAsksFor(t *testing.T) {
 	}
 }
 
-// Red when what depends on a blocked item is installed: it would wait without end, and count as a failure that halts the fleet; or when
-// something is removed while a copy can't be gone by, whose set may want it.
+// Red when what depends on a blocked item, or on one that another set has not made yet, is installed: it would wait without end, and count
+// as a failure that halts the fleet; or when something is removed while a copy can't be gone by, whose set may want it.
 func TestWhatCanNotBeIsNotBegun(t *testing.T) {
 	from := offering(entryOf(t, "web", "1.0.0"), entryOf(t, "crds", "1.0.0"))
 	crds, web, page := itemOf("crds", "crds", ""), itemOf("web", "web", ""), itemOf("page", "web", "")
@@ -300,6 +300,18 @@ func TestWhatCanNotBeIsNotBegun(t *testing.T) {
 	want := "Blocked crds NameTaken, Blocked page DependencyMissing, Blocked web DependencyMissing"
 	if text := told(&got); text != want {
 		t.Errorf("\n got: %s\nwant: %s", text, want)
+	}
+
+	other, there := setNamed("other", crds), clusterOn("v1.36.3")
+	other.Spec.Priority = 1
+	sets = reading(t, of, other)
+	for _, want := range []string{"Blocked page DependencyMissing, Blocked web DependencyMissing", "Install page >1.0.0, Install web >1.0.0"} {
+		got := planner{newResolver(sets["tools"], from), newRivals(sets)}.planFor(there)
+		if text := told(&got); text != want {
+			t.Errorf("beside a set that has the name of one:\n got: %s\nwant: %s", text, want)
+		}
+		there.live["crds"] = &v1.AddonInstallation{} // once the other set made it
+		there.live["crds"].Name, there.live["crds"].Labels = "crds", map[string]string{v1.LabelManagedBy: v1.ManagedBySets, v1.LabelSet: "other"}
 	}
 
 	alone := setNamed("tools", itemOf("web", "web", ""))

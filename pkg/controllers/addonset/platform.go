@@ -93,6 +93,15 @@ func (r *Reconciler) readPlatformValues(ctx context.Context, of *set) (map[strin
 	return found, nil
 }
 
+// missing says why the platform has no values for an item that names some; empty: there are, or it
+// names none.
+func (o *offers) missing(of *item) string {
+	if of.PlatformSecretRef == nil {
+		return ""
+	}
+	return o.platform[string(of.Name)].problem
+}
+
 // grant is what an installation may have of the platform's values; empty: none. What is not there yet
 // gets its grant once it has a UID, and waits for it.
 func (o *offers) grant(of *item, target *prepared, in *place, live *v1.AddonInstallation) string {

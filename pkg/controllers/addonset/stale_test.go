@@ -2,14 +2,20 @@ package addonset_test
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/standins"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -109,6 +115,64 @@ func TestACopyThatTheCacheLacksHoldsWhatItMayWant(t *testing.T) {
 	if after := w.installed("web")[w.names[0]]; after.UID != before.UID {
 		t.Errorf("it was made anew: %s became %s", before.UID, after.UID)
 	}
+}
+
+// RS40: A process whose cache has the copy from before a revision, in which a canary failed, goes on with that revision, halted. Red when
+// it begins the revision anew, by which the failure is forgotten.
+func TestARevisionThatTheCacheLacksIsNotBegunAnew(t *testing.T) {
+	w := newWorld(t, 2, 1, standins.Rule{Act: standins.Act{Takes: 100 * time.Millisecond}})
+	w.offers("web", "1.0.0")
+	of := w.write(w.set("tools"))
+	stop := w.start()
+	w.open(of, 2)
+	w.says(of, v1.ReasonComplete, current(2))
+	var older map[string]any
+	w.fetch(of, &older)
+	w.player.Direct(t, standins.Rule{Of: standins.AtVersion("web", "1.1.0"), Act: standins.Act{Fate: standins.RollsBack}})
+	w.offers("web", "1.0.0", "1.1.0")
+	halted := w.says(of, v1.ReasonHalted)
+	stop()
+	expect.Eventually(t, expect.Patience, func() error { // what begins now begins in another second
+		if !time.Now().After(halted.Status.StartedAt.Time) {
+			return errors.New("it is the second in which the revision began")
+		}
+		return nil
+	})
+	var began atomic.Bool
+	w.start(func(next http.RoundTripper) http.RoundTripper {
+		return kit.Stale{Next: noting(next, "/addonsets/tools", &began), Plural: "addonsets", Edit: func(items []any) []any {
+			for i, item := range items {
+				if item.(map[string]any)["metadata"].(map[string]any)["uid"] == older["metadata"].(map[string]any)["uid"] {
+					items[i] = older
+				}
+			}
+			return items
+		}}
+	})
+	expect.Eventually(t, expect.Patience, func() error {
+		if !began.Load() {
+			return errors.New("no pass came as far as the revision yet")
+		}
+		return nil
+	})
+	expect.Always(t, 3*time.Second, func() error {
+		found := w.says(of, v1.ReasonHalted)
+		if found.Status.Revision != halted.Status.Revision || !found.Status.StartedAt.Equal(halted.Status.StartedAt) {
+			return fmt.Errorf("revision %s of %s became %s of %s",
+				halted.Status.Revision, halted.Status.StartedAt, found.Status.Revision, found.Status.StartedAt)
+		}
+		return nil
+	})
+}
+
+// noting notes a call for one object.
+func noting(next http.RoundTripper, object string, noted *atomic.Bool) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		if strings.HasSuffix(strings.TrimSuffix(request.URL.Path, "/status"), object) {
+			noted.Store(true)
+		}
+		return next.RoundTrip(request)
+	})
 }
 
 // fetch a copy as the API server has it.

@@ -227,7 +227,8 @@ func (r *Reconciler) take(ctx context.Context, f *setFacts) loop.Outcome {
 // begin to carry a set out, with what its status says of an earlier process.
 func (r *Reconciler) begin(found *v1.AddonSet) *running {
 	made := &running{
-		tally: rollout.NewTally(found.Name), clusters: map[string]*known{}, names: map[string]string{}, contents: map[string]string{},
+		tally: rollout.NewTally(found.Name), clusters: map[string]*known{}, names: map[string]string{}, granted: map[string]bool{},
+		contents: map[string]string{},
 		revision: found.Status.Revision, shown: shown{status: *found.Status.DeepCopy()},
 	}
 	if found.Status.StartedAt != nil {
@@ -243,6 +244,7 @@ func (r *Reconciler) replace(f *setFacts) {
 		names = append(names, r.sharing(before)...)
 	}
 	f.running.set, f.running.counted = f.set, false
+	f.running.decision = rollout.Decision{Open: rollout.NoGroup} // groups are others by now
 	r.sets[f.name] = f.running
 	r.changeRivals()
 	r.recount(names)
@@ -302,6 +304,9 @@ func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
 		r.keep(f, before, time.Time{})
 		return nil
 	}
+	if err := r.adopt(ctx, f, before); err != nil {
+		return failed(err)
+	}
 	now := waves.Began(r.Clock.Now(), started)
 	if err := r.writeRevision(ctx, f, now); err != nil {
 		return failed(err)
@@ -309,6 +314,24 @@ func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
 	r.keep(f, revision, now)
 	waves.Tell(r.Recorder, f.copy, v1.EventRolloutStarted, "revision %s begins to roll", revision)
 	return nil
+}
+
+// adopt what the copy says past the cache, where an earlier process began another revision than is
+// known: to begin that anew would forget what failed in it.
+func (r *Reconciler) adopt(ctx context.Context, f *setFacts, before string) error {
+	live, err := waves.CheckRevision(ctx, r.Reader, f.copy, before)
+	if live == nil {
+		return err
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	found := r.begin(live)
+	f.running.revision, f.running.startedAt, f.running.shown = found.revision, found.startedAt, found.shown
+	f.running.contents, f.running.revised, f.running.counted = found.contents, nil, false
+	for _, one := range f.running.clusters {
+		one.Void()
+	}
+	return err
 }
 
 // isFirst says whether contents are those that were seen first, and keeps them.

@@ -135,7 +135,7 @@ func (r *Reconciler) doubt(found *v1.AddonSet) {
 }
 
 // expect what a copy wants that was read and is not taken yet: its pass may fail before. What it
-// wanted before it wants until then.
+// wanted before it wants until then. Others go on beside that: one whose passes fail stops none.
 func (r *Reconciler) expect(read *set) {
 	made := &claims{set: read.name, now: read, pending: true}
 	r.mutex.Lock()
@@ -146,6 +146,7 @@ func (r *Reconciler) expect(read *set) {
 	if before := r.unsure[read.name]; before != nil {
 		made.good, made.unknown = before.good, before.unknown
 	}
+	r.passed[read.name] = true
 	r.replaceClaims(read.name, made)
 }
 

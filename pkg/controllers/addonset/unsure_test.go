@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/standins"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -142,6 +143,27 @@ func TestACopyWhosePassFailsHoldsWhatItMayWant(t *testing.T) {
 		t.Errorf("it was made anew: %s became %s", before.UID, after.UID)
 	}
 	w.troubles(tools, w.names[0], "web", "")
+}
+
+// TestACopyWhosePassFailsStopsNoOtherSet: a process begins where no pass over one of two copies comes further than its finalizer. Red when
+// the other set is not carried out until it does, without a word.
+func TestACopyWhosePassFailsStopsNoOtherSet(t *testing.T) {
+	w := newWorld(t, 2, 0, standins.Rule{Act: standins.Act{Takes: 100 * time.Millisecond}})
+	w.offers("web", "1.0.0")
+	tools := w.write(w.set("tools", atOnce))
+	w.write(w.set("stuck", atOnce, func(of *v1.AddonSet) { of.Spec.Addons[0].Name, of.Spec.Addons[0].TargetNamespace = "page", "page" }))
+	w.start(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			if request.Method == http.MethodPatch && strings.HasSuffix(request.URL.Path, "/addonsets/stuck") {
+				return kit.Answered(request, http.StatusConflict, []byte(conflict)), nil
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	w.says(tools, v1.ReasonComplete, current(2))
+	if made := w.installed("page"); len(made) != 0 {
+		t.Errorf("the copy that was not taken made %d", len(made))
+	}
 }
 
 const conflict = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}`

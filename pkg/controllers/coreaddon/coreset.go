@@ -161,6 +161,7 @@ func (r *Reconciler) take(f *setFacts) {
 	}
 	f.run.spec, f.run.paused = *f.set.Spec.DeepCopy(), f.set.Spec.Paused
 	f.run.strategy, f.run.isStaged = strategy, f.set.Spec.Rollout != nil
+	f.run.decision = rollout.Decision{Open: rollout.NoGroup} // groups are others by now
 }
 
 // begin to carry a copy out, with what its status says of an earlier process: paused, until its
@@ -168,7 +169,7 @@ func (r *Reconciler) take(f *setFacts) {
 func begin(of *v1.AddonSet) *running {
 	made := &running{
 		uid: of.UID, generation: -1, paused: true, tally: rollout.NewTally(of.Name),
-		clusters: map[string]*known{}, namespaces: map[string]string{},
+		clusters: map[string]*known{}, namespaces: map[string]string{}, granted: map[string]bool{},
 		revision: of.Status.Revision, shown: *of.Status.DeepCopy(),
 	}
 	made.strategy, _ = rollout.NewStrategy(nil) // what is absent can be read

@@ -136,6 +136,9 @@ func (r *Reconciler) standIn(f *setFacts, found target.Description, cached []v1.
 	})
 	one.repairs = len(made.hold.apply) > 0
 	one.Stand(standing, r.staging.written.DoubtedAt(found.Namespace), now)
+	if !one.IsGranted() {
+		delete(run.granted, found.Namespace)
+	}
 	run.guard.Note(found.Namespace, len(made.mine), standing.Removals)
 	run.tally.Put(found.Name, one.Standing.Standing)
 	if !one.Next.IsZero() { // also if it is as before: what came meanwhile may have used the wake up
@@ -162,6 +165,7 @@ func (r *running) drop(namespace string) {
 	if one := r.clusters[namespace]; one != nil {
 		r.guard.Note(namespace, 0, nil)
 		delete(r.clusters, namespace)
+		delete(r.granted, namespace)
 		delete(r.namespaces, one.name)
 		r.tally.Drop(one.name)
 	}
@@ -186,6 +190,7 @@ func (r *Reconciler) decide(_ context.Context, f *setFacts) loop.Outcome {
 		namespace := f.run.namespaces[name]
 		one := f.run.clusters[namespace]
 		one.Grant(r.Clock.Now())
+		f.run.granted[namespace] = true
 		f.run.tally.Put(name, one.Standing.Standing)
 		s.wake(namespace)
 	}
@@ -197,8 +202,9 @@ func (r *Reconciler) decide(_ context.Context, f *setFacts) loop.Outcome {
 
 // takeBack the places of clusters that nothing was written to yet. The mutex is held.
 func (r *Reconciler) takeBack(run *running) {
-	for namespace, one := range run.clusters {
-		if one.TakeBack() {
+	for namespace := range run.granted {
+		if run.clusters[namespace].TakeBack() {
+			delete(run.granted, namespace)
 			r.staging.touched[namespace] = true
 			r.staging.wakeSet()
 		}

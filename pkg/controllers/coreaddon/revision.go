@@ -139,6 +139,9 @@ func (r *running) adopt(revision string, startedAt time.Time) {
 
 // begin a revision in the status.
 func (r *Reconciler) begin(ctx context.Context, f *setFacts, revision string) (startedAt time.Time, err error) {
+	if err := r.adoptLive(ctx, f); err != nil {
+		return time.Time{}, err
+	}
 	startedAt = waves.Began(r.Clock.Now(), f.run.startedAt)
 	wanted, at := f.run.shown.DeepCopy(), metav1.NewTime(startedAt)
 	wanted.Revision, wanted.StartedAt = revision, &at
@@ -148,6 +151,21 @@ func (r *Reconciler) begin(ctx context.Context, f *setFacts, revision string) (s
 	}
 	waves.Tell(r.Recorder, f.set, v1.EventRolloutStarted, "revision %s begins to roll", revision)
 	return startedAt, nil
+}
+
+// adoptLive takes over what the copy says past the cache, where an earlier process began another
+// revision than is known: to begin that anew would forget what failed in it.
+func (r *Reconciler) adoptLive(ctx context.Context, f *setFacts) error {
+	live, err := waves.CheckRevision(ctx, r.Reader, f.set, f.run.revision)
+	if live == nil {
+		return err
+	}
+	r.staging.mutex.Lock()
+	defer r.staging.mutex.Unlock()
+	found := begin(live)
+	f.run.shown, f.run.basis, f.run.seen, f.run.counted = found.shown, nil, nil, false
+	f.run.adopt(found.revision, found.startedAt)
+	return err
 }
 
 // isSame says whether a seed offers the very same: entries are parsed once, and so is the list.

@@ -52,7 +52,9 @@ type running struct {
 	counted bool
 	tally   *rollout.Tally
 	// clusters by namespace are those in the tally, namespaces theirs by name.
-	clusters   map[string]*known
+	clusters map[string]*known
+	// granted are namespaces of clusters that were granted places: a halt looks at no others.
+	granted    map[string]bool
 	namespaces map[string]string
 	// guard says which removals wait: what is out of rules, list or catalogues goes with its
 	// cluster's move.
@@ -243,6 +245,7 @@ func (s *staging) inForceFor(of coreCopy, namespace string, now time.Time) *inFo
 	if one == nil { // it is counted first
 		return nil
 	}
+	one.Recall(run.decision.Open) // the pass ends in a count
 	found := &inForce{
 		settings: run.settings, at: now, mayRemove: run.guard.Allowed(),
 		mayMove: !run.paused && one.IsGranted(),

@@ -2,7 +2,11 @@ package coreaddon_test
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -118,4 +122,82 @@ func TestACacheWithoutTheCoreSetRemovesNothingAtOnce(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// RS40: A process whose cache has the Core set from before a revision goes on with that one. Red when it begins it anew, by which
+// failures are forgotten.
+func TestACoreRevisionThatTheCacheLacksIsNotBegunAnew(t *testing.T) {
+	w := newWorld(t)
+	player, _ := w.content("a")
+	clusters := w.clusters(3)
+	stop := w.start()
+	w.everywhere(clusters, "rbac")
+	player.play()
+	of := w.coreSet(ungrouped)
+	player.until(func() error { return w.setSays(of, v1.ReasonComplete) })
+	player.play()
+	older, before := w.raw(of), of.Status.Revision
+	w.content("b")
+	expect.Eventually(t, expect.Patience, func() error { return w.revised(of, &before) })
+	stop()
+	expect.Eventually(t, expect.Patience, func() error { // what begins now begins in another second
+		if !time.Now().After(of.Status.StartedAt.Time) {
+			return errors.New("it is the second in which the revision began")
+		}
+		return nil
+	})
+	asked := asks{object: "/addonsets/" + of.Name, found: &atomic.Bool{}}
+	w.start(func(next http.RoundTripper) http.RoundTripper {
+		asked.next = next
+		return kit.Stale{Next: asked, Plural: "addonsets", Edit: func([]any) []any { return []any{older} }}
+	})
+	expect.Eventually(t, expect.Patience, func() error {
+		if !asked.found.Load() {
+			return errors.New("no pass came as far as the revision yet")
+		}
+		return nil
+	})
+	expect.Always(t, 3*time.Second, func() error {
+		found := &v1.AddonSet{}
+		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(of), found); err != nil {
+			return err
+		}
+		if found.Status.Revision != before || !found.Status.StartedAt.Equal(of.Status.StartedAt) {
+			return fmt.Errorf("revision %s of %s became %s of %s", before, of.Status.StartedAt, found.Status.Revision, found.Status.StartedAt)
+		}
+		return nil
+	})
+}
+
+// raw is a copy as lists of the API server have it.
+func (w *world) raw(of *v1.AddonSet) (item any) {
+	w.t.Helper()
+	found := &v1.AddonSet{}
+	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(of), found); err != nil {
+		w.t.Fatal(err)
+	}
+	found.APIVersion, found.Kind = v1.GroupVersion.String(), "AddonSet"
+	content, err := json.Marshal(found)
+	if err == nil {
+		err = json.Unmarshal(content, &item)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return item
+}
+
+// asks notes a call for one object.
+type asks struct {
+	next   http.RoundTripper
+	object string
+	found  *atomic.Bool
+}
+
+// RoundTrip implements http.RoundTripper.
+func (a asks) RoundTrip(request *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(strings.TrimSuffix(request.URL.Path, "/status"), a.object) {
+		a.found.Store(true)
+	}
+	return a.next.RoundTrip(request)
 }

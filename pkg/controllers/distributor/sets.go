@@ -1,6 +1,7 @@
 package distributor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -36,6 +37,13 @@ func (e *secondCoreError) Error() string {
 	return fmt.Sprintf("AddonSet %q is of type Core too and comes first, by priority, age or name: only one can be", e.first)
 }
 
+// tooManyError: a platform has so many sets that this one does not count.
+type tooManyError struct{}
+
+func (e *tooManyError) Error() string {
+	return fmt.Sprintf("there are more than %d AddonSets, and older ones count: delete some", addonset.MaxSets)
+}
+
 // readSets finds out which AddonSets are copied, and what is to say of the others.
 func (r *Reconciler) readSets(ctx context.Context, f *facts) loop.Outcome {
 	var list v1.AddonSetList
@@ -45,6 +53,7 @@ func (r *Reconciler) readSets(ctx context.Context, f *facts) loop.Outcome {
 	}
 	r.passes++
 	fresh, core := setReadings{}, firstCore(list.Items, r.options.Namespace)
+	beyond := youngest(list.Items, r.options.Namespace)
 	digests := digestsOf(f.merged)
 	f.sets, f.setFindings = map[string]*copies.Set{}, map[types.UID]fleet.Finding{}
 	for i := range list.Items {
@@ -62,6 +71,9 @@ func (r *Reconciler) readSets(ctx context.Context, f *facts) loop.Outcome {
 		if refusal == nil && object.Spec.Type == v1.AddonSetCore && core.UID != object.UID {
 			refusal = &secondCoreError{core.Name}
 		}
+		if refusal == nil && beyond[object.UID] {
+			refusal = &tooManyError{}
+		}
 		if refusal != nil {
 			found.Reason, found.Refusal = v1.ReasonInvalid, refusal.Error()
 		}
@@ -70,7 +82,7 @@ func (r *Reconciler) readSets(ctx context.Context, f *facts) loop.Outcome {
 		if !slices.Contains(object.Finalizers, v1.FinalizerCleanupSet) {
 			continue // nothing is copied before package fleet protects it
 		}
-		wanted := &copies.Set{UID: object.UID, Created: object.CreationTimestamp, Pass: reading.pass}
+		wanted := &copies.Set{UID: object.UID, Generation: object.Generation, Created: object.CreationTimestamp, Pass: reading.pass}
 		if refusal == nil {
 			wanted.Spec, wanted.Digest = &object.Spec, reading.digest
 		}
@@ -112,6 +124,28 @@ func dependencies(spec *v1.AddonSetSpec, digests map[string]string) map[string]s
 		named[name] = digests[name]
 	}
 	return named
+}
+
+// youngest are the sets beyond the number that a platform may have. The webhook refuses them where it
+// is reached.
+func youngest(all []v1.AddonSet, namespace string) map[types.UID]bool {
+	var ours []*v1.AddonSet
+	for i := range all {
+		if all[i].Namespace == namespace {
+			ours = append(ours, &all[i])
+		}
+	}
+	if len(ours) <= addonset.MaxSets {
+		return nil
+	}
+	slices.SortFunc(ours, func(a, b *v1.AddonSet) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	beyond := map[types.UID]bool{}
+	for _, one := range ours[addonset.MaxSets:] {
+		beyond[one.UID] = true
+	}
+	return beyond
 }
 
 // firstCore is the set of type Core that counts.

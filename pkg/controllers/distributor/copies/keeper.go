@@ -46,8 +46,9 @@ type Keeper struct {
 	stale map[string]string
 }
 
-// believed is what a copy says that may be kept.
-type believed struct{ gate, removal, confirmed string }
+// believed is what a copy says that may be kept, and the digest of the spec that it was said of, as
+// it was sent.
+type believed struct{ gate, removal, confirmed, digest string }
 
 // found is a copy as it was last read.
 type found struct {
@@ -198,7 +199,7 @@ func (k *Keeper) note(live *v1.AddonSet) error {
 	if now.marked {
 		k.believed[live.Name] = believed{
 			gate: now.annotations[v1.AnnotationGate], removal: now.annotations[v1.AnnotationRemovalApproved],
-			confirmed: now.annotations[v1.AnnotationConfirmDeletion],
+			confirmed: now.annotations[v1.AnnotationConfirmDeletion], digest: now.annotations[v1.AnnotationDigest],
 		}
 	}
 	const itemsAtMost = 64

@@ -12,6 +12,8 @@ import (
 // Set is an AddonSet that every seed should have.
 type Set struct {
 	UID types.UID
+	// Generation of the set on the master.
+	Generation int64
 	// Created is when the set was.
 	Created metav1.Time
 	// Spec is what is copied, with its Digest; nil: the present one is refused, and the last good copy
@@ -26,6 +28,8 @@ type Set struct {
 type Order struct {
 	// UID of the set; an order for another one does not count.
 	UID types.UID
+	// Generation of the set that was decided on: a gate counts groups, and is for those of that one.
+	Generation int64
 	// Gate for the seed; empty: the one that the copy has.
 	Gate string
 	// RemovalApproved is annotation removal-approved for the seed.

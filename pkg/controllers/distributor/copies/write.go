@@ -91,12 +91,17 @@ func (k *Keeper) annotations(name string, set *Set, order Order, have *found) ma
 		v1.AnnotationCreated: set.Created.UTC().Format(time.RFC3339),
 	}}}
 	content := k.contentOf(name, set.Digest)
-	gate, removal, confirmed := order.Gate, order.RemovalApproved, ""
+	gate, removal, confirmed := "", order.RemovalApproved, ""
+	if order.Generation == set.Generation {
+		gate = order.Gate
+	}
 	if order.Delete {
 		confirmed = name
 	}
 	if have != nil { // what others wrote is nothing to keep
-		gate = cmp.Or(gate, k.believed[name].gate)
+		if set.Spec == nil || k.believed[name].digest == set.Digest { // an edit may bring other groups: they are judged anew
+			gate = cmp.Or(gate, k.believed[name].gate)
+		}
 		if order.UID == "" {
 			removal, confirmed = k.believed[name].removal, k.believed[name].confirmed // a deletion has no way back
 		}

@@ -102,7 +102,7 @@ func (d *decision) order(set *v1.AddonSet, f *facts, settled bool) {
 		if seed.row.UID == "" && !d.deleting {
 			continue
 		}
-		order := copies.Order{UID: f.uid, Delete: d.deleting, RemovalApproved: d.approvedRemoval(set, seed)}
+		order := copies.Order{UID: f.uid, Generation: f.Generation, Delete: d.deleting, RemovalApproved: d.approvedRemoval(set, seed)}
 		if revision := seed.row.Status.Revision; gated[seed.name] && revision != "" {
 			order.Gate = rollout.GateValue(revision, d.fleet.Gate)
 		}
