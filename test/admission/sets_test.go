@@ -136,6 +136,7 @@ func setInstallationRequests() []request {
 		refused("platform-values", on(kubermaticv1.AnnotationPlatformValues)),
 		refused("adopt", on(kubermaticv1.AnnotationAdopt)),
 		refused("allow-downgrade", on(kubermaticv1.AnnotationAllowDowngrade)),
+		refused("allow-prune", on(kubermaticv1.AnnotationAllowPrune)),
 	}
 }
 

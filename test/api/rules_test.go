@@ -17,7 +17,7 @@ import (
 type rule struct {
 	// at is the place in the schema, as nodes writes it.
 	at string
-	// kind is "enum", "pattern", "minimum", "maximum", or "cel: " and the message.
+	// kind is "enum", "pattern", "minimum", "maximum", "maxItems" or "maxLength" and the number, or "cel: " and the message.
 	kind string
 	why  string
 	// good and bad are edits of the kind's base object.
@@ -30,7 +30,11 @@ func (r rule) key() string { return r.at + " " + r.kind }
 
 // says is what the API server's answer must contain.
 func (r rule) says() string {
-	switch r.kind {
+	switch kind, number, _ := strings.Cut(r.kind, " "); kind {
+	case "maxItems":
+		return "must have at most " + number + " items"
+	case "maxLength":
+		return "Too long: may not be more than " + number
 	case "enum":
 		return "Unsupported value"
 	case "pattern":
@@ -44,7 +48,7 @@ func (r rule) says() string {
 	}
 }
 
-// ruleKeys lists every rule that a CRD has.
+// ruleKeys lists every rule that a CRD has; how long texts and lists may be only of AddonSets, which have the largest ones.
 func ruleKeys(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	var keys []string
 	for _, place := range nodes(crd) {
@@ -61,12 +65,23 @@ func ruleKeys(crd *apiextensionsv1.CustomResourceDefinition) []string {
 		add(schema.Pattern != "", "pattern")
 		add(schema.Minimum != nil, "minimum")
 		add(schema.Maximum != nil, "maximum")
+		if crd.Spec.Names.Kind == "AddonSet" {
+			add(schema.MaxItems != nil, fmt.Sprintf("maxItems %d", deref(schema.MaxItems)))
+			add(schema.MaxLength != nil, fmt.Sprintf("maxLength %d", deref(schema.MaxLength)))
+		}
 		for _, validation := range schema.XValidations {
 			add(true, "cel: "+validation.Message)
 		}
 	}
 	slices.Sort(keys)
 	return keys
+}
+
+func deref(number *int64) int64 {
+	if number == nil {
+		return 0
+	}
+	return *number
 }
 
 func TestEveryRuleHasACase(t *testing.T) {

@@ -26,7 +26,7 @@ spec:
 `
 
 func setRules() []rule {
-	return slices.Concat(setTopRules, itemRules, paceRules("spec.rollout"), paceRules("spec.rollout.groups[]"),
+	return slices.Concat(setTopRules, itemRules, setMaxima(), paceRules("spec.rollout"), paceRules("spec.rollout.groups[]"),
 		selectorRules("spec.clusterSelector"), selectorRules("spec.overrides[].clusterSelector"),
 		selectorRules("spec.rollout.groups[].clusterSelector"))
 }

@@ -347,6 +347,47 @@ func TestAWaitOutlivesARestart(t *testing.T) {
 	})
 }
 
+// A condition says that the wait began an hour from now: the clock was set back since. Red when that hour is waited for too, before an apply or
+// before a removal.
+func TestAWaitThatBeginsInTheFutureIsOver(t *testing.T) {
+	later := metav1.NewTime(time.Now().Add(time.Hour).Truncate(time.Second))
+	say := func(w *world, object *kubermaticv1.AddonInstallation, kind, reason string) {
+		t.Helper()
+		expect.Eventually(w.t, expect.Patience, func() error {
+			if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+				return err
+			}
+			meta.RemoveStatusCondition(&object.Status.Conditions, kind)
+			meta.SetStatusCondition(&object.Status.Conditions, metav1.Condition{
+				Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: "by another clock", LastTransitionTime: later,
+			})
+			return w.seed.Status().Update(w.t.Context(), object)
+		})
+	}
+	t.Run("an apply", func(t *testing.T) {
+		w := newWorld(t)
+		w.publishSlow("cni", kubermaticv1.CatalogueCustom, kubermaticv1.SlotCNI, "1.0.0")
+		w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+		w.wish("cni", "cni", "")
+		rest := w.wish("rest", "plain", "")
+		say(w, rest, kubermaticv1.ConditionApplied, kubermaticv1.ReasonWaitingForOrder)
+		w.start()
+		w.expectInstalled(rest, "1.0.0", "")
+		w.expectEvents(rest, "Warning OrderGivenUp", "Normal Applied")
+	})
+	t.Run("a removal", func(t *testing.T) {
+		w := newWorld(t)
+		web, db, _, stop := w.reversedUntil()
+		stop()
+		w.deleteAll(web, db)
+		say(w, db, kubermaticv1.ConditionDeletionBlocked, kubermaticv1.ReasonRemoving)
+		w.start()
+		expect.Gone(t, w.seed, db)
+		w.expectEvents(db, "Normal Applied", "Warning OrderGivenUp", "Normal Removed")
+		w.hold(web, false)
+	})
+}
+
 const finalizerOfTest = "test.example.com/hold"
 
 // hold has an installation stay although it is removed from the user cluster.
@@ -364,17 +405,25 @@ func (w *world) hold(object *kubermaticv1.AddonInstallation, isHeld bool) {
 // reversed are three that are Ready: web depends on db, and cni has a slot; web stays when it is deleted.
 func (w *world) reversed() (web, db, cni *kubermaticv1.AddonInstallation) {
 	w.t.Helper()
+	web, db, cni, _ = w.reversedUntil()
+	return web, db, cni
+}
+
+// reversedUntil runs the controller until the returned function is called, at the latest at the end of the test.
+func (w *world) reversedUntil() (web, db, cni *kubermaticv1.AddonInstallation, stop func()) {
+	w.t.Helper()
 	w.publishAddon(kubermaticv1.CatalogueCustom, kubermaticv1.Addon{
 		Name: "cni", Slot: kubermaticv1.SlotCNI, Versions: []kubermaticv1.AddonVersion{w.version(offered{version: "1.0.0"})},
 	})
 	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	cni, db, web = w.wish("cni", "cni", ""), w.wish("db", "plain", ""), w.wish("web", "plain", "", "db")
-	w.start()
+	stop = w.startUntil()
+	w.t.Cleanup(stop)
 	for _, object := range []*kubermaticv1.AddonInstallation{web, db, cni} {
 		w.expectInstalled(object, "1.0.0", "")
 	}
 	w.hold(web, true)
-	return web, db, cni
+	return web, db, cni, stop
 }
 
 // Red when a removal does not wait for what depends on it, or for later slots; when it waits for what stays; when the end of those it waits

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -20,10 +21,60 @@ type change struct {
 	from, to string
 }
 
-// What status.pending tells of a paused set is what is written once it is let go, object by object, each once. Red when pending
-// lacks a change or has one more, names another version, or when something is written twice.
+// What status.pending tells of a set that waits, since it is paused or since its first group is to be approved, is what is written once it
+// is let go, object by object, each once. Red when pending lacks a change or has one more, names another version, when something is
+// written before it is let go, or twice.
 func TestPendingIsWhatIsWritten(t *testing.T) {
-	w := newWorld(t, 6, 0)
+	for _, test := range []struct {
+		reason string
+		wait   func(*v1.AddonSet)
+		let    func(*world, *v1.AddonSet)
+	}{
+		{v1.ReasonPaused, func(of *v1.AddonSet) { of.Spec.Paused = true }, func(w *world, of *v1.AddonSet) {
+			w.edit(of, func(of *v1.AddonSet) { of.Spec.Paused = false })
+		}},
+		{v1.ReasonAwaitingApproval, func(of *v1.AddonSet) {
+			all := v1.RolloutGroup{Name: "all", ClusterSelector: &metav1.LabelSelector{}, Start: v1.StartApproved}
+			of.Spec.Rollout.Groups = []v1.RolloutGroup{all}
+		}, func(w *world, of *v1.AddonSet) { w.open(of, 2) }},
+	} {
+		t.Run(test.reason, func(t *testing.T) {
+			w := newWorld(t, 6, 0)
+			of := w.begun()
+			w.edit(of, test.wait)
+			waits := w.says(of, test.reason, func(counts v1.ClusterCounts) bool { return counts.Behind == 6 })
+			before, writes := w.everything(), w.writes.Load()
+			if before[w.names[0]]["web"] == "" || before[w.names[5]]["web"] != "" {
+				t.Fatalf("before, there are %v", before)
+			}
+			w.quiet(time.Second)
+
+			test.let(w, of)
+			w.says(of, v1.ReasonComplete, current(5))
+			expect.Eventually(t, expect.Patience, func() error { // the first cluster's are gone
+				if left := w.everything()[w.names[0]]; len(left) > 0 {
+					return fmt.Errorf("the unselected cluster has %v", left)
+				}
+				return nil
+			})
+			want, told, total := changed(w.names, before, w.everything()), map[change]int{}, int64(0)
+			for _, one := range waits.Status.Pending {
+				told[change{one.Item, one.Change, one.From, one.To}] += int(one.Clusters)
+				total += int64(one.Clusters)
+			}
+			if diff := cmp.Diff(want, told, cmp.AllowUnexported(change{})); diff != "" || len(want) < 4 {
+				t.Errorf("-written +pending:\n%s", diff)
+			}
+			if written := w.writes.Load() - writes; written != total || int64(waits.Status.PendingCount) != total {
+				t.Errorf("%d writes, and %d were pending, told as %d", written, total, waits.Status.PendingCount)
+			}
+		})
+	}
+}
+
+// begun is a set that was carried out in four of six clusters; what it says by now, and is not written yet, changes all six.
+func (w *world) begun() *v1.AddonSet {
+	w.t.Helper()
 	w.offers("web", "1.0.0")
 	w.offers("more", "1.0.0")
 	w.offers("extra", "0.1.0", "0.2.0")
@@ -39,52 +90,29 @@ func TestPendingIsWhatIsWritten(t *testing.T) {
 	w.start()
 	w.says(of, v1.ReasonComplete, current(4))
 	w.offers("web", "1.0.0", "2.0.0")
-	w.edit(of, func(of *v1.AddonSet) {
-		of.Spec.Paused = true
-		of.Spec.Addons = []v1.AddonSetItem{item("web", ">= 1"), item("extra", "<= 0.1.0")}
-		without("0")(of)
-	})
-	paused := w.says(of, v1.ReasonPaused, func(counts v1.ClusterCounts) bool { return counts.Behind == 6 })
-	before, writes := w.everything(), w.writes.Load()
-	if before[w.names[0]]["web"] == "" || before[w.names[5]]["web"] != "" {
-		t.Fatalf("before, there are %v", before)
-	}
+	of.Spec.Addons = []v1.AddonSetItem{item("web", ">= 1"), item("extra", "<= 0.1.0")}
+	without("0")(of)
+	return of
+}
 
-	w.edit(of, func(of *v1.AddonSet) { of.Spec.Paused = false })
-	w.says(of, v1.ReasonComplete, current(5))
-	expect.Eventually(t, expect.Patience, func() error { // the first cluster's are gone
-		if left := w.everything()[w.names[0]]; len(left) > 0 {
-			return fmt.Errorf("the unselected cluster has %v", left)
-		}
-		return nil
-	})
-	want := map[change]int{}
-	after, total := w.everything(), int64(0)
-	for _, cluster := range w.names {
+// changed is what became of the installations of clusters, each kind with their number.
+func changed(clusters []string, before, after map[string]map[string]string) map[change]int {
+	found := map[change]int{}
+	for _, cluster := range clusters {
 		for item, to := range after[cluster] {
 			if from := before[cluster][item]; from == "" {
-				want[change{item, v1.ChangeInstall, "", to}]++
+				found[change{item, v1.ChangeInstall, "", to}]++
 			} else if from != to {
-				want[change{item, v1.ChangeUpdate, from, to}]++
+				found[change{item, v1.ChangeUpdate, from, to}]++
 			}
 		}
 		for item, from := range before[cluster] {
 			if after[cluster][item] == "" {
-				want[change{item, v1.ChangeRemove, from, ""}]++
+				found[change{item, v1.ChangeRemove, from, ""}]++
 			}
 		}
 	}
-	told := map[change]int{}
-	for _, one := range paused.Status.Pending {
-		told[change{one.Item, one.Change, one.From, one.To}] += int(one.Clusters)
-		total += int64(one.Clusters)
-	}
-	if diff := cmp.Diff(want, told, cmp.AllowUnexported(change{})); diff != "" || len(want) < 4 {
-		t.Errorf("-written +pending:\n%s", diff)
-	}
-	if written := w.writes.Load() - writes; written != total || int64(paused.Status.PendingCount) != total {
-		t.Errorf("%d writes, and %d were pending, told as %d", written, total, paused.Status.PendingCount)
-	}
+	return found
 }
 
 // everything is the version of each installation by its cluster and name.
@@ -173,5 +201,33 @@ func TestClustersThatChangeInTheMiddleOfAWave(t *testing.T) {
 	}
 	if groups := done.Status.Groups; len(groups) != 2 || groups[0].Counts.Current != 2 {
 		t.Errorf("the groups are %+v", groups)
+	}
+}
+
+// A roll-out has halted at its canary when the Kubernetes of another cluster becomes one that the applied version does not fit. Red when
+// that cluster waits for the halt to end, and when another one moves with it.
+func TestWhatNoLongerFitsMovesDuringAHalt(t *testing.T) {
+	w := newWorld(t, 4, 1, standins.Rule{Act: standins.Act{Takes: 100 * time.Millisecond}})
+	w.offers("web", "1.0.0 <1.37")
+	of := w.write(w.set("tools"))
+	w.start()
+	w.open(of, 2)
+	w.says(of, v1.ReasonComplete, current(4))
+	w.player.Direct(t, standins.Rule{
+		Of: standins.And(standins.InClusters(w.names[0]), standins.AtVersion("web", "1.1.0")), Act: standins.Act{Fate: standins.RollsBack},
+	})
+	w.offers("web", "1.0.0 <1.37", "1.1.0")
+	w.says(of, v1.ReasonHalted)
+	w.clusters.Upgrade(t, w.names[2], "v1.37.0")
+	expect.Eventually(t, expect.Patience, func() error {
+		if at := w.at("1.1.0"); !slices.Contains(at, w.names[2]) {
+			return fmt.Errorf("%q have it", at)
+		}
+		return nil
+	})
+	w.says(of, v1.ReasonHalted, current(1))
+	w.quiet(2 * time.Second)
+	if at := w.at("1.1.0"); !slices.Equal(at, []string{w.names[0], w.names[2]}) {
+		t.Errorf("%q have it", at)
 	}
 }

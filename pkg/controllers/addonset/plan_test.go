@@ -2,6 +2,7 @@ package addonset
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -125,6 +126,9 @@ func told(p *plan) string {
 	if p.presence == waves.Unknown {
 		words = append(words, "unknown")
 	}
+	if p.unfit {
+		words = append(words, "unfit")
+	}
 	return strings.Join(words, ", ")
 }
 
@@ -158,6 +162,8 @@ func TestWhatASetWantsOfACluster(t *testing.T) {
 		{"withdrawn: it stays", []func(*v1.AddonSet, *place){mine("1.0.0")}, offering(entryOf(t, "web", "2.0.0")), ""},
 		{"never down", []func(*v1.AddonSet, *place){mine("1.1.0")}, offering(entryOf(t, "web", "1.0.0", "1.1.0 >=1.37")),
 			"Blocked web K8sVersion"},
+		{"what is applied does not fit, and another does: at once", []func(*v1.AddonSet, *place){mine("1.0.0")},
+			offering(entryOf(t, "web", "1.0.0 >=1.37", "1.1.0")), "Update web 1.0.0>1.1.0, unfit"},
 		{"gone from every catalogue: no change", []func(*v1.AddonSet, *place){mine("1.0.0")}, offering(), ""},
 		{"gone, and the set has other values: no change", []func(*v1.AddonSet, *place){mine("1.0.0"), only(func(of *v1.AddonSet) {
 			of.Spec.Addons[0].ValuesTemplate = "other"
@@ -192,6 +198,21 @@ func TestWhatASetWantsOfACluster(t *testing.T) {
 		{"a version that is unknown while constrained", []func(*v1.AddonSet, *place){mine("1.1.0"), func(of *v1.AddonSet, in *place) {
 			of.Spec.Constraints, in.version = &v1.Constraints{K8sVersion: "1.36"}, ""
 		}}, standard, "unknown"},
+		{"the platform's version is constrained away", []func(*v1.AddonSet, *place){mine("1.1.0"), only(func(of *v1.AddonSet) {
+			of.Spec.Constraints = &v1.Constraints{KKPVersion: ">= 2.32"}
+		})}, standard, "Remove web 1.1.0>"},
+		{"the platform's version is not known while constrained", []func(*v1.AddonSet, *place){mine("1.1.0"), only(func(of *v1.AddonSet) {
+			of.Spec.Constraints = &v1.Constraints{KKPVersion: ">= 2.32"}
+		})}, func() *offers {
+			unknown := offering(entryOf(t, "web", "1.0.0", "1.1.0"))
+			unknown.kkp = ""
+			return unknown
+		}(), "unknown"},
+		{"only core add-ons come from a Core catalogue", nil, func() *offers {
+			core := offering(entryOf(t, "web", "1.0.0"))
+			core.entries["web"].Type = v1.CatalogueCore
+			return core
+		}(), "Blocked web " + v1.ExcludedCore},
 		{"constrained away", []func(*v1.AddonSet, *place){mine("1.1.0"), only(func(of *v1.AddonSet) {
 			of.Spec.Constraints = &v1.Constraints{K8sVersion: "1.37"}
 		})}, standard, "Remove web 1.1.0>"},
@@ -214,6 +235,54 @@ func TestWhatASetWantsOfACluster(t *testing.T) {
 				t.Errorf("\n got: %s\nwant: %s", text, test.want)
 			}
 		})
+	}
+}
+
+// TestWhatAnItemMayDo turns red when what a set allows an item is not given to its installations, or more is; and when giving it is no move.
+func TestWhatAnItemMayDo(t *testing.T) {
+	from := offering(entryOf(t, "web", "1.0.0"))
+	digests := map[string]string{}
+	for _, test := range []struct {
+		allow []v1.Permission
+		want  map[string]string
+	}{
+		{nil, map[string]string{}},
+		{[]v1.Permission{v1.PermissionAdopt, v1.PermissionPrune}, map[string]string{v1.AnnotationAdopt: "true", v1.AnnotationAllowPrune: "true"}},
+		{[]v1.Permission{v1.PermissionDowngrade}, map[string]string{v1.AnnotationAllowDowngrade: "true"}},
+	} {
+		item := itemOf("web", "web", "")
+		item.Allow = test.allow
+		sets := reading(t, setNamed("tools", item))
+		got := planner{newResolver(sets["tools"], from), newRivals(sets)}.planFor(clusterOn("v1.36.3"))
+		if text := told(&got); text != "Install web >1.0.0" {
+			t.Fatalf("allowed %q: %s", test.allow, text)
+		}
+		if given := got.steps[0].intent("there").Annotations; !maps.Equal(given, test.want) {
+			t.Errorf("allowed %q, it is given %v", test.allow, given)
+		}
+		digest := got.steps[0].target.digest
+		if other, isKnown := digests[digest]; isKnown {
+			t.Errorf("allowed %q, it is the same as %s", test.allow, other)
+		}
+		digests[digest] = fmt.Sprint(test.allow)
+	}
+}
+
+// TestWhatAClusterAsksFor turns red when annotation initial-installations is not read entry by entry, or when what can't be read asks for
+// something.
+func TestWhatAClusterAsksFor(t *testing.T) {
+	for text, want := range map[string][]asked{
+		"":                     nil,
+		"{":                    nil,
+		`{"name":"web"}`:       nil,
+		`[{"name":["web"]},7]`: nil,
+		`[{"name":"mine","addonRef":{"name":"web","version":"1.x"},"targetNamespace":"there","values":{"a":1}},"no",{"name":"other"}]`: {
+			{name: "mine", addon: "web", targetNamespace: "there"}, {name: "other"},
+		},
+	} {
+		if got := askedBy(map[string]string{v1.AnnotationInitialInstallations: text}); !slices.Equal(got, want) {
+			t.Errorf("%s asks for %+v", text, got)
+		}
 	}
 }
 

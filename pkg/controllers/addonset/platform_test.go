@@ -150,6 +150,44 @@ func TestChangedValuesOfThePlatformRollByGroups(t *testing.T) {
 	w.says(of, v1.ReasonComplete, current(3))
 }
 
+// TestValuesOfThePlatformGoOverWithTheirInstallation: a set with a higher priority wants what another has, with the same values of the
+// platform. Red when the grant is still that of the other set, or comes with a write of its own, when the installation is made anew,
+// or when the values are lost once the other set is changed to have none.
+func TestValuesOfThePlatformGoOverWithTheirInstallation(t *testing.T) {
+	w := newWorld(t, 2, 0)
+	w.useKey()
+	w.shares("values.yaml", "password: canary-string")
+	w.offers("web", "1.0.0")
+	before := w.write(w.set("before", atOnce, sharing))
+	w.start()
+	granted := func() error {
+		if with := w.with(w.marks.ValuesDigest("shared", "values.yaml", []byte("password: canary-string"))); !slices.Equal(with, w.names) {
+			return fmt.Errorf("%q have the values", with)
+		}
+		return nil
+	}
+	w.says(before, v1.ReasonComplete, current(2))
+	expect.Eventually(t, expect.Patience, granted)
+	was, written := w.installed("web"), w.writes.Load()
+	after := w.write(w.set("after", atOnce, sharing, func(of *v1.AddonSet) { of.Spec.Priority = 1 }))
+	for _, name := range w.names {
+		w.goesOver("web", name, "after")
+	}
+	expect.Eventually(t, expect.Patience, granted)
+	w.says(after, v1.ReasonComplete, current(2))
+	w.edit(before, func(of *v1.AddonSet) { of.Spec.Addons[0].PlatformSecretRef = nil })
+	w.says(before, v1.ReasonComplete)
+	w.quiet(time.Second)
+	if err := granted(); err != nil || w.writes.Load()-written != 2 {
+		t.Errorf("after %d writes for 2 clusters: %v", w.writes.Load()-written, err)
+	}
+	for name, one := range w.installed("web") {
+		if one.UID != was[name].UID || one.Labels[v1.LabelSet] != "after" || !one.DeletionTimestamp.IsZero() {
+			t.Errorf("in %s it is %s of set %q, was %s", name, one.UID, one.Labels[v1.LabelSet], was[name].UID)
+		}
+	}
+}
+
 // TestValuesOfThePlatformThatAreAwayChangeNothing: a process begins while the Secret is not there, or has another key. Red when that is a
 // revision, when anything is written, or when nobody is told by name.
 func TestValuesOfThePlatformThatAreAwayChangeNothing(t *testing.T) {

@@ -2,12 +2,14 @@ package addonset_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/standins"
@@ -69,11 +71,8 @@ func TestHowASetRemoves(t *testing.T) {
 	of := w.write(w.set("tools", atOnce, func(of *v1.AddonSet) { of.Spec.Removal = v1.RemovalOrphan }))
 	w.start()
 	w.says(of, v1.ReasonComplete, current(4))
-	hold := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":["example.com/hold"]}}`))
 	first := w.installed("web")[w.names[1]]
-	if err := w.seed.Patch(t.Context(), first, hold); err != nil {
-		t.Fatal(err)
-	}
+	w.hold(first, "example.com/hold")
 	w.edit(of, without("1"))
 	expect.Object(t, w.seed, first, func(found *v1.AddonInstallation) error {
 		if found.DeletionTimestamp.IsZero() {
@@ -102,24 +101,44 @@ func TestHowASetRemoves(t *testing.T) {
 	}
 }
 
-// TestWhatSomebodyMadeIsLeftAlone turns red when a taken name is written to, or makes the set's Ready False.
+// TestWhatSomebodyMadeIsLeftAlone turns red when a taken name is written to, or one that a Cluster's annotation asks for, or makes the
+// set's Ready False; and when an annotation that can't be read keeps a set from its cluster.
 func TestWhatSomebodyMadeIsLeftAlone(t *testing.T) {
-	w := newWorld(t, 2, 0)
+	w := newWorld(t, 4, 0)
 	w.offers("web", "1.0.0")
 	mine := &v1.AddonInstallation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: standins.NamespaceOf(w.names[0]), Name: "web"},
 		Spec:       v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "other", Version: "3"}, TargetNamespace: "mine"},
 	}
 	kit.Create(t, w.seed, mine)
+	w.asks(w.names[1], `[{"name":"own","addonRef":{"name":"web"},"targetNamespace":"web"}]`)
+	w.asks(w.names[2], `[{"name":"own",`)
 	of := w.write(w.set("tools", atOnce))
 	w.start()
-	found := w.says(of, v1.ReasonComplete)
-	if rows := found.Status.Clusters; len(rows) != 1 || rows[0].Reason != v1.ReasonNameTaken || rows[0].State != v1.ClusterBlocked {
-		t.Errorf("the status lists %+v", rows)
+	found := w.says(of, v1.ReasonComplete, current(2))
+	for i, row := range found.Status.Clusters {
+		if row.Name != w.names[i] || row.Reason != v1.ReasonNameTaken || row.State != v1.ClusterBlocked {
+			t.Errorf("the status lists %+v", row)
+		}
 	}
 	now := w.installed("web")
-	if len(now) != 2 || now[w.names[0]].Spec.AddonRef.Name != "other" || len(now[w.names[0]].Labels) != 0 {
-		t.Errorf("it is %+v now", now[w.names[0]])
+	if len(found.Status.Clusters) != 2 || len(now) != 3 || now[w.names[1]] != nil {
+		t.Errorf("the status lists %d clusters, %d have it", len(found.Status.Clusters), len(now))
+	}
+	if taken := now[w.names[0]]; taken.Spec.AddonRef.Name != "other" || len(taken.Labels) != 0 {
+		t.Errorf("it is %+v now", taken)
+	}
+	w.asks(w.names[1], "")
+	w.says(of, v1.ReasonComplete, func(counts v1.ClusterCounts) bool { return counts.Current+counts.New == 3 })
+}
+
+// asks has a Cluster ask for add-ons by its annotation.
+func (w *world) asks(cluster, text string) {
+	w.t.Helper()
+	asking := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: cluster}}
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1.AnnotationInitialInstallations, text)
+	if err := w.seed.Patch(w.t.Context(), asking, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		w.t.Fatal(err)
 	}
 }
 
@@ -171,27 +190,106 @@ func TestWhatIsMissingRemovesNothing(t *testing.T) {
 	}
 }
 
-// TestADeletedSetGoesWhenThatIsConfirmed: before, it lives on. Red when it removes anything unconfirmed, or leaves something.
+// TestADeletedSetGoesWhenThatIsConfirmed: before, it lives on; a paused set goes too, and each as its removal says. Red when it removes
+// anything unconfirmed, or leaves something; when pausing keeps it, when Orphan is not told to what is deleted, or when Release deletes.
 func TestADeletedSetGoesWhenThatIsConfirmed(t *testing.T) {
-	w := newWorld(t, 3, 1)
-	w.offers("web", "1.0.0")
-	of := w.write(w.set("tools", func(of *v1.AddonSet) { of.Spec.Rollout.Groups = nil }))
-	w.start()
-	w.says(of, v1.ReasonComplete, current(3))
-	if err := w.seed.Delete(t.Context(), copyOf(of)); err != nil {
-		t.Fatal(err)
+	for _, test := range []struct {
+		why    string
+		change func(*v1.AddonSet)
+		policy v1.DeletionPolicy
+		left   int
+	}{
+		{"one at a time", func(of *v1.AddonSet) { of.Spec.Rollout.Groups = nil }, v1.DeletionDelete, 0},
+		{"orphaned", func(of *v1.AddonSet) { of.Spec.Removal = v1.RemovalOrphan }, v1.DeletionOrphan, 0},
+		{"released", func(of *v1.AddonSet) { of.Spec.Removal = v1.RemovalRelease }, v1.DeletionDelete, 3},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			w := newWorld(t, 3, 1)
+			w.offers("web", "1.0.0")
+			of := w.write(w.set("tools", atOnce, test.change))
+			w.start()
+			w.says(of, v1.ReasonComplete, current(3))
+			w.edit(of, func(of *v1.AddonSet) { of.Spec.Paused = true })
+			w.says(of, v1.ReasonPaused)
+			if err := w.seed.Delete(t.Context(), copyOf(of)); err != nil {
+				t.Fatal(err)
+			}
+			expect.Object(t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
+				return expect.Condition(found, v1.ConditionDeletionBlocked, "True", v1.ReasonNotConfirmed)
+			})
+			w.quiet(time.Second)
+			if err := w.has(3); err != nil {
+				t.Error(err)
+			}
+			last := w.installed("web")[w.names[2]]
+			w.hold(last, "example.com/hold")
+			of.Annotations[v1.AnnotationConfirmDeletion] = of.Name
+			w.write(of)
+			if test.left == 0 {
+				expect.Object(t, w.seed, last, func(found *v1.AddonInstallation) error {
+					if found.DeletionTimestamp.IsZero() {
+						return fmt.Errorf("it is not deleted")
+					}
+					return nil
+				})
+				if last.Spec.DeletionPolicy != test.policy {
+					t.Errorf("it is deleted with policy %s", last.Spec.DeletionPolicy)
+				}
+				w.hold(last)
+			}
+			expect.Gone(t, w.seed, copyOf(of))
+			if err := w.has(test.left); err != nil {
+				t.Error(err)
+			}
+			for name, one := range w.installed("web") {
+				if one.Labels[v1.LabelSet] != "" || !one.DeletionTimestamp.IsZero() || one.Spec.DeletionPolicy != test.policy {
+					t.Errorf("in %s it is left as %+v, %+v", name, one.ObjectMeta, one.Spec)
+				}
+			}
+		})
 	}
-	expect.Object(t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
-		return expect.Condition(found, v1.ConditionDeletionBlocked, "True", v1.ReasonNotConfirmed)
+}
+
+// hold an installation by finalizers, beside the controller's own.
+func (w *world) hold(of *v1.AddonInstallation, finalizers ...string) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		found := of.DeepCopy()
+		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(of), found); err != nil {
+			return err
+		}
+		found.Finalizers = slices.DeleteFunc(found.Finalizers, func(one string) bool { return one == "example.com/hold" })
+		found.Finalizers = append(found.Finalizers, finalizers...)
+		return w.seed.Update(w.t.Context(), found)
 	})
-	w.quiet(time.Second)
-	if err := w.has(3); err != nil {
-		t.Error(err)
+}
+
+// TestClustersOfAnotherWorkerAreLeftAlone: Clusters with the label of another --worker-name are those of another process. Red when
+// something is written in one, when what a cluster has is removed once it gets the label, or when such clusters are counted.
+func TestClustersOfAnotherWorkerAreLeftAlone(t *testing.T) {
+	w := newWorld(t, 4, 0)
+	w.offers("web", "1.0.0")
+	others := map[string]string{kkpv1.LabelWorkerName: "another"}
+	w.clusters.Relabel(t, w.names[0], others)
+	of := w.write(w.set("tools", atOnce))
+	w.start()
+	selected := func(number int32) func(v1.ClusterCounts) bool {
+		return func(counts v1.ClusterCounts) bool { return counts.Selected == number && counts.Current == number }
 	}
-	of.Annotations[v1.AnnotationConfirmDeletion] = of.Name
-	w.write(of)
-	expect.Gone(t, w.seed, copyOf(of))
-	if err := w.has(0); err != nil {
-		t.Error(err)
+	w.says(of, v1.ReasonComplete, selected(3))
+	if at := w.at("1.0.0"); !slices.Equal(at, w.names[1:]) {
+		t.Errorf("%q have it", at)
+	}
+	w.clusters.Relabel(t, w.names[1], others)
+	w.says(of, v1.ReasonComplete, selected(2))
+	before := w.writes.Load()
+	w.edit(of, without("1", "2"))
+	w.says(of, v1.ReasonComplete, selected(1))
+	expect.Eventually(t, expect.Patience, func() error { return w.has(2) })
+	w.offers("web", "1.0.0", "1.1.0")
+	w.says(of, v1.ReasonComplete, selected(1), func(v1.ClusterCounts) bool { return len(w.at("1.1.0")) == 1 })
+	w.quiet(time.Second)
+	if at, written := w.at("1.0.0"), w.writes.Load()-before; !slices.Equal(at, w.names[1:2]) || written != 2 {
+		t.Errorf("after %d writes, %q have what they had", written, at)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -54,6 +56,11 @@ func TestAVersionRollsByGroupsAndHaltsAtTheCanary(t *testing.T) {
 	if at := w.at("1.1.0"); !slices.Equal(at, w.names[:1]) {
 		t.Errorf("%q have the broken version", at)
 	}
+	w.told("RolloutStarted,GroupOpened,Halted")
+	w.counts(map[string]float64{
+		"trellis_set_moves_total": 6, "trellis_set_rollouts Halted": 1, "trellis_set_clusters selected": 5,
+		"trellis_set_clusters failed": 1, "trellis_set_clusters behind": 4,
+	})
 	if rows := halted.Status.Clusters; len(rows) != 1 || rows[0].Name != w.names[0] || rows[0].Reason != v1.ReasonRolledBack {
 		t.Errorf("the status lists %+v", rows)
 	}
@@ -81,6 +88,38 @@ func TestAVersionRollsByGroupsAndHaltsAtTheCanary(t *testing.T) {
 		return nil
 	})
 	w.says(of, v1.ReasonComplete, current(6))
+	w.counts(map[string]float64{ // five at first, the canary, the new cluster, and six with the fix
+		"trellis_set_moves_total": 13, "trellis_set_rollouts Complete": 1, "trellis_set_clusters selected": 6, "trellis_set_clusters current": 6,
+	})
+}
+
+// counts waits until the metrics of the controller that are not 0 are these, by their name and state.
+func (w *world) counts(want map[string]float64) {
+	w.t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(w.controller)
+	expect.Eventually(w.t, expect.Patience, func() error {
+		families, err := registry.Gather()
+		if err != nil {
+			return err
+		}
+		got := map[string]float64{}
+		for _, family := range families {
+			for _, metric := range family.Metric {
+				name := family.GetName()
+				for _, label := range metric.Label {
+					name += " " + label.GetValue()
+				}
+				if value := metric.GetGauge().GetValue() + metric.GetCounter().GetValue(); value != 0 {
+					got[name] = value
+				}
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("metrics (-want +got):\n%s", diff)
+		}
+		return nil
+	})
 }
 
 // TestAProcessThatBeginsInTheMiddleOfAWaveKeepsTheLimit turns red when what an earlier process moved holds no place.

@@ -50,6 +50,8 @@ type world struct {
 	player    *standins.Player
 	marks     *mergedcatalogue.Marks
 	recorder  *events.FakeRecorder
+	// controller is the one that was started last.
+	controller *addonset.Reconciler
 	// writes counts the controller's writes of AddonInstallations, statuses those of AddonSets' status.
 	writes, statuses atomic.Int64
 	// clock of the controller that is started next; nil: that of the machine.
@@ -130,7 +132,8 @@ func (w *world) start(wraps ...func(http.RoundTripper) http.RoundTripper) (stop 
 	if w.clock != nil {
 		dependencies.Clock = w.clock
 	}
-	made.SetUp(addonset.New(dependencies))
+	w.controller = addonset.New(dependencies)
+	made.SetUp(w.controller)
 	made.Run()
 	return made.Stop
 }
@@ -154,18 +157,23 @@ func (c counted) RoundTrip(request *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(request)
 }
 
-// offers writes the merged catalogue of an add-on as the distributor does, with these versions.
+// offers writes the merged catalogue of an add-on as the distributor does, with these versions; "1.0.0 <1.37" has a constraint.
 func (w *world) offers(addon string, versions ...string) {
 	w.t.Helper()
 	merged := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{
 		Namespace: w.catalogue, Name: addon, Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
 	}}
 	about := v1.Addon{Name: v1.AddonName(addon)}
-	for _, version := range versions {
-		about.Versions = append(about.Versions, v1.AddonVersion{
+	for _, text := range versions {
+		version, constraint, isConstrained := strings.Cut(text, " ")
+		one := v1.AddonVersion{
 			Version: version, Template: &v1.Template{Method: v1.MethodGoTemplate},
 			Source: &v1.Source{Docker: &v1.ImageSource{Image: "registry.example/" + addon + ":" + version}},
-		})
+		}
+		if isConstrained {
+			one.Constraints = &v1.Constraints{K8sVersion: v1.VersionRange(constraint)}
+		}
+		about.Versions = append(about.Versions, one)
 	}
 	merged.Spec = v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Addons: []v1.Addon{about}}
 	merged.Annotations = map[string]string{v1.AnnotationKKPVersion: "2.31.0", v1.AnnotationDigest: strings.Join(versions, ",")}

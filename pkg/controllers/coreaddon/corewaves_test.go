@@ -2,6 +2,7 @@ package coreaddon_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -408,6 +409,47 @@ func TestAPausedCoreSetLetsNewClustersHaveThem(t *testing.T) {
 	w.only(clusters, second, 2)
 	if at := w.at(clusters, pinnedAt(first)); !slices.Equal(at, []int{0, 1}) {
 		t.Errorf("%v are at what they had", at)
+	}
+}
+
+// TestCoreAddonsOfAnotherWorkersClustersStay: Clusters with the label of another --worker-name are those of another process. Red when core
+// add-ons are installed in one, change or go in one that gets the label, or when such Clusters are counted.
+func TestCoreAddonsOfAnotherWorkersClustersStay(t *testing.T) {
+	w := newWorld(t)
+	player, first := w.content("a")
+	clusters := w.clusters(3)
+	leave := func(c *kkpv1.Cluster) { c.Labels[kkpv1.LabelWorkerName] = "another" }
+	w.edit(clusters[2], leave)
+	w.start()
+	w.everywhere(clusters[:2], "rbac")
+	player.play()
+	of := w.coreSet(ungrouped)
+	selects := func(number int32) func() error {
+		return func() error {
+			if err := w.setSays(of, v1.ReasonComplete); err != nil {
+				return err
+			}
+			if counts := of.Status.Counts; counts == nil || counts.Selected != number {
+				return fmt.Errorf("the counts are %+v", counts)
+			}
+			return nil
+		}
+	}
+	player.until(selects(2))
+	w.only(clusters, first, 0, 1)
+	w.edit(clusters[1], leave)
+	player.until(selects(1))
+	player, second := w.content("b")
+	player.until(func() error {
+		if at := w.at(clusters, pinnedAt(second)); len(at) == 0 {
+			return errors.New("nobody has it")
+		}
+		return selects(1)()
+	})
+	w.only(clusters, second, 0)
+	w.only(clusters, first, 1)
+	if at := w.at(clusters[2:], func(*v1.AddonInstallation) bool { return true }); len(at) != 0 {
+		t.Error("a core add-on is installed in a Cluster that was another worker's from the start")
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -66,6 +68,47 @@ func TestASetIsDeletedOnceThatIsConfirmed(t *testing.T) {
 	expect.Gone(t, w.master, set)
 }
 
+// Of two sets of type Core one counts, here by its name. Red when the other is brought to a seed, when it is not told why not, or when it
+// does not follow once the first is gone.
+func TestASecondCoreSetFollowsTheFirst(t *testing.T) {
+	w := newWorld(t)
+	w.twoSeeds()
+	w.start()
+	core := func(name string) *v1.AddonSet {
+		set := w.setOf(name)
+		set.Spec.Type, set.Spec.Addons = v1.AddonSetCore, nil
+		set.Spec.Priority = map[string]int32{"first": 1}[name]
+		return set
+	}
+	first, second := core("first"), core("second")
+	metav1.SetMetaDataAnnotation(&first.ObjectMeta, v1.AnnotationConfirmDeletion, first.Name)
+	w.create(w.master, first)
+	w.expectCopy("south", first, carriedBy(first))
+	w.create(w.master, second)
+	refused := w.expectSet(second, v1.ConditionReady, "False", v1.ReasonInvalid)
+	if message := refused.Status.Conditions[0].Message; !strings.Contains(message, `AddonSet "first" is of type Core too and comes first`) {
+		t.Errorf("Ready says %q", message)
+	}
+	expect.Always(t, time.Second, func() error {
+		err := w.client("seed").Get(t.Context(), client.ObjectKeyFromObject(w.copyOf(second)), w.copyOf(second))
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the seed has the second: %w", err)
+		}
+		return nil
+	})
+	if err := w.master.Delete(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	expect.Gone(t, w.client("seed"), w.copyOf(first))
+	w.expectCopy("south", second, carriedBy(second))
+	expect.Object(t, w.master, second.DeepCopy(), func(object *v1.AddonSet) error {
+		if ready := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionReady); ready == nil || ready.Reason == v1.ReasonInvalid {
+			return fmt.Errorf("Ready is %+v", ready)
+		}
+		return nil
+	})
+}
+
 // RS10, RS60: What is missing on the master takes no copy of a set, and no Secret that it needs, from a seed. Red when a set that
 // is not there, or not there any more, counts as one that is being deleted.
 func TestAMasterThatLostItsSetsRemovesNothing(t *testing.T) {
@@ -110,7 +153,8 @@ func (w *world) platformSecret(name, values string) *corev1.Secret {
 	return secret
 }
 
-// Red when seeds don't get values of the platform, get more of a Secret than sets name, or keep what no set names any more.
+// Red when seeds don't get values of the platform, get more of a Secret than sets name, lose what one set names since another
+// does not any more, or keep what no set names any more.
 func TestPlatformSecretsComeAndGo(t *testing.T) {
 	w := newWorld(t)
 	w.twoSeeds()
@@ -145,7 +189,16 @@ func TestPlatformSecretsComeAndGo(t *testing.T) {
 	}
 	edit(w, secret, func(secret *corev1.Secret) { secret.Data["values.yaml"] = []byte("a: 2") })
 	expect.Object(t, w.client("seed"), there.DeepCopy(), copied("a: 2"))
+	other := w.setOf("other")
+	other.Spec.Addons[0].PlatformSecretRef = &v1.PlatformSecretReference{Name: "shared"}
+	w.create(w.master, other)
+	w.expectCopy("south", other, carriedBy(other))
 	editSet(w, set, func(set *v1.AddonSet) { set.Spec.Addons[0].PlatformSecretRef = nil })
+	w.expectCopy("south", set, carriedBy(set))
+	expect.Always(t, 2*time.Second, func() error { // one set names it still
+		return w.client("seed").Get(t.Context(), client.ObjectKeyFromObject(there), there.DeepCopy())
+	})
+	editSet(w, other, func(set *v1.AddonSet) { set.Spec.Addons[0].PlatformSecretRef = nil })
 	expect.Gone(t, w.client("seed"), there.DeepCopy())
 	expect.Gone(t, w.master, there.DeepCopy())
 }
