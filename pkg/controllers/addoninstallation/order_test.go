@@ -90,6 +90,19 @@ func (w *world) scale(object *kubermaticv1.AddonInstallation, replicas int32) {
 	})
 }
 
+// expectReplicas waits until a version was applied that brings that many replicas.
+func (w *world) expectReplicas(object *kubermaticv1.AddonInstallation, replicas int32) {
+	w.t.Helper()
+	set := &appsv1.ReplicaSet{}
+	expect.Eventually(w.t, expect.Patience, func() error {
+		key := client.ObjectKey{Namespace: object.Spec.TargetNamespace, Name: "web"}
+		if err := w.seed.Get(w.t.Context(), key, set); err != nil || *set.Spec.Replicas == replicas {
+			return err
+		}
+		return fmt.Errorf("%s has %d replicas, wanted %d", object.Name, *set.Spec.Replicas, replicas)
+	})
+}
+
 // expectHeld waits until an installation waits for its turn, and says all of that.
 func (w *world) expectHeld(object *kubermaticv1.AddonInstallation, reason, message string) {
 	w.t.Helper()
@@ -283,6 +296,7 @@ func TestWhatMovesWithItsDependencyComesAfterIt(t *testing.T) {
 	if top.Status.Version != "1.0.0" {
 		t.Errorf("top has version %s", top.Status.Version)
 	}
+	w.expectReplicas(base, 2) // scaled before, its other version would undo that
 	w.scale(base, 0)
 	w.expectInstalled(top, "2.0.0", "")
 }
