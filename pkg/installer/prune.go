@@ -2,10 +2,27 @@ package installer
 
 import (
 	"context"
+	"slices"
 
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/removal"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
+
+// Emptied are the objects that a revision without any would let go of; none where nothing is
+// installed, or all of it may go: that was approved, or is on record as what is wanted.
+func (p *Pass) Emptied(crds v1.CRDRemove) (objects ownership.Inventory, approval string) {
+	record := p.Record()
+	if record == nil || record.IsEmpty() {
+		return nil, ""
+	}
+	objects = removal.Pruned(slices.Concat(record.InCluster(), record.Superseded), crds)
+	if approval = removal.Approval(objects); approval == p.Asked.PruneApproved {
+		return nil, ""
+	}
+	return objects, approval
+}
 
 // Prune removes what earlier revisions had and this one has not, once everything else is healthy.
 func (p *Pass) Prune(ctx context.Context) *Stop {

@@ -64,9 +64,7 @@ func Prune(
 	ctx context.Context, target calls.Target, objects ownership.Inventory, options PruneOptions,
 ) (remaining ownership.Inventory, notes []calls.Note, err error) {
 	d := newDeleter(target, options.Owner)
-	there, err := d.present(ctx, slices.DeleteFunc(slices.Clone(objects), func(entry ownership.Entry) bool {
-		return entry.Orphan || isKeptKind(entry, options.CRDs)
-	}))
+	there, err := d.present(ctx, Pruned(objects, options.CRDs))
 	if err != nil {
 		return objects, nil, err
 	}
@@ -75,11 +73,18 @@ func Prune(
 	if err != nil {
 		return there, nil, err
 	}
-	if options.Approved != "" && options.Approved == Approval(held) {
+	if options.Approved != "" && (options.Approved == Approval(held) || options.Approved == Approval(there)) {
 		free, held = there, nil
 	}
 	stuck, err := d.deleteAll(ctx, free)
 	return append(held, stuck...), approvalNote(held, mass), err
+}
+
+// Pruned are those of the objects that a prune would delete, and not leave where they are.
+func Pruned(objects ownership.Inventory, crds kubermaticv1.CRDRemove) ownership.Inventory {
+	return slices.DeleteFunc(slices.Clone(objects), func(entry ownership.Entry) bool {
+		return entry.Orphan || isKeptKind(entry, crds)
+	})
 }
 
 func (d *deleter) split(ctx context.Context, objects ownership.Inventory, mass bool) (free, held ownership.Inventory, err error) {

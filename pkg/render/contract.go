@@ -103,10 +103,18 @@ func (e *TemplateError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Problem)
 }
 
-// NoManifestsError says that there is nothing to render. It never means that all has to be removed.
-type NoManifestsError struct{ Addon string }
+// NoManifestsError says that there are no objects. It never means that all has to be removed.
+type NoManifestsError struct {
+	Addon string
+	// Templates is how many templates there are, all of which render to nothing for this input; 0:
+	// the content has none, as with a wrong path. Charts don't count theirs.
+	Templates int
+}
 
 func (e *NoManifestsError) Error() string {
+	if e.Templates > 0 {
+		return fmt.Sprintf("add-on %q renders to nothing for this cluster: no template of its path gives an object", e.Addon)
+	}
 	return fmt.Sprintf("add-on %q has no manifests: its path holds no *.yaml file that renders to an object", e.Addon)
 }
 

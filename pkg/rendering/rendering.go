@@ -3,6 +3,7 @@ package rendering
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -77,7 +78,8 @@ func (q *Request) targetNamespace() string { return q.Installation.Spec.TargetNa
 // Inputs are two hashes over what objects are made from (resolution.Inputs).
 type Inputs struct{ Hash, Wanted string }
 
-// Result is what a request is rendered to.
+// Result is what a request is rendered to. It has no objects where the add-on has nothing for its
+// cluster: every template renders to nothing.
 type Result struct {
 	// Objects and Hooks as they are to stand in the user cluster.
 	Objects []*unstructured.Unstructured
@@ -253,6 +255,9 @@ func (r *Renderer) renderAs(ctx context.Context, q *Request, seen view) (Result,
 	rendered, err := r.keeper.Render(ctx, render.Request{
 		Method: string(q.method()), Inputs: key, Input: renderInput(q, seen), Anew: q.Anew, Wake: q.Wake,
 	})
+	if none, ok := errors.AsType[*render.NoManifestsError](err); ok && none.Templates > 0 {
+		return q.nothing(), nil
+	}
 	if err != nil {
 		return q.nothing(), &Error{CauseKeeper, err}
 	}

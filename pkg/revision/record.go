@@ -2,6 +2,8 @@ package revision
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
@@ -108,6 +110,9 @@ type Record struct {
 	stored stored
 }
 
+// emptyDigest is the ObjectsDigest of none.
+var emptyDigest = hex.EncodeToString(sha256.New().Sum(nil))
+
 type stored struct {
 	resourceVersion string
 	parts           []int
@@ -181,6 +186,9 @@ func (r *Record) IsLight() bool { return r.stored.light }
 func (r *Record) Holds(objectsDigest string, wanted []hooks.Hook) bool {
 	return r.ObjectsDigest == objectsDigest && r.HooksDigest == hooks.Digest(wanted)
 }
+
+// IsEmpty says whether the revision has no objects: its add-on has nothing for the cluster.
+func (r *Record) IsEmpty() bool { return r.ObjectsDigest == emptyDigest }
 
 // InCluster is what the user cluster has. If newer records can't be read, any content may differ.
 func (r *Record) InCluster() ownership.Inventory {

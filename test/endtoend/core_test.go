@@ -25,7 +25,7 @@ const coreStory = `the cluster has default-storage-class 1.0.0, kube-proxy 1.36.
 its image is registry.example/kube-proxy:v1.36.0
 Kubernetes is 1.37: it has default-storage-class 1.0.0, kube-proxy 1.37.0, rbac 1.0.0; AddonsReady True
 its image is registry.example/kube-proxy:v1.37.0
-the list brings page: it has default-storage-class 1.0.0, kube-proxy 1.37.0, page 1.0.0, rbac 1.0.0; AddonsReady True
+the list brings page, and void, which has nothing for the cluster: it has default-storage-class 1.0.0, kube-proxy 1.37.0, page 1.0.0, rbac 1.0.0, void 1.0.0; AddonsReady True
 admission refuses to delete page, and says how it goes for good
 past admission page is deleted and stays: DeletionBlocked InCoreSet, Ready True
 edited by hand while it is deleted, it is put back
@@ -64,8 +64,11 @@ func testCoreStory(t *testing.T, box *sandbox.Sandbox) {
 
 	commit(t, box, "page", map[string]string{"settings.yaml": settingsManifest(`"core"`)})
 	create(t, box.Client(sandbox.Master), catalogueOf("page", gitVersion(box, "page", "")))
-	s.list("[{name: page, addonRef: {name: page}, targetNamespace: page, createNamespace: true}]")
-	s.tell("the list brings page: it has %s", s.has("page 1.0.0"))
+	commit(t, box, "void", map[string]string{"settings.yaml": "{{ if eq .Cluster.Name \"another\" }}\n" + settingsManifest(`"void"`) + "{{ end }}\n"})
+	create(t, box.Client(sandbox.Master), catalogueOf("void", gitVersion(box, "void", "")))
+	s.list("[{name: page, addonRef: {name: page}, targetNamespace: page, createNamespace: true}, {name: void, addonRef: {name: void}, " +
+		"targetNamespace: void, createNamespace: true}]")
+	s.tell("the list brings page, and void, which has nothing for the cluster: it has %s", s.has("void 1.0.0"))
 	s.deletePage(seed)
 	s.list("[]")
 	expect.Gone(t, seed, s.installation("page"))

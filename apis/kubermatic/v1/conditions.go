@@ -172,7 +172,9 @@ const (
 	ReasonRendering = "Rendering"
 	// ReasonRenderFailed: a template or chart is wrong; the message names file and line.
 	ReasonRenderFailed = "RenderFailed"
-	// ReasonNoManifests: the path holds nothing to render.
+	// ReasonNothingToApply: every template renders to nothing for this cluster. The condition is True.
+	ReasonNothingToApply = "NothingToApply"
+	// ReasonNoManifests: the path holds nothing to render, or what is installed renders to nothing any more, and stays.
 	ReasonNoManifests = "NoManifests"
 	// ReasonDependenciesMissing: the chart names dependencies that it does not hold.
 	ReasonDependenciesMissing = "DependenciesMissing"

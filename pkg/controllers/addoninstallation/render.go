@@ -3,6 +3,7 @@ package addoninstallation
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
@@ -61,7 +63,28 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 		return r.notRendered(f, err)
 	}
 	f.pass.Objects, f.pass.Hooks, f.chart = made.Objects, made.Hooks, made.Chart
-	return nil
+	return emptied(f)
+}
+
+// emptied refuses to let everything go that is installed because the add-on renders to nothing now.
+// Somebody who wants that approves it, and until then it is looked after.
+func emptied(f *facts) loop.Outcome {
+	if len(f.pass.Objects) > 0 {
+		return nil
+	}
+	installed, approval := f.pass.Emptied(rendering.CRDPolicy(f.choice.Version.Template).Remove)
+	if len(installed) == 0 {
+		return nil
+	}
+	names := make([]string, len(installed))
+	for i, entry := range installed {
+		names[i] = calls.CutText(entry.Key.String())
+	}
+	return loop.Stalled{
+		Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonNoManifests,
+		Message: fmt.Sprintf("the add-on renders to nothing for this cluster any more, and what is installed stays: annotate the installation "+
+			"with %s: %s to let it go: %s", kubermaticv1.AnnotationPruneApproved, approval, text.Names(names, mostNamed)),
+	}
 }
 
 // rendersAnew says once for each value of annotation reconcile-at that what is kept does not count.

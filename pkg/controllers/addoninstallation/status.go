@@ -107,7 +107,7 @@ func project(f *facts, outcome loop.Outcome) {
 	projectObjects(state, &f.pass)
 	projectDrift(f.installation, &f.pass)
 	projectProtection(f.installation)
-	projectReady(f.installation, result)
+	projectReady(f.installation, &f.pass, result)
 	inOrder(state.Conditions)
 	f.projectEntryDigest(before)
 }
@@ -125,11 +125,20 @@ func isBeginning(f *facts, result verdict) bool {
 		record.IsComplete() && record.Version == f.choice.Version.Version && record.EntryDigest == f.choice.Origin.Digest
 }
 
-func projectReady(installation *kubermaticv1.AddonInstallation, result verdict) {
+// hasNothing says that an add-on is installed that has nothing for its cluster.
+func hasNothing(pass *installer.Pass) bool {
+	return pass.Record().IsComplete() && pass.Record().IsEmpty()
+}
+
+func projectReady(installation *kubermaticv1.AddonInstallation, pass *installer.Pass, result verdict) {
 	state, generation := &installation.Status, installation.Generation
 	if result.done {
+		stands := "is installed and healthy"
+		if hasNothing(pass) {
+			stands = "has nothing to apply for this cluster"
+		}
 		conditions.True(&state.Conditions, generation, kubermaticv1.ConditionReady, kubermaticv1.ReasonReady,
-			fmt.Sprintf("%s %s is installed and healthy", installation.Spec.AddonRef.Name, state.Version))
+			fmt.Sprintf("%s %s %s", installation.Spec.AddonRef.Name, state.Version, stands))
 		return
 	}
 	conditions.Set(&state.Conditions, result.as(kubermaticv1.ConditionReady, generation))
@@ -200,6 +209,10 @@ func (f *facts) success(condition, word string) (reason, message string) {
 		}
 		if version := f.choice.Version; version != nil && version.Deprecated != "" {
 			return kubermaticv1.ReasonDeprecated, deprecation(version, f.installation.Status.AvailableUpdate)
+		}
+	case kubermaticv1.ConditionRendered:
+		if hasNothing(&f.pass) {
+			return kubermaticv1.ReasonNothingToApply, "every template of the add-on renders to nothing for this cluster"
 		}
 	case kubermaticv1.ConditionFetched:
 		if f.moved != "" {

@@ -72,7 +72,7 @@ func withoutValues(redactor redact.Redactor, err error) error {
 	case *render.TemplateError:
 		return &render.TemplateError{File: redactor.Text(found.File), Line: found.Line, Problem: redactor.Text(found.Problem)}
 	case *render.NoManifestsError:
-		return &render.NoManifestsError{Addon: redactor.Text(found.Addon)}
+		return &render.NoManifestsError{Addon: redactor.Text(found.Addon), Templates: found.Templates}
 	case *render.LimitError:
 		return &render.LimitError{What: redactor.Text(found.What), Max: found.Max}
 	case *render.ChartError:

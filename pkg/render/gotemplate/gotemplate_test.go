@@ -152,18 +152,23 @@ func TestOneSetOfTemplates(t *testing.T) {
 	}
 }
 
+// AC32: A path without templates is told from templates that render to nothing. Red when the error doesn't count them.
 func TestNoManifests(t *testing.T) {
-	for why, content := range map[string]fstest.MapFS{
-		"an empty folder":         folder(),
-		"files of another kind":   folder("a.yml", configMap+"a\n", "b.json", "{}"),
-		"nothing but comments":    folder("a.yaml", "# nothing\n---\n---\n"),
-		"a condition that is off": folder("a.yaml", "{{ if .Variables.on }}"+configMap+"a{{ end }}"),
-		"an empty list":           folder("a.yaml", "apiVersion: v1\nkind: List\nitems: []\n"),
+	for why, test := range map[string]struct {
+		content   fstest.MapFS
+		templates int
+	}{
+		"an empty folder":         {folder(), 0},
+		"files of another kind":   {folder("a.yml", configMap+"a\n", "b.json", "{}"), 0},
+		"nothing but comments":    {folder("a.yaml", "# nothing\n---\n---\n", "b.yaml", " \n"), 2},
+		"a condition that is off": {folder("a.yaml", "{{ if .Variables.on }}"+configMap+"a{{ end }}"), 1},
+		"an empty list":           {folder("a.yaml", "apiVersion: v1\nkind: List\nitems: []\n"), 1},
 	} {
 		t.Run(why, func(t *testing.T) {
+			_, err := renderFolder(test.content, nil)
 			var none *render.NoManifestsError
-			if _, err := renderFolder(content, nil); !errors.As(err, &none) || none.Addon != "demo" {
-				t.Errorf("got %v, want NoManifestsError", err)
+			if !errors.As(err, &none) || none.Addon != "demo" || none.Templates != test.templates {
+				t.Errorf("got %v, want NoManifestsError of %d templates", err, test.templates)
 			}
 		})
 	}

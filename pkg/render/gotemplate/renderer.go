@@ -54,7 +54,7 @@ func (Renderer) Render(ctx context.Context, input render.Input) (render.Result, 
 		return render.Result{}, err
 	}
 	if len(objects) == 0 {
-		return render.Result{}, &render.NoManifestsError{Addon: input.Addon}
+		return render.Result{}, &render.NoManifestsError{Addon: input.Addon, Templates: len(files)}
 	}
 	return render.Result{Objects: objects}, nil
 }

@@ -1,0 +1,110 @@
+package addoninstallation_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// Add-ons that have nothing for a cluster, as KKP's storage classes for a provider without any.
+
+// onOnly is a manifest of so many ConfigMaps, for clusters whose installation says so.
+func onOnly(prefix string, count int) string {
+	return "# nothing, mostly\n{{ if .Variables.on }}\n" + manifestOf(prefix, count) + "{{ end }}\n"
+}
+
+func (w *world) turn(object *kubermaticv1.AddonInstallation, on bool) {
+	w.t.Helper()
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.Values = raw(fmt.Sprintf(`{"on":%t}`, on)) })
+}
+
+// expectCount waits until the user cluster has so many ConfigMaps of the installation.
+func (w *world) expectCount(object *kubermaticv1.AddonInstallation, want int) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		if have := w.count(object); have != want {
+			return fmt.Errorf("there are %d objects, want %d", have, want)
+		}
+		return nil
+	})
+}
+
+// AC32: An add-on whose templates render to nothing for its cluster is Ready and says so, and writes nothing, not even its
+// namespace; it follows its values both ways. What it installed goes only when exactly that was approved, also where it is so little
+// that an upgrade could drop it freely, and is put back until then. Red when an empty rendering is an error; when it is a revision
+// like any other; when its namespace is made; when the approval is not asked for, or any text is one.
+func TestNothingForThisClusterIsReady(t *testing.T) {
+	w := newWorld(t)
+	stop := w.startUntil()
+	w.commit("nothing", onOnly("nothing", 3))
+	w.publishFrom("nothing", kubermaticv1.CatalogueCustom, "nothing")
+	object := w.install("nothing", "")
+	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "has nothing to apply for this cluster")
+	w.expectRendered(object, kubermaticv1.ReasonNothingToApply)
+	expect.Gone(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.Spec.TargetNamespace}})
+	stop()
+	w.start() // what is on record is taken for what it is
+	w.lookAgain(object)
+	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "has nothing to apply for this cluster")
+
+	w.turn(object, true)
+	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "is installed and healthy")
+	w.expectRendered(object, kubermaticv1.ReasonRendered)
+	w.expectCount(object, 3)
+
+	w.turn(object, false)
+	message := w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "renders to nothing for this cluster any more")
+	lost := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: "nothing-1"}}
+	if err := w.seed.Delete(t.Context(), lost); err != nil {
+		t.Fatal(err)
+	}
+	w.approve(object, "0123456789abcdef")
+	w.lookAgain(object)
+	w.expectCount(object, 3)
+	w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "")
+
+	message = w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "")
+	_, hash, found := strings.Cut(message, kubermaticv1.AnnotationPruneApproved+": ")
+	if !found {
+		t.Fatalf("the message shows no hash: %s", message)
+	}
+	w.approve(object, strings.Fields(hash)[0])
+	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "has nothing to apply for this cluster")
+	w.expectCount(object, 0)
+}
+
+// AC32: A path without any template is wrong, and no add-on that has nothing for its cluster. Red when it is taken for one.
+func TestPathWithoutTemplatesIsAnError(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	if _, err := w.sources.Commit("wrong", map[string]string{"addon/values.yml": "a: b\n", "README.md": "An add-on."}); err != nil {
+		t.Fatal(err)
+	}
+	w.publishFrom("wrong", kubermaticv1.CatalogueCustom, "wrong")
+	object := w.install("wrong", "")
+	w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "its path holds no *.yaml file")
+	w.expectNothing(object)
+}
+
+func (w *world) approve(object *kubermaticv1.AddonInstallation, hash string) {
+	w.t.Helper()
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+		if object.Annotations == nil {
+			object.Annotations = map[string]string{}
+		}
+		object.Annotations[kubermaticv1.AnnotationPruneApproved] = hash
+	})
+}
+
+func (w *world) expectRendered(object *kubermaticv1.AddonInstallation, reason string) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, object.DeepCopy(), func(object *kubermaticv1.AddonInstallation) error {
+		return expect.Condition(object, kubermaticv1.ConditionRendered, "True", reason)
+	})
+}
