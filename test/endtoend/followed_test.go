@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -22,6 +23,7 @@ var errFormer = errors.New("it is as before")
 func testFollowed(t *testing.T, box *sandbox.Sandbox) {
 	t.Run("git", func(t *testing.T) { testGenerated(t, box) })
 	t.Run("a Secret of a source", func(t *testing.T) { testSourceSecret(t, box) })
+	t.Run("a Cluster that came back", func(t *testing.T) { testOwnedAnew(t, box) })
 	t.Run("the wrong namespace", func(t *testing.T) { testWrongNamespace(t, box) })
 }
 
@@ -66,6 +68,28 @@ func testGenerated(t *testing.T, box *sandbox.Sandbox) {
 	if err := master.Delete(t.Context(), parent); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// testOwnedAnew: the available catalogue of a Cluster that was restored under another UID gets the present one as its owner, also
+// where the API server asks who changes an owner for the right to delete.
+func testOwnedAnew(t *testing.T, box *sandbox.Sandbox) {
+	seed := box.Client(cluster.Seed)
+	available := &kubermaticv1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: kubermaticv1.AvailableCatalogue},
+	}
+	if err := seed.Get(t.Context(), client.ObjectKeyFromObject(available), available); err != nil {
+		t.Fatal(err)
+	}
+	former := []byte(`[{"op":"replace","path":"/metadata/ownerReferences/0/uid","value":"11111111-2222-3333-4444-555555555555"}]`)
+	if err := seed.Patch(t.Context(), available.DeepCopy(), client.RawPatch(types.JSONPatchType, former)); err != nil {
+		t.Fatal(err)
+	}
+	expect.Object(t, seed, available.DeepCopy(), func(found *kubermaticv1.AddonCatalogue) error {
+		if found.UID != available.UID || found.OwnerReferences[0].UID != available.OwnerReferences[0].UID {
+			return errFormer
+		}
+		return nil
+	})
 }
 
 func testSourceSecret(t *testing.T, box *sandbox.Sandbox) {

@@ -66,6 +66,11 @@
 - apiGroups: [kubermatic.k8c.io]
   resources: [addoncatalogues]
   verbs: [get, list, watch, create, update, patch, control]
+# controllers/addon: an API server may ask for it of who changes an owner
+- apiGroups: [kubermatic.k8c.io]
+  resources: [addoncatalogues]
+  resourceNames: [available]
+  verbs: [delete]
 # controllers/addon: the status of available catalogues
 # controllers/coreaddon: the core part of available catalogues
 - apiGroups: [kubermatic.k8c.io]

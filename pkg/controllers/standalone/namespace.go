@@ -32,9 +32,11 @@ func (r *Reconciler) makeNamespace(ctx context.Context, f *facts) loop.Outcome {
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: f.namespace(),
-		OwnerReferences: []metav1.OwnerReference{
-			*metav1.NewControllerRef(f.cluster, kkpv1.GroupVersion.WithKind("Cluster")),
-		},
+		// A Cluster's finalizer waits for its namespace already: to block its deletion besides would ask for
+		// a right on the finalizers of Clusters (admission plugin OwnerReferencesPermissionEnforcement).
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: kkpv1.GroupVersion.String(), Kind: "Cluster", Name: f.cluster.Name, UID: f.cluster.UID, Controller: new(true),
+		}},
 	}}
 	if err := r.Client.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
 		return failure(ctx, fmt.Errorf("making namespace %q: %w", namespace.Name, err))
