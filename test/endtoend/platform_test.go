@@ -30,6 +30,7 @@ func TestPlatform(t *testing.T) {
 	t.Run("what is hijacked is not believed, or left in one step", func(t *testing.T) { testHijacked(t, box) })
 	t.Run("what changes on the master is followed", func(t *testing.T) { testFollowed(t, box) })
 	t.Run("core add-ons can't be lost", func(t *testing.T) { testCoreStory(t, box) })
+	t.Run("leaders killed while they write lose nothing, and write nothing twice", func(t *testing.T) { testLeadersKilled(t, box) })
 	t.Run("no call is refused, and no right is spare", func(t *testing.T) { testRights(t, box) })
 }
 
