@@ -31,7 +31,8 @@ func canonical(objects []*unstructured.Unstructured) error {
 	return nil
 }
 
-// canonicalName of an image. Its first part is a host if it has a dot or a port, or is localhost; this is the rule of all container engines.
+// canonicalName of an image. Its first part is a host if it has a dot or a port, or is localhost, as all
+// container engines have it.
 func canonicalName(image string) string {
 	first, _, hasPath := strings.Cut(image, "/")
 	switch {
