@@ -59,7 +59,7 @@ func TestNothingForThisClusterIsReady(t *testing.T) {
 	w.expectCount(object, 3)
 
 	w.turn(object, false)
-	message := w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "renders to nothing for this cluster any more")
+	w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "renders to nothing for this cluster any more")
 	lost := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: "nothing-1"}}
 	if err := w.seed.Delete(t.Context(), lost); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestNothingForThisClusterIsReady(t *testing.T) {
 	w.expectCount(object, 3)
 	w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "")
 
-	message = w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "")
+	message := w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "")
 	_, hash, found := strings.Cut(message, kubermaticv1.AnnotationPruneApproved+": ")
 	if !found {
 		t.Fatalf("the message shows no hash: %s", message)
