@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -69,12 +71,19 @@ func TestNothingForThisClusterIsReady(t *testing.T) {
 	w.expectCount(object, 3)
 	w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "")
 
-	message := w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "")
-	_, hash, found := strings.Cut(message, kubermaticv1.AnnotationPruneApproved+": ")
-	if !found {
-		t.Fatalf("the message shows no hash: %s", message)
-	}
-	w.approve(object, strings.Fields(hash)[0])
+	expect.Eventually(t, expect.Patience, func() error { // what is put back is another object, and wants another hash
+		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		ready := meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionReady)
+		if ready.Status == metav1.ConditionTrue {
+			return nil
+		}
+		if _, hash, found := strings.Cut(ready.Message, kubermaticv1.AnnotationPruneApproved+": "); found {
+			w.approve(object, strings.Fields(hash)[0])
+		}
+		return fmt.Errorf("it says %s", ready.Message)
+	})
 	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "has nothing to apply for this cluster")
 	w.expectCount(object, 0)
 }
