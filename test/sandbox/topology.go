@@ -71,11 +71,7 @@ func (s *Sandbox) controlPlanes() []fleet.ClusterOptions {
 		}
 	}
 	for _, cluster := range UserClusters() {
-		options := fleet.ClusterOptions{Name: cluster.Name, Release: cluster.Release, Workloads: true}
-		if s.audit {
-			options.Audit = []string{"admin"} // whom the managers are there
-		}
-		clusters = append(clusters, options)
+		clusters = append(clusters, fleet.ClusterOptions{Name: cluster.Name, Release: cluster.Release, Workloads: true})
 	}
 	return clusters
 }
