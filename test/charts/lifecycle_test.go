@@ -45,12 +45,12 @@ func TestChartsAreUpgradedAndRemoved(t *testing.T) {
 	create(t, c, custom("kept"))
 
 	mustHelm(t, where, "upgrade", "trellis-seed", seed)
-	if told := played.output("trellis-seed-crds"); !fieldsOfSets(t)[aFieldOfSets] || !strings.Contains(told, setsCRD+" is up to date now") ||
+	if told := played.Output("trellis-seed-crds"); !fieldsOfSets(t)[aFieldOfSets] || !strings.Contains(told, setsCRD+" is up to date now") ||
 		!strings.Contains(told, installsCRD+" is new") {
 		t.Errorf("the upgrade brought no field or no kind, and told:\n%s", told)
 	}
 	mustHelm(t, where, "install", "trellis-master", master)
-	if told := played.output("trellis-master-crds"); !strings.Contains(told, setsCRD+" was up to date") {
+	if told := played.Output("trellis-master-crds"); !strings.Contains(told, setsCRD+" was up to date") {
 		t.Errorf("the second chart told:\n%s", told)
 	}
 	changeSets(t, func(fields map[string]apiextensionsv1.JSONSchemaProps) {
@@ -58,7 +58,7 @@ func TestChartsAreUpgradedAndRemoved(t *testing.T) {
 	})
 	mustHelm(t, where, "rollback", "trellis-seed", "1")
 	mustHelm(t, where, "upgrade", "trellis-seed", seed)
-	if told := played.output("trellis-seed-crds"); !fieldsOfSets(t)["later"] || !strings.Contains(told, "newer release brought it: it has v1.spec.later") {
+	if told := played.Output("trellis-seed-crds"); !fieldsOfSets(t)["later"] || !strings.Contains(told, "newer release brought it: it has v1.spec.later") {
 		t.Errorf("a field of a later release went, and the upgrade told:\n%s", told)
 	}
 	expectGuarded(t, where, c, played)
@@ -75,7 +75,7 @@ func TestChartsAreUpgradedAndRemoved(t *testing.T) {
 }
 
 // expectGuarded holds that neither chart goes while there is something of its own.
-func expectGuarded(t *testing.T, where *fleet.Cluster, c client.Client, played *jobs) {
+func expectGuarded(t *testing.T, where *fleet.Cluster, c client.Client, played *Jobs) {
 	t.Helper()
 	place := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "cluster-left"}}
 	create(t, c, place)
@@ -86,7 +86,7 @@ func expectGuarded(t *testing.T, where *fleet.Cluster, c client.Client, played *
 		"trellis-seed": "1 AddonInstallation in 1 namespace would be left", "trellis-master": "1 AddonSet in 1 namespace would be left",
 	} {
 		output, err := helm(t, where, "uninstall", release)
-		if told := played.output(release + "-removal"); err == nil || !strings.Contains(told, words) || !strings.Contains(told, "--no-hooks") {
+		if told := played.Output(release + "-removal"); err == nil || !strings.Contains(told, words) || !strings.Contains(told, "--no-hooks") {
 			t.Errorf("%s is removed although something is left: %v\n%s\nthe guard told:\n%s", release, err, output, told)
 		}
 	}
@@ -98,7 +98,7 @@ func expectGuarded(t *testing.T, where *fleet.Cluster, c client.Client, played *
 }
 
 // expectUnsound holds that the test of a chart finds an older CRD, a missing right, no leader and no webhook.
-func expectUnsound(t *testing.T, where *fleet.Cluster, c client.Client, played *jobs) {
+func expectUnsound(t *testing.T, where *fleet.Cluster, c client.Client, played *Jobs) {
 	t.Helper()
 	changeSets(t, func(fields map[string]apiextensionsv1.JSONSchemaProps) { delete(fields, aFieldOfSets) })
 	for _, release := range []string{"trellis-seed", "trellis-master"} {
@@ -106,7 +106,7 @@ func expectUnsound(t *testing.T, where *fleet.Cluster, c client.Client, played *
 			t.Fatal(err)
 		}
 		output, err := helm(t, where, "test", release)
-		told := played.output(release + "-check")
+		told := played.Output(release + "-check")
 		for _, words := range []string{
 			"kinds: CRD " + setsCRD + " is older than this program: it lacks v1.spec." + aFieldOfSets,
 			"rights: system:serviceaccount:" + namespace + ":" + release + " may not ", "leader: there is no lease", "webhooks: the API server did not",

@@ -1,0 +1,130 @@
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/trellis-addons/trellis/test/audit"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// writes are how often each call was made that is not a reading one, by "verb resource" and what it was about.
+type writes map[string]int
+
+func (w writes) String() string {
+	var lines []string
+	for _, call := range slices.Sorted(maps.Keys(w)) {
+		lines = append(lines, fmt.Sprintf("%d x %s", w[call], call))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// marks are how many events each audit log had.
+type marks map[string]int
+
+// events of an API server since a mark.
+func (p *platform) events(where string, since marks) []audit.Event {
+	p.t.Helper()
+	found, err := audit.Read(p.fleet.Cluster(where).AuditLog())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return found[since[where]:]
+}
+
+// mark where the audit logs end at this moment.
+func (p *platform) mark(clusters ...string) marks {
+	p.t.Helper()
+	made := marks{}
+	for _, where := range clusters {
+		made[where] = len(p.events(where, marks{}))
+	}
+	return made
+}
+
+// writesTo an API server since a mark, refused ones among them. Reviews of rights and tokens write nothing.
+func (p *platform) writesTo(where string, since marks) writes {
+	p.t.Helper()
+	made := writes{}
+	for _, event := range p.events(where, since) {
+		isRead := slices.Contains([]string{"get", "list", "watch"}, event.Verb)
+		if isRead || event.ObjectRef == nil || strings.HasSuffix(event.ObjectRef.APIGroup, "authorization.k8s.io") ||
+			strings.HasSuffix(event.ObjectRef.APIGroup, "authentication.k8s.io") {
+			continue
+		}
+		at := event.ObjectRef
+		made[fmt.Sprintf("%s %s %s", event.Verb, strings.TrimSuffix(at.Resource+"/"+at.Subresource, "/"),
+			strings.Trim(at.Namespace+"/"+at.Name, "/"))]++
+	}
+	return made
+}
+
+// of a resource only, with its subresource.
+func (w writes) of(resource string) writes {
+	return w.where(func(call string) bool { return strings.Fields(call)[1] == resource })
+}
+
+func (w writes) where(holds func(call string) bool) writes {
+	made := maps.Clone(w)
+	maps.DeleteFunc(made, func(call string, _ int) bool { return !holds(call) })
+	return made
+}
+
+// reads of a user cluster by group and resource, since a mark.
+func (p *platform) readsOf(where string, since marks) (count int) {
+	for _, event := range p.events(where, since) {
+		if event.ObjectRef != nil && (event.Verb == "get" || event.Verb == "list") && event.ObjectRef.Resource == "configmaps" {
+			count++
+		}
+	}
+	return count
+}
+
+// rested waits until the seed's manager has passed over so many installations, has looked for drift, and has nothing to do.
+func (p *platform) rested(where string, installations int, since marks) {
+	p.t.Helper()
+	running := p.managers[where+seedChart]
+	quiet := time.Time{}
+	p.await(func(ctx context.Context) error {
+		passes, err := p.metric(ctx, running, "controller_runtime_reconcile_total", `controller="addoninstallation"`)
+		waiting, failed := p.metric(ctx, running, "workqueue_depth")
+		working, last := p.metric(ctx, running, "controller_runtime_active_workers")
+		switch {
+		case errors.Join(err, failed, last) != nil:
+			return errors.Join(err, failed, last)
+		case int(passes) < installations:
+			return fmt.Errorf("%d passes over installations", int(passes))
+		case waiting+working > 0:
+			quiet = time.Time{}
+			return fmt.Errorf("%d wait, %d are worked on", int(waiting), int(working))
+		case p.readsOf(userName, since) == 0:
+			return errors.New("nobody looked for drift")
+		}
+		if quiet.IsZero() {
+			quiet = time.Now()
+		}
+		if time.Since(quiet) < 2*time.Second {
+			return errors.New("it has been quiet for a moment only")
+		}
+		return nil
+	})
+}
+
+// expectNothingRendered fails where the seed's manager has rendered since it started.
+func (p *platform) expectNothingRendered(where string) {
+	p.t.Helper()
+	rendered, err := p.metric(p.t.Context(), p.managers[where+seedChart], "trellis_render_results_total")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if rendered > 0 {
+		p.t.Errorf("it rendered %d times", int(rendered))
+	}
+}
+
+var _ = expect.Patience

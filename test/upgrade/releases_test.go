@@ -1,0 +1,127 @@
+package upgrade
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/trellis-addons/trellis/test/binaries"
+)
+
+// former is the commit that is taken for the former release. The one named here knows neither AddonSets, nor tasks of the charts, nor
+// several fields, and its records are of today's form.
+var former = flag.String("former", "c97aa55ec160ae503d78f072f3279e4f379a7d48", "the commit of the former release")
+
+// release is a checkout with its programs.
+type release struct {
+	name string
+	// charts and crds are folders: those of trellis-master and trellis-seed, and that of the kinds that stand for KKP's.
+	charts, standalone, rights string
+	// programs is the folder of both.
+	programs string
+}
+
+func (r release) String() string { return r.name }
+
+// program is the path of one by its name.
+func (r release) program(name string) string { return filepath.Join(r.programs, name) }
+
+func newRelease(name, root, programs string) release {
+	return release{
+		name: name, charts: filepath.Join(root, "charts"), standalone: filepath.Join(root, "deploy", "standalone", "crds"),
+		rights: filepath.Join(root, "deploy", "seed", "rights.yaml"), programs: programs,
+	}
+}
+
+var releases = sync.OnceValues(func() (built [2]release, err error) {
+	root, err := binaries.Root()
+	if err != nil {
+		return built, err
+	}
+	before, err := buildFormer(root)
+	if err != nil {
+		return built, err
+	}
+	now := newRelease("this release", root, filepath.Join(folder, "now"))
+	return [2]release{before, now}, build(root, now.programs)
+})
+
+// both releases, the former one first.
+func both(t *testing.T) (before, now release) {
+	t.Helper()
+	built, err := releases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return built[0], built[1]
+}
+
+// buildFormer takes the former release out of the history of the repository, and builds it, unless the cache has it.
+func buildFormer(root string) (release, error) {
+	commit, err := git(root, "rev-parse", "--verify", *former+"^{commit}")
+	if err != nil {
+		return release{}, fmt.Errorf("there is no commit %s, maybe since the clone is shallow: run git fetch --unshallow, or name another "+
+			"one by -former: %w", *former, err)
+	}
+	cache, err := binaries.Cache()
+	if err != nil {
+		return release{}, err
+	}
+	name := strings.TrimSpace(string(commit))
+	kept := filepath.Join(cache, "former", name)
+	made := newRelease("release "+name[:7], kept, filepath.Join(kept, "bin"))
+	if _, err := os.Stat(kept); err == nil {
+		return made, nil
+	}
+	archive, err := git(root, "archive", name)
+	if err != nil {
+		return release{}, err
+	}
+	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
+		return release{}, err
+	}
+	begun, err := os.MkdirTemp(filepath.Dir(kept), name+"-") // whole, or not there
+	if err != nil {
+		return release{}, err
+	}
+	defer os.RemoveAll(begun)
+	unpack := exec.Command("tar", "-x", "-C", begun)
+	unpack.Stdin = bytes.NewReader(archive)
+	if output, err := unpack.CombinedOutput(); err != nil {
+		return release{}, fmt.Errorf("unpacking commit %s: %w\n%s", name, err, output)
+	}
+	if err := build(begun, filepath.Join(begun, "bin")); err != nil {
+		return release{}, err
+	}
+	if err := os.Rename(begun, kept); err != nil && !errors.Is(err, fs.ErrExist) { // another run was faster
+		return release{}, err
+	}
+	return made, nil
+}
+
+// build both programs of a checkout. Paths stay out of them, so that packages of both releases that are equal are compiled once.
+func build(root, into string) error {
+	command := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", into+string(filepath.Separator), "./cmd/...")
+	command.Dir, command.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("building %q: %w\n%s", root, err, output)
+	}
+	return nil
+}
+
+func git(root string, arguments ...string) ([]byte, error) {
+	command := exec.Command("git", append([]string{"-C", root}, arguments...)...)
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("git %s: %w", strings.Join(arguments, " "), err)
+	}
+	return output, nil
+}
