@@ -27,6 +27,9 @@ func known(crd *unstructured.Unstructured) map[string]bool {
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	for _, entry := range versions {
 		version, _ := entry.(map[string]any)
+		if version["served"] == false {
+			continue
+		}
 		name, _ := version["name"].(string)
 		pieces[name] = true
 		form, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema")

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/trellis-addons/trellis/test/audit"
-	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // writes are how often each call was made that is not a reading one, by "verb resource" and what it was about.
@@ -47,26 +47,43 @@ func (p *platform) mark(clusters ...string) marks {
 	return made
 }
 
-// writesTo an API server since a mark, refused ones among them. Reviews of rights and tokens write nothing.
+// writesTo an API server since a mark, refused ones among them.
 func (p *platform) writesTo(where string, since marks) writes {
 	p.t.Helper()
 	made := writes{}
 	for _, event := range p.events(where, since) {
-		isRead := slices.Contains([]string{"get", "list", "watch"}, event.Verb)
-		if isRead || event.ObjectRef == nil || strings.HasSuffix(event.ObjectRef.APIGroup, "authorization.k8s.io") ||
-			strings.HasSuffix(event.ObjectRef.APIGroup, "authentication.k8s.io") {
-			continue
+		if isWrite(event) {
+			at := event.ObjectRef
+			made[fmt.Sprintf("%s %s %s", event.Verb, strings.TrimSuffix(at.Resource+"/"+at.Subresource, "/"),
+				strings.Trim(at.Namespace+"/"+at.Name, "/"))]++
 		}
-		at := event.ObjectRef
-		made[fmt.Sprintf("%s %s %s", event.Verb, strings.TrimSuffix(at.Resource+"/"+at.Subresource, "/"),
-			strings.Trim(at.Namespace+"/"+at.Name, "/"))]++
 	}
 	return made
 }
 
-// of a resource only, with its subresource.
-func (w writes) of(resource string) writes {
-	return w.where(func(call string) bool { return strings.Fields(call)[1] == resource })
+// refusedBy an API server since a mark: how many writes.
+func (p *platform) refusedBy(where string, since marks) (count int) {
+	p.t.Helper()
+	for _, event := range p.events(where, since) {
+		if isWrite(event) && event.ResponseStatus.Code >= http.StatusBadRequest {
+			count++
+		}
+	}
+	return count
+}
+
+// isWrite leaves out reviews of rights and tokens, which write nothing.
+func isWrite(event audit.Event) bool {
+	at := event.ObjectRef
+	return at != nil && !slices.Contains([]string{"get", "list", "watch"}, event.Verb) &&
+		!strings.HasSuffix(at.APIGroup, "authorization.k8s.io") && !strings.HasSuffix(at.APIGroup, "authentication.k8s.io")
+}
+
+func (w writes) sum() (sum int) {
+	for _, times := range w {
+		sum += times
+	}
+	return sum
 }
 
 func (w writes) where(holds func(call string) bool) writes {
@@ -126,5 +143,3 @@ func (p *platform) expectNothingRendered(where string) {
 		p.t.Errorf("it rendered %d times", int(rendered))
 	}
 }
-
-var _ = expect.Patience

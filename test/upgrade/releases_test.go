@@ -125,3 +125,6 @@ func git(root string, arguments ...string) ([]byte, error) {
 	}
 	return output, nil
 }
+
+// crds is the folder of a chart's.
+func (r release) crds(chart string) string { return filepath.Join(r.charts, chart, "crds") }
