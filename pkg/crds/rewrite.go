@@ -19,9 +19,7 @@ const perPage = 500
 
 // storageVersion is the one that an API server writes; "" for none.
 func storageVersion(crd *unstructured.Unstructured) string {
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, entry := range versions {
-		version, _ := entry.(map[string]any)
+	for _, version := range versionsIn(crd) {
 		if version["storage"] == true {
 			name, _ := version["name"].(string)
 			return name
@@ -100,8 +98,8 @@ func touch(ctx context.Context, c client.Client, object *metav1.PartialObjectMet
 
 // continued is where a list goes on that expired; "" where it does not.
 func continued(err error) string {
-	status, isStatus := errors.AsType[apierrors.APIStatus](err)
-	if !apierrors.IsResourceExpired(err) || !isStatus {
+	var status apierrors.APIStatus
+	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {
 		return ""
 	}
 	return status.Status().Continue

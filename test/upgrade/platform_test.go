@@ -136,7 +136,10 @@ func (p *platform) apply(with client.Client, file string) {
 		p.t.Fatal(err)
 	}
 	for _, object := range objects {
-		p.ensure(with, object)
+		configuration := client.ApplyConfigurationFromUnstructured(object)
+		if err := with.Apply(p.t.Context(), configuration, client.FieldOwner("admin"), client.ForceOwnership); err != nil {
+			p.t.Fatal(err)
+		}
 	}
 }
 
