@@ -44,7 +44,6 @@ func TestASeedFromABackupAppliesNothing(t *testing.T) {
 	p.restore(now, backup)
 	p.start(now, seedChart, spareName)
 	spare := p.client(spareName)
-	p.allReady(spare, few)
 	p.rested(spareName, few, since)
 	expectNone(t, now, "the user cluster", p.writesTo(userName, since))
 	p.expectNothingRendered(spareName)
@@ -52,6 +51,7 @@ func TestASeedFromABackupAppliesNothing(t *testing.T) {
 		t.Errorf("objects of the user cluster were written (-before +after):\n%s", diff)
 	}
 	p.confirmSeed(now, spare)
+	p.allReady(spare, few)
 	expectNone(t, now, "the user cluster", p.writesTo(userName, since))
 
 	gone := installation("template", "template-000")

@@ -14,12 +14,15 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 const (
 	few = 4
 	// mostTries of what is refused in three seconds: two a second are a circle.
 	mostTries = 3
+	// setTarget is the namespace of what the set installs.
+	setTarget = "by-set"
 )
 
 // TestManagersOfTwoReleases has a newer master beside an older seed, both newer, an older master beside a newer seed, and both older
@@ -30,6 +33,7 @@ func TestManagersOfTwoReleases(t *testing.T) {
 	before, now := both(t)
 	p := newPlatform(t)
 	p.begin(before, few)
+	p.ensure(p.user, kit.Namespace(setTarget))
 
 	t.Log("a newer master, an older seed")
 	p.replace(now, masterChart, masterName)
@@ -46,7 +50,7 @@ func TestManagersOfTwoReleases(t *testing.T) {
 	p.replace(now, seedChart, seedName)
 	p.apply(p.seed, now.rights)
 	p.roll()
-	p.expectOnly(since, "by-set")
+	p.expectOnly(since, setTarget)
 
 	t.Log("an older master, a newer seed")
 	since = p.mark(userName)
@@ -134,7 +138,7 @@ func set() *kubermaticv1.AddonSet {
 	return &kubermaticv1.AddonSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: platformNamespace, Name: "everywhere"},
 		Spec: kubermaticv1.AddonSetSpec{ClusterSelector: &metav1.LabelSelector{}, Addons: []kubermaticv1.AddonSetItem{{
-			Name: "by-set", AddonRef: made.Spec.AddonRef, TargetNamespace: target, Values: made.Spec.Values,
+			Name: "by-set", AddonRef: made.Spec.AddonRef, TargetNamespace: setTarget, Values: made.Spec.Values,
 		}}},
 	}
 }
@@ -167,6 +171,9 @@ func (p *platform) roll() {
 		return expect.Condition(found, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonDistributed)
 	})
 	expect.Object(p.t, p.master, set(), func(found *kubermaticv1.AddonSet) error {
+		if counts := found.Status.Counts; counts == nil || counts.Current != 1 {
+			return fmt.Errorf("the set says %+v", found.Status)
+		}
 		return expect.Condition(found, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonComplete)
 	})
 	p.allReady(p.seed, few+1)
@@ -224,7 +231,7 @@ func (p *platform) expectOnly(since marks, names ...string) {
 	p.t.Helper()
 	made := p.writesTo(userName, since).where(func(call string) bool {
 		for _, name := range names {
-			if strings.Contains(call, "/"+name) {
+			if strings.Contains(call, name) {
 				return false
 			}
 		}
