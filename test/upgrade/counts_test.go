@@ -102,44 +102,59 @@ func (p *platform) readsOf(where string, since marks) (count int) {
 	return count
 }
 
-// rested waits until the seed's manager has passed over so many installations, has looked for drift, and has nothing to do.
+// rested waits until the seed's manager has passed over so many installations, has looked for drift, and has nothing to do for a while.
 func (p *platform) rested(where string, installations int, since marks) {
 	p.t.Helper()
 	running := p.managers[where+seedChart]
-	quiet := time.Time{}
+	looked, quiet := time.Time{}, 0
+	last := errors.New("nobody has looked yet")
 	p.await(func(ctx context.Context) error {
-		passes, err := p.metric(ctx, running, "controller_runtime_reconcile_total", `controller="addoninstallation"`)
-		waiting, failed := p.metric(ctx, running, "workqueue_depth")
-		working, last := p.metric(ctx, running, "controller_runtime_active_workers")
-		switch {
-		case errors.Join(err, failed, last) != nil:
-			return errors.Join(err, failed, last)
-		case int(passes) < installations:
-			return fmt.Errorf("%d passes over installations", int(passes))
-		case waiting+working > 0:
-			quiet = time.Time{}
-			return fmt.Errorf("%d wait, %d are worked on", int(waiting), int(working))
-		case p.readsOf(userName, since) == 0:
-			return errors.New("nobody looked for drift")
+		if time.Since(looked) < betweenLooks { // a look costs the manager as much as some passes
+			return last
 		}
-		if quiet.IsZero() {
-			quiet = time.Now()
+		looked = time.Now()
+		if last = p.isBusy(ctx, running, installations, since); last != nil {
+			quiet = 0
+			return last
 		}
-		if time.Since(quiet) < 2*time.Second {
-			return errors.New("it has been quiet for a moment only")
+		if quiet++; quiet < quietLooks {
+			last = errors.New("it has been quiet for a moment only")
 		}
-		return nil
+		return last
 	})
+}
+
+const (
+	betweenLooks = 500 * time.Millisecond
+	quietLooks   = 4
+)
+
+// isBusy says with what.
+func (p *platform) isBusy(ctx context.Context, running *manager, installations int, since marks) error {
+	seen, err := p.metrics(ctx, running)
+	passes := int(seen.sum("controller_runtime_reconcile_total", `controller="addoninstallation"`))
+	waiting, working := int(seen.sum("workqueue_depth", "")), int(seen.sum("controller_runtime_active_workers", ""))
+	switch {
+	case err != nil:
+		return err
+	case passes < installations:
+		return fmt.Errorf("%d passes over installations", passes)
+	case waiting+working > 0:
+		return fmt.Errorf("%d wait, %d are worked on", waiting, working)
+	case p.readsOf(userName, since) == 0:
+		return errors.New("nobody looked for drift")
+	}
+	return nil
 }
 
 // expectNothingRendered fails where the seed's manager has rendered since it started.
 func (p *platform) expectNothingRendered(where string) {
 	p.t.Helper()
-	rendered, err := p.metric(p.t.Context(), p.managers[where+seedChart], "trellis_render_results_total")
+	seen, err := p.metrics(p.t.Context(), p.managers[where+seedChart])
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	if rendered > 0 {
+	if rendered := seen.sum("trellis_render_results_total", ""); rendered > 0 {
 		p.t.Errorf("it rendered %d times", int(rendered))
 	}
 }

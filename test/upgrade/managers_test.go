@@ -119,28 +119,25 @@ func (p *platform) kubeconfig(where, account string) []byte {
 	return content
 }
 
-// metric sums up the lines of a manager's metric that have all these words, such as a label.
-func (p *platform) metric(ctx context.Context, of *manager, name string, words ...string) (sum float64, err error) {
+// metrics of a manager at one moment.
+type metrics []string
+
+func (p *platform) metrics(ctx context.Context, of *manager) (metrics, error) {
 	content, err := fleet.Get(ctx, of.metrics)
-	if err != nil {
-		return 0, err
-	}
-lines:
-	for line := range strings.Lines(string(content)) {
-		labels, value, isOne := strings.Cut(strings.TrimSpace(line), "} ")
-		if !isOne || !strings.HasPrefix(labels, name+"{") {
+	return strings.Split(string(content), "\n"), err
+}
+
+// sum of the lines of a metric that have a word, such as a label.
+func (m metrics) sum(name, word string) (sum float64) {
+	for _, line := range m {
+		labels, value, isOne := strings.Cut(line, "} ")
+		if !isOne || !strings.HasPrefix(labels, name+"{") || !strings.Contains(labels, word) {
 			continue
 		}
-		for _, word := range words {
-			if !strings.Contains(labels, word) {
-				continue lines
-			}
-		}
 		number, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			return 0, fmt.Errorf("reading %q: %w", line, err)
+		if err == nil {
+			sum += number
 		}
-		sum += number
 	}
-	return sum, nil
+	return sum
 }

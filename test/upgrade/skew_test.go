@@ -139,7 +139,7 @@ func set() *kubermaticv1.AddonSet {
 		ObjectMeta: metav1.ObjectMeta{Namespace: platformNamespace, Name: "everywhere"},
 		Spec: kubermaticv1.AddonSetSpec{ClusterSelector: &metav1.LabelSelector{}, Addons: []kubermaticv1.AddonSetItem{{
 			Name: "by-set", AddonRef: made.Spec.AddonRef, TargetNamespace: setTarget, Values: made.Spec.Values,
-		}}},
+		}}, Rollout: &kubermaticv1.Rollout{Pace: kubermaticv1.Pace{Soak: &metav1.Duration{}}}},
 	}
 }
 
