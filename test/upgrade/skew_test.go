@@ -134,7 +134,7 @@ func (p *platform) later() *kubermaticv1.AddonCatalogue {
 
 // set is of a kind that the former release does not know.
 func set() *kubermaticv1.AddonSet {
-	made := installation("template", "by-set")
+	made := installation("chart", "by-set")
 	return &kubermaticv1.AddonSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: platformNamespace, Name: "everywhere"},
 		Spec: kubermaticv1.AddonSetSpec{ClusterSelector: &metav1.LabelSelector{}, Addons: []kubermaticv1.AddonSetItem{{
@@ -211,7 +211,7 @@ func (p *platform) specs() map[string]any {
 		kind, namespace, name string
 	}{
 		{p.seed, "AddonInstallation", clusterNamespace, "chart-000"},
-		{p.seed, "AddonInstallation", clusterNamespace, "everywhere-by-set"},
+		{p.seed, "AddonInstallation", clusterNamespace, setTarget},
 		{p.master, "AddonCatalogue", platformNamespace, "later"},
 		{p.master, "AddonSet", platformNamespace, "everywhere"},
 		{p.seed, "AddonSet", catalogueNamespace, "everywhere"},
