@@ -91,7 +91,7 @@ func values(chart string) map[string]any {
 		standalone["kkpVersion"] = "2.31.0"
 		return given
 	}
-	given["driftInterval"], given["sources"] = "1m", map[string]any{"allowCIDRs": []any{"127.0.0.0/8"}}
+	given["driftInterval"], given["sources"] = "10s", map[string]any{"allowCIDRs": []any{"127.0.0.0/8"}}
 	return given
 }
 
