@@ -52,7 +52,6 @@ func account(name string) string { return "system:serviceaccount:" + platformNam
 // newPlatform starts the API servers. More of them are for seeds that come later.
 func newPlatform(t *testing.T, more ...fleet.ClusterOptions) *platform {
 	t.Helper()
-	both(t) // built before the API servers take the machine
 	clusters := append([]fleet.ClusterOptions{
 		{Name: masterName, Audit: []string{account(masterChart)}},
 		{Name: seedName, Audit: []string{account(seedChart), account(distributor)}},

@@ -16,9 +16,10 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 )
 
-// former is the commit that is taken for the former release. The one named here knows neither AddonSets, nor tasks of the charts, nor
-// several fields, and its records are of today's form.
-var former = flag.String("former", "c97aa55ec160ae503d78f072f3279e4f379a7d48", "the commit of the former release")
+// older is a commit that knows neither AddonSets, nor tasks of the charts, nor several fields, and its records are of today's form.
+const older = "c97aa55ec160ae503d78f072f3279e4f379a7d48"
+
+var former = flag.String("former", older, "the commit whose release this one takes the place of; managers beside each other are always tried with "+older)
 
 // release is a checkout with its programs.
 type release struct {
@@ -41,41 +42,54 @@ func newRelease(name, root, programs string) release {
 	}
 }
 
-var releases = sync.OnceValues(func() (built [2]release, err error) {
+// builds are the releases of this run by their commit; "" is this checkout.
+var builds = struct {
+	sync.Mutex
+	made map[string]release
+}{made: map[string]release{}}
+
+// both gives the release of a commit, and this one.
+func both(t *testing.T, commit string) (before, now release) {
+	t.Helper()
+	builds.Lock()
+	defer builds.Unlock()
+	for _, of := range []string{commit, ""} {
+		if _, isBuilt := builds.made[of]; isBuilt {
+			continue
+		}
+		made, err := buildRelease(of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		builds.made[of] = made
+	}
+	return builds.made[commit], builds.made[""]
+}
+
+func buildRelease(commit string) (release, error) {
 	root, err := binaries.Root()
 	if err != nil {
-		return built, err
+		return release{}, err
 	}
-	before, err := buildFormer(root)
-	if err != nil {
-		return built, err
+	if commit != "" {
+		return buildFormer(root, commit)
 	}
 	now := newRelease("this release", root, filepath.Join(folder, "now"))
-	return [2]release{before, now}, build(root, now.programs)
-})
-
-// both releases, the former one first.
-func both(t *testing.T) (before, now release) {
-	t.Helper()
-	built, err := releases()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return built[0], built[1]
+	return now, build(root, now.programs)
 }
 
 // buildFormer takes the former release out of the history of the repository, and builds it, unless the cache has it.
-func buildFormer(root string) (release, error) {
-	commit, err := git(root, "rev-parse", "--verify", *former+"^{commit}")
+func buildFormer(root, commit string) (release, error) {
+	found, err := git(root, "rev-parse", "--verify", commit+"^{commit}")
 	if err != nil {
 		return release{}, fmt.Errorf("there is no commit %s, maybe since the clone is shallow: run git fetch --unshallow, or name another "+
-			"one by -former: %w", *former, err)
+			"one by -former: %w", commit, err)
 	}
 	cache, err := binaries.Cache()
 	if err != nil {
 		return release{}, err
 	}
-	name := strings.TrimSpace(string(commit))
+	name := strings.TrimSpace(string(found))
 	kept := filepath.Join(cache, "former", name)
 	made := newRelease("release "+name[:7], kept, filepath.Join(kept, "bin"))
 	if _, err := os.Stat(kept); err == nil {

@@ -32,7 +32,8 @@ var kept = []schema.GroupVersionKind{
 // annotations, without status, owners and finalizers, under another UID. Red when the manager that starts over it writes to the user
 // cluster, renders, or does not know any more what an installation brought.
 func TestASeedFromABackupAppliesNothing(t *testing.T) {
-	_, now := both(t)
+	t.Parallel()
+	_, now := both(t, older)
 	p := newPlatform(t, fleet.ClusterOptions{Name: spareName, Audit: []string{account(seedChart), account(distributor)}})
 	p.begin(now, few)
 	p.rested(seedName, few, marks{})

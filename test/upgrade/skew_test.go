@@ -30,7 +30,8 @@ const (
 // nobody takes a field away that he does not know, nothing that stays asked for is written or removed in the user cluster, and nobody
 // turns in a circle.
 func TestManagersOfTwoReleases(t *testing.T) {
-	before, now := both(t)
+	t.Parallel() // most of the time somebody waits
+	before, now := both(t, older)
 	p := newPlatform(t)
 	p.begin(before, few)
 	p.ensure(p.user, kit.Namespace(setTarget))

@@ -144,7 +144,8 @@ func (p *platform) versions() map[string]string {
 // Red when the new managers render, write to the user cluster or write a status, and when those of before, after the rollback, render or
 // write to the user cluster.
 func TestAnUpgradeTouchesNothing(t *testing.T) {
-	before, now := both(t)
+	t.Parallel() // most of the time somebody waits
+	before, now := both(t, *former)
 	p := newPlatform(t)
 	p.begin(before, *count)
 	p.rested(seedName, *count, marks{})
