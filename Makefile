@@ -56,6 +56,11 @@ test: binaries ## Run all tests, all but three packages with the race detector, 
 bench: binaries ## Measure what the bars are set on: CPU, memory, writes, times (minutes).
 	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./test/bench/... ./pkg/controllers/coreaddon ./pkg/controllers/addoninstallation
 
+.PHONY: upgrade-check
+upgrade-check: binaries ## Put this release in the place of FORMER (a commit; the last one) and back, with 200 installations in place: nothing is rendered or written.
+	go test -v -count=1 -timeout 60m ./test/upgrade -args -former $(or $(FORMER),HEAD^) -installations 200
+	go test -v -run '^$$' -bench Upgrade -benchtime 1x -timeout 20m ./test/bench/installing
+
 .PHONY: sets
 sets: binaries ## Simulate AddonSets over CLUSTERS=300, and kill their controllers, on seeds and the master, before and after every write.
 	go test -v -count=1 -timeout 90m ./test/bench/sets -args -clusters $(or $(CLUSTERS),300)

@@ -8,11 +8,21 @@ import (
 )
 
 // Missing are what one CRD knows and another does not: versions, fields, and values of enumerations,
-// in their order, such as "v1 spec.addons.name". Descriptions, rules and bounds are none of it.
+// in their order, such as "v1.spec.addons.name". Descriptions, rules and bounds are none of it, and
+// neither is a version that the first does not serve: no client has objects in it.
 func Missing(of, in *unstructured.Unstructured) []string {
-	there := known(in)
+	there := map[string]bool{}
+	for _, version := range versionsIn(in) {
+		know(version, there)
+	}
+	pieces := map[string]bool{}
+	for _, version := range versionsIn(of) {
+		if version["served"] != false {
+			know(version, pieces)
+		}
+	}
 	var missing []string
-	for piece := range known(of) {
+	for piece := range pieces {
 		if !there[piece] {
 			missing = append(missing, piece)
 		}
@@ -21,18 +31,21 @@ func Missing(of, in *unstructured.Unstructured) []string {
 	return missing
 }
 
-// known are the pieces of all versions.
-func known(crd *unstructured.Unstructured) map[string]bool {
-	pieces := map[string]bool{}
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, entry := range versions {
+func versionsIn(crd *unstructured.Unstructured) (versions []map[string]any) {
+	all, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, entry := range all {
 		version, _ := entry.(map[string]any)
-		name, _ := version["name"].(string)
-		pieces[name] = true
-		form, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema")
-		walk(name, form, pieces)
+		versions = append(versions, version)
 	}
-	return pieces
+	return versions
+}
+
+// know adds a version, and the pieces of its schema.
+func know(version map[string]any, pieces map[string]bool) {
+	name, _ := version["name"].(string)
+	pieces[name] = true
+	form, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema")
+	walk(name, form, pieces)
 }
 
 // walk adds the fields and values below a schema. Entries of lists and maps have the path of these.

@@ -26,15 +26,23 @@ const (
 )
 
 // Update brings one CRD up to what is wanted, waits until it is served, and says what came of it.
+// Before that, objects that may be stored in an older version are rewritten in the present one: the
+// one that the CRD had before, since an API server goes on for a moment as it was when that changes.
 func Update(ctx context.Context, c client.Client, wanted *unstructured.Unstructured) (string, error) {
 	found, err := Get(ctx, c, wanted.GetName())
 	if err != nil {
 		return "", err
 	}
+	rewritten := ""
 	if found != nil {
 		if newer := Missing(found, wanted); len(newer) > 0 {
 			return "stays as it is, since a newer release brought it: it has " + text.First(newer, mostNamed), nil
 		}
+		count, err := rewrite(ctx, c, found)
+		if err != nil {
+			return "", err
+		}
+		rewritten = toldOf(count)
 	}
 	configuration := client.ApplyConfigurationFromUnstructured(wanted.DeepCopy())
 	if err := c.Apply(ctx, configuration, owner, client.ForceOwnership); err != nil {
@@ -47,9 +55,17 @@ func Update(ctx context.Context, c client.Client, wanted *unstructured.Unstructu
 	case found == nil:
 		return "is new", nil
 	case found.GetGeneration() == now.GetGeneration():
-		return "was up to date", nil
+		return "was up to date" + rewritten, nil
 	}
-	return "is up to date now", nil
+	return "is up to date now" + rewritten, nil
+}
+
+// toldOf objects that were rewritten.
+func toldOf(count int) string {
+	if count == 0 {
+		return ""
+	}
+	return ", and stores " + text.Count(count, "object") + " in one version"
 }
 
 // Get reads a CRD; nil: there is none.

@@ -1,6 +1,7 @@
 package charts
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -45,12 +46,12 @@ func TestChartsAreUpgradedAndRemoved(t *testing.T) {
 	create(t, c, custom("kept"))
 
 	mustHelm(t, where, "upgrade", "trellis-seed", seed)
-	if told := played.output("trellis-seed-crds"); !fieldsOfSets(t)[aFieldOfSets] || !strings.Contains(told, setsCRD+" is up to date now") ||
+	if told := played.Output("trellis-seed-crds"); !fieldsOfSets(t)[aFieldOfSets] || !strings.Contains(told, setsCRD+" is up to date now") ||
 		!strings.Contains(told, installsCRD+" is new") {
 		t.Errorf("the upgrade brought no field or no kind, and told:\n%s", told)
 	}
 	mustHelm(t, where, "install", "trellis-master", master)
-	if told := played.output("trellis-master-crds"); !strings.Contains(told, setsCRD+" was up to date") {
+	if told := played.Output("trellis-master-crds"); !strings.Contains(told, setsCRD+" was up to date") {
 		t.Errorf("the second chart told:\n%s", told)
 	}
 	changeSets(t, func(fields map[string]apiextensionsv1.JSONSchemaProps) {
@@ -58,7 +59,7 @@ func TestChartsAreUpgradedAndRemoved(t *testing.T) {
 	})
 	mustHelm(t, where, "rollback", "trellis-seed", "1")
 	mustHelm(t, where, "upgrade", "trellis-seed", seed)
-	if told := played.output("trellis-seed-crds"); !fieldsOfSets(t)["later"] || !strings.Contains(told, "newer release brought it: it has v1.spec.later") {
+	if told := played.Output("trellis-seed-crds"); !fieldsOfSets(t)["later"] || !strings.Contains(told, "newer release brought it: it has v1.spec.later") {
 		t.Errorf("a field of a later release went, and the upgrade told:\n%s", told)
 	}
 	expectGuarded(t, where, c, played)
@@ -75,7 +76,7 @@ func TestChartsAreUpgradedAndRemoved(t *testing.T) {
 }
 
 // expectGuarded holds that neither chart goes while there is something of its own.
-func expectGuarded(t *testing.T, where *fleet.Cluster, c client.Client, played *jobs) {
+func expectGuarded(t *testing.T, where *fleet.Cluster, c client.Client, played *Jobs) {
 	t.Helper()
 	place := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "cluster-left"}}
 	create(t, c, place)
@@ -86,7 +87,7 @@ func expectGuarded(t *testing.T, where *fleet.Cluster, c client.Client, played *
 		"trellis-seed": "1 AddonInstallation in 1 namespace would be left", "trellis-master": "1 AddonSet in 1 namespace would be left",
 	} {
 		output, err := helm(t, where, "uninstall", release)
-		if told := played.output(release + "-removal"); err == nil || !strings.Contains(told, words) || !strings.Contains(told, "--no-hooks") {
+		if told := played.Output(release + "-removal"); err == nil || !strings.Contains(told, words) || !strings.Contains(told, "--no-hooks") {
 			t.Errorf("%s is removed although something is left: %v\n%s\nthe guard told:\n%s", release, err, output, told)
 		}
 	}
@@ -98,7 +99,7 @@ func expectGuarded(t *testing.T, where *fleet.Cluster, c client.Client, played *
 }
 
 // expectUnsound holds that the test of a chart finds an older CRD, a missing right, no leader and no webhook.
-func expectUnsound(t *testing.T, where *fleet.Cluster, c client.Client, played *jobs) {
+func expectUnsound(t *testing.T, where *fleet.Cluster, c client.Client, played *Jobs) {
 	t.Helper()
 	changeSets(t, func(fields map[string]apiextensionsv1.JSONSchemaProps) { delete(fields, aFieldOfSets) })
 	for _, release := range []string{"trellis-seed", "trellis-master"} {
@@ -106,7 +107,7 @@ func expectUnsound(t *testing.T, where *fleet.Cluster, c client.Client, played *
 			t.Fatal(err)
 		}
 		output, err := helm(t, where, "test", release)
-		told := played.output(release + "-check")
+		told := played.Output(release + "-check")
 		for _, words := range []string{
 			"kinds: CRD " + setsCRD + " is older than this program: it lacks v1.spec." + aFieldOfSets,
 			"rights: system:serviceaccount:" + namespace + ":" + release + " may not ", "leader: there is no lease", "webhooks: the API server did not",
@@ -150,6 +151,19 @@ func chartFolder(t *testing.T, name string) string {
 // former is a chart as an earlier release had it: without tasks and one kind, and with sets that lack a field.
 func former(t *testing.T, chart string) string {
 	t.Helper()
+	folder := copied(t, chart, func(crd *apiextensionsv1.CustomResourceDefinition) {
+		delete(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties, aFieldOfSets)
+	})
+	if err := errors.Join(os.Remove(filepath.Join(folder, "templates", "tasks.yaml")),
+		os.Remove(filepath.Join(folder, "crds", "kubermatic.k8c.io_addoninstallations.yaml"))); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// copied is a chart with another CRD of sets.
+func copied(t *testing.T, chart string, change func(*apiextensionsv1.CustomResourceDefinition)) string {
+	t.Helper()
 	folder := filepath.Join(t.TempDir(), filepath.Base(chart))
 	if err := os.CopyFS(folder, os.DirFS(chart)); err != nil {
 		t.Fatal(err)
@@ -163,12 +177,11 @@ func former(t *testing.T, chart string) string {
 	if err := yaml.UnmarshalStrict(content, &crd); err != nil {
 		t.Fatal(err)
 	}
-	delete(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties, aFieldOfSets)
+	change(&crd)
 	if content, err = yaml.Marshal(crd); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.WriteFile(path, content, 0o600), os.Remove(filepath.Join(folder, "templates", "tasks.yaml")),
-		os.Remove(filepath.Join(folder, "crds", "kubermatic.k8c.io_addoninstallations.yaml"))); err != nil {
+	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return folder
@@ -199,4 +212,52 @@ func changeSets(t *testing.T, change func(fields map[string]apiextensionsv1.JSON
 	if err := crdClient(t).Update(t.Context(), &crd); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestASecondVersionBringsItsRights: the Job for CRDs may write the objects of a kind that has more than one version, and no others. Red when
+// it may not, so that nothing is ever rewritten, and when it may without need.
+func TestASecondVersionBringsItsRights(t *testing.T) {
+	for _, name := range []string{"trellis-seed", "trellis-master"} {
+		if rules := rulesOfCRDs(t, chartFolder(t, name)); strings.Contains(rules, "control") || !strings.Contains(rules, "patch") {
+			t.Errorf("%s has kinds of one version, and its Job may: %s", name, rules)
+		}
+		const want = `"resources":["addonsets"],"verbs":["list","patch","control"]`
+		if rules := rulesOfCRDs(t, versioned(t, chartFolder(t, name))); !strings.Contains(rules, want) || !strings.Contains(rules, "definitions/status") {
+			t.Errorf("%s has two versions of AddonSets, and its Job may: %s", name, rules)
+		}
+	}
+}
+
+// rulesOfCRDs are those of the Job's role, as JSON with its keys in order.
+func rulesOfCRDs(t *testing.T, chart string) string {
+	t.Helper()
+	output, err := helm(t, fleet.Shared().Cluster(upgraded), "template", "seed", chart, "--show-only", "templates/tasks.yaml")
+	if err != nil {
+		t.Fatalf("helm template: %v\n%s", err, output)
+	}
+	objects, err := Documents("tasks.yaml", output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range objects {
+		if object.GetKind() == "ClusterRole" && strings.HasSuffix(object.GetName(), "-crds") {
+			rules, err := json.Marshal(object.Object["rules"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(rules)
+		}
+	}
+	t.Fatalf("%s has no role of the Job", chart)
+	return ""
+}
+
+// versioned is a chart with a second version of AddonSets, which is stored.
+func versioned(t *testing.T, chart string) string {
+	t.Helper()
+	return copied(t, chart, func(crd *apiextensionsv1.CustomResourceDefinition) {
+		next := *crd.Spec.Versions[0].DeepCopy()
+		next.Name, crd.Spec.Versions[0].Storage = "v2", false
+		crd.Spec.Versions = append(crd.Spec.Versions, next)
+	})
 }

@@ -27,12 +27,23 @@ func prefix() string {
 
 // claim makes a folder and takes its lock; before that it removes what killed owners left.
 func claim(path string) (*folder, error) {
-	if path == "" {
-		sweep(prefix())
-		path = prefix() + rand.Text()[:8]
+	if path != "" {
+		return claimPath(path)
 	}
-	return claimPath(path)
+	sweep(prefix())
+	var failed error
+	for range claims {
+		made, err := claimPath(prefix() + rand.Text()[:8])
+		if err == nil {
+			return made, nil
+		}
+		failed = err
+	}
+	return nil, failed
 }
+
+// claims are how many names are tried: between the making of a lock and taking it, the sweep of another fleet that starts may take it.
+const claims = 5
 
 func claimPath(path string) (*folder, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -8,6 +8,18 @@
 {{- $names | sortAlpha | toJson }}
 {{- end }}
 
+{{- /* The kinds of the chart that have more than one version, in the plural; nothing for none. */ -}}
+{{- define "trellis.versionedKinds" -}}
+{{- $kinds := list }}
+{{- range $path, $_ := .Files.Glob "crds/*.yaml" }}
+{{- $crd := $.Files.Get $path | fromYaml }}
+{{- if gt (len $crd.spec.versions) 1 }}
+{{- $kinds = append $kinds $crd.spec.names.plural }}
+{{- end }}
+{{- end }}
+{{- with $kinds }}{{ sortAlpha . | toJson }}{{- end }}
+{{- end }}
+
 {{- /* The name of what one task has: .top is the chart, .task the task. */ -}}
 {{- define "trellis.taskName" -}}
 {{ printf "%s-%s" (include "trellis.name" .top | trunc 54 | trimSuffix "-") .task }}

@@ -1,0 +1,144 @@
+package upgrade
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/trellis-addons/trellis/test/binaries"
+)
+
+// older is a commit that knows neither AddonSets, nor tasks of the charts, nor several fields, and its records are of today's form.
+const older = "c97aa55ec160ae503d78f072f3279e4f379a7d48"
+
+var former = flag.String("former", older, "the commit whose release this one takes the place of; managers beside each other are always tried with "+older)
+
+// release is a checkout with its programs.
+type release struct {
+	name string
+	// charts and crds are folders: those of trellis-master and trellis-seed, and that of the kinds that stand for KKP's.
+	charts, standalone, rights string
+	// programs is the folder of both.
+	programs string
+}
+
+func (r release) String() string { return r.name }
+
+// program is the path of one by its name.
+func (r release) program(name string) string { return filepath.Join(r.programs, name) }
+
+func newRelease(name, root, programs string) release {
+	return release{
+		name: name, charts: filepath.Join(root, "charts"), standalone: filepath.Join(root, "deploy", "standalone", "crds"),
+		rights: filepath.Join(root, "deploy", "seed", "rights.yaml"), programs: programs,
+	}
+}
+
+// builds are the releases of this run by their commit; "" is this checkout.
+var builds = struct {
+	sync.Mutex
+	made map[string]release
+}{made: map[string]release{}}
+
+// both gives the release of a commit, and this one.
+func both(t *testing.T, commit string) (before, now release) {
+	t.Helper()
+	builds.Lock()
+	defer builds.Unlock()
+	for _, of := range []string{commit, ""} {
+		if _, isBuilt := builds.made[of]; isBuilt {
+			continue
+		}
+		made, err := buildRelease(of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		builds.made[of] = made
+	}
+	return builds.made[commit], builds.made[""]
+}
+
+func buildRelease(commit string) (release, error) {
+	root, err := binaries.Root()
+	if err != nil {
+		return release{}, err
+	}
+	if commit != "" {
+		return buildFormer(root, commit)
+	}
+	now := newRelease("this release", root, filepath.Join(folder, "now"))
+	return now, build(root, now.programs)
+}
+
+// buildFormer takes the former release out of the history of the repository, and builds it, unless the cache has it.
+func buildFormer(root, commit string) (release, error) {
+	found, err := git(root, "rev-parse", "--verify", commit+"^{commit}")
+	if err != nil {
+		return release{}, fmt.Errorf("there is no commit %s, maybe since the clone is shallow: run git fetch --unshallow, or name another "+
+			"one by -former: %w", commit, err)
+	}
+	cache, err := binaries.Cache()
+	if err != nil {
+		return release{}, err
+	}
+	name := strings.TrimSpace(string(found))
+	kept := filepath.Join(cache, "former", name)
+	made := newRelease("release "+name[:7], kept, filepath.Join(kept, "bin"))
+	if _, err := os.Stat(kept); err == nil {
+		return made, nil
+	}
+	archive, err := git(root, "archive", name)
+	if err != nil {
+		return release{}, err
+	}
+	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
+		return release{}, err
+	}
+	begun, err := os.MkdirTemp(filepath.Dir(kept), name+"-") // whole, or not there
+	if err != nil {
+		return release{}, err
+	}
+	defer os.RemoveAll(begun)
+	unpack := exec.Command("tar", "-x", "-C", begun)
+	unpack.Stdin = bytes.NewReader(archive)
+	if output, err := unpack.CombinedOutput(); err != nil {
+		return release{}, fmt.Errorf("unpacking commit %s: %w\n%s", name, err, output)
+	}
+	if err := build(begun, filepath.Join(begun, "bin")); err != nil {
+		return release{}, err
+	}
+	if err := os.Rename(begun, kept); err != nil && !errors.Is(err, fs.ErrExist) { // another run was faster
+		return release{}, err
+	}
+	return made, nil
+}
+
+// build both programs of a checkout. Paths stay out of them, so that packages of both releases that are equal are compiled once.
+func build(root, into string) error {
+	command := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", into+string(filepath.Separator), "./cmd/...")
+	command.Dir, command.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("building %q: %w\n%s", root, err, output)
+	}
+	return nil
+}
+
+func git(root string, arguments ...string) ([]byte, error) {
+	command := exec.Command("git", append([]string{"-C", root}, arguments...)...)
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("git %s: %w", strings.Join(arguments, " "), err)
+	}
+	return output, nil
+}
+
+// crds is the folder of a chart's.
+func (r release) crds(chart string) string { return filepath.Join(r.charts, chart, "crds") }
