@@ -26,6 +26,7 @@ func TestPlatform(t *testing.T) {
 	t.Run("content comes from every kind of source", func(t *testing.T) { testEverySource(t, box) })
 	t.Run("killed while following a request, nothing is lost or made twice", func(t *testing.T) { testKilledWhileFollowing(t, box) })
 	t.Run("a set rolls by ring, halts and leaves nothing", func(t *testing.T) { testSetStory(t, box) })
+	t.Run("leaders killed while they write lose nothing, and write nothing twice", func(t *testing.T) { testLeadersKilled(t, box) })
 	t.Run("an unreachable cluster is told, and let go", func(t *testing.T) { testUnreachable(t, box) })
 	t.Run("what is hijacked is not believed, or left in one step", func(t *testing.T) { testHijacked(t, box) })
 	t.Run("what changes on the master is followed", func(t *testing.T) { testFollowed(t, box) })

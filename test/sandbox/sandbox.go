@@ -37,7 +37,7 @@ type Options struct {
 	// Elect names the control planes whose managers wait for their lease, as in a pod. The others work as soon as they start, also after
 	// a crash.
 	Elect []string
-	// Audit has the API servers of the master and the seeds note each call of the managers.
+	// Audit has the API servers note each call of the managers: those of user clusters all that an administrator calls.
 	Audit bool
 	// Environment are variables of managers, as KEY=value, by control plane.
 	Environment map[string][]string

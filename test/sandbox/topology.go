@@ -71,7 +71,11 @@ func (s *Sandbox) controlPlanes() []fleet.ClusterOptions {
 		}
 	}
 	for _, cluster := range UserClusters() {
-		clusters = append(clusters, fleet.ClusterOptions{Name: cluster.Name, Release: cluster.Release, Workloads: true})
+		options := fleet.ClusterOptions{Name: cluster.Name, Release: cluster.Release, Workloads: true}
+		if s.audit {
+			options.Audit = []string{"admin"} // whom the managers are there
+		}
+		clusters = append(clusters, options)
 	}
 	return clusters
 }
