@@ -6,7 +6,9 @@ func worst(histogram, by string) string {
 }
 
 // rate is how often something happens in a second, by labels.
-func rate(counter, by string) string { return "sum by (" + by + ") (rate(" + counter + "{}[$__rate_interval]))" }
+func rate(counter, by string) string {
+	return "sum by (" + by + ") (rate(" + counter + "{}[$__rate_interval]))"
+}
 
 // work is what both managers' controllers do.
 func work() row {

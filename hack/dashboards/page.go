@@ -33,4 +33,6 @@ func page(all []dashboard) []byte {
 }
 
 // heading is another one for each dashboard, since links name it.
-func heading(of dashboard, row row) string { return row.title + " (" + of.chart[len("trellis-"):] + ")" }
+func heading(of dashboard, row row) string {
+	return row.title + " (" + of.chart[len("trellis-"):] + ")"
+}
