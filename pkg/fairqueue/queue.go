@@ -236,9 +236,9 @@ func (q *Queue[T]) recordPass(a *account[T], slow bool, now time.Time) {
 	}
 	if slow {
 		q.options.Logger.Info("a cluster is slow: its installations take turns, one at a time, in the lane of slow clusters",
-			"cluster", a.cluster, "quickPassesOwed", a.owed)
+			"namespace", a.cluster, "quickPassesOwed", a.owed)
 	} else {
-		q.options.Logger.Info("a cluster is quick again", "cluster", a.cluster)
+		q.options.Logger.Info("a cluster is quick again", "namespace", a.cluster)
 	}
 	q.free.Broadcast()
 }
