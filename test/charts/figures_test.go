@@ -9,11 +9,9 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,74 +24,7 @@ import (
 
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/expect"
-	"github.com/trellis-addons/trellis/test/fleet"
 )
-
-// promEngine builds the program that asks Prometheus' own engine. It is a module of its own: nothing of Prometheus is in ours.
-var promEngine = sync.OnceValues(func() (string, error) {
-	root, err := binaries.Root()
-	if err != nil {
-		return "", err
-	}
-	program := filepath.Join(fleet.Shared().Folder(), "promql")
-	command := exec.Command("go", "build", "-C", filepath.Join(root, "hack", "promql"), "-o", program, ".")
-	if output, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building Prometheus' engine: %w\n%s", err, output)
-	}
-	return program, nil
-})
-
-// scrape and answer are what the engine reads and writes.
-type scrape struct {
-	At     time.Time         `json:"at"`
-	Labels map[string]string `json:"labels"`
-	Text   string            `json:"text"`
-}
-
-type answer struct {
-	Query, Problem string
-	Series         int
-	Missing, Unmet []string
-}
-
-// answers of the engine over scrapes.
-func answers(t *testing.T, scrapes []scrape, queries []string) []answer {
-	t.Helper()
-	program, err := promEngine()
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked, err := json.Marshal(map[string]any{"scrapes": scrapes, "queries": queries})
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := exec.CommandContext(t.Context(), program)
-	var told, complaints bytes.Buffer
-	command.Stdin, command.Stdout, command.Stderr = bytes.NewReader(asked), &told, &complaints
-	if err := command.Run(); err != nil {
-		t.Fatalf("asking Prometheus' engine: %v\n%s", err, complaints.String())
-	}
-	var found []answer
-	if err := json.Unmarshal(told.Bytes(), &found); err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
-// wrong says what an answer lacks; nil: nothing.
-func (a *answer) wrong() error {
-	switch {
-	case a.Problem != "":
-		return fmt.Errorf("%s: %s", a.Query, a.Problem)
-	case len(a.Unmet) > 0:
-		return fmt.Errorf("%s: nothing was scraped for %q", a.Query, a.Unmet)
-	case a.Series == 0:
-		return fmt.Errorf("%s: no series", a.Query)
-	case len(a.Missing) > 0:
-		return fmt.Errorf("%s: no series has label %q", a.Query, a.Missing)
-	}
-	return nil
-}
 
 // chosen are variables of dashboards as Grafana would fill them in.
 var chosen = strings.NewReplacer("$namespace", ".*", "$__rate_interval", "5m")
@@ -271,4 +202,39 @@ func (f *figures) expectAnswers(t *testing.T) {
 		}
 		return errors.Join(lacking...)
 	})
+}
+
+// expectMoreLog has a running manager tell more, and then what it told before. Red when the log goes on as it was.
+func expectMoreLog(t *testing.T, r rendering, debug string) {
+	t.Helper()
+	put := func(level, want string) {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+debug+"/debug/log-level", strings.NewReader(level))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := insecureClient(t).Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		if err = errors.Join(err, response.Body.Close()); err != nil || string(text) != want {
+			t.Errorf("level %q of %s: %q, %v", level, r, text, err)
+		}
+	}
+	isTold := func() bool {
+		text, err := os.ReadFile(logOf(r))
+		return err == nil && bytes.Contains(text, []byte("a step ended the pass"))
+	}
+	if isTold() {
+		t.Errorf("%s tells details that nobody asked for", r)
+	}
+	put("details", "details, verbosity 1\n")
+	expect.Eventually(t, expect.Patience, func() error {
+		if !isTold() {
+			return fmt.Errorf("%s does not tell details", r)
+		}
+		return nil
+	})
+	put("changes", "changes, verbosity 0\n")
 }

@@ -82,6 +82,7 @@ func TestManagersWorkWithTheirRights(t *testing.T) {
 	sources := fleet.SourcesForTest(t)
 	commit(t, sources)
 	kkpImage(t, sources)
+	debug := address(t)
 	master := rendering{chart: "trellis-master", why: "at work", values: map[string]any{
 		"standalone": map[string]any{"enabled": true, "kkpVersion": "2.31.0"},
 		"sources":    map[string]any{"allowCIDRs": []any{"127.0.0.0/8"}},
@@ -90,7 +91,7 @@ func TestManagersWorkWithTheirRights(t *testing.T) {
 		},
 	}}
 	seed := rendering{chart: "trellis-seed", why: "at work", values: map[string]any{
-		"standalone": map[string]any{"enabled": true}, "driftInterval": "5s",
+		"standalone": map[string]any{"enabled": true}, "driftInterval": "5s", "debugBindAddress": debug,
 		"sources": map[string]any{"allowCIDRs": []any{"127.0.0.0/8"}},
 	}}
 	c := platformClient(t)
@@ -112,7 +113,10 @@ func TestManagersWorkWithTheirRights(t *testing.T) {
 		expectCertificate(t, c, r.chart)
 	}
 	expectStrangersUnanswered(t, places)
-	installAndRemove(t, c, func() { expectFigures(t, c, sources, metrics) })
+	installAndRemove(t, c, func() {
+		expectMoreLog(t, seed, debug)
+		expectFigures(t, c, sources, metrics)
+	})
 	for _, r := range []rendering{master, seed} {
 		expectNoRefusals(t, r)
 		expectCheck(t, r, "kinds: as they should be\nrights: as they should be\nleader: as they should be\nwebhooks: as they should be\n")
