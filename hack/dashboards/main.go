@@ -1,5 +1,5 @@
-// Command dashboards writes the charts' dashboards for Grafana, and the page that explains them, docs/spec/dashboards.md. What each panel asks
-// is tried in Prometheus' own engine by test/charts.
+// Command dashboards writes the charts' dashboards for Grafana, and the page that explains them, docs/spec/dashboards.md. What each panel
+// asks is tried in Prometheus' own engine by test/charts.
 package main
 
 import (
@@ -17,7 +17,7 @@ func main() {
 		os.Exit(1)
 	}
 	for name, content := range files {
-		if err := os.WriteFile(name, content, 0o644); err != nil { //nolint:gosec // it is read by all
+		if err := os.WriteFile(name, content, 0o644); err != nil {
 			fmt.Fprintf(os.Stderr, "dashboards: %v\n", err)
 			os.Exit(1)
 		}

@@ -13,7 +13,8 @@ func master() dashboard {
 				[]query{{"sum by (seed, state) (trellis_seed_catalogues{})", "{{seed}} {{state}}"}},
 			},
 			{
-				"Age of what seeds have", "s", "Time since the last that was merged reached each seed. Of a seed that is behind it is how long nothing has come.",
+				"Age of what seeds have", "s",
+				"Time since the last that was merged reached each seed. Of a seed that is behind it is how long nothing has come.",
 				[]query{{"time() - max by (seed) (trellis_seed_synced_timestamp_seconds{})", "{{seed}}"}},
 			},
 		}},

@@ -84,9 +84,10 @@ func (p panel) model() object {
 			"refId": string(rune('A' + i)), "datasource": source(), "expr": one.expression(), "legendFormat": one.legend, "editorMode": "code",
 		})
 	}
+	drawn := object{"unit": p.unit, "min": 0, "custom": object{"fillOpacity": 10, "showPoints": "never"}}
 	return object{
 		"type": "timeseries", "title": p.title, "description": p.about, "datasource": source(), "targets": targets,
-		"fieldConfig": object{"defaults": object{"unit": p.unit, "min": 0, "custom": object{"fillOpacity": 10, "showPoints": "never"}}, "overrides": []object{}},
+		"fieldConfig": object{"defaults": drawn, "overrides": []object{}},
 		"options":     object{"legend": object{"displayMode": "list", "placement": "bottom"}, "tooltip": object{"mode": "multi", "sort": "desc"}},
 	}
 }

@@ -7,6 +7,9 @@ func seed() dashboard {
 	}}
 }
 
+// held are the reasons of installations that wait for something else than their own work.
+const held = "WaitingForOrder|DependencyMissing|DependencyCycle|Paused|PruneNeedsApproval|ClusterNotReady|RemovalBlocked"
+
 func installations() row {
 	return row{"Installations", []panel{
 		{
@@ -38,10 +41,7 @@ func installations() row {
 		},
 		{
 			"Held", "short", "Installations that wait for others, for people or for their cluster.",
-			[]query{{
-				`sum by (reason) (trellis_installations{reason=~"WaitingForOrder|DependencyMissing|DependencyCycle|Paused|PruneNeedsApproval|ClusterNotReady|RemovalBlocked"})`,
-				"{{reason}}",
-			}},
+			[]query{{`sum by (reason) (trellis_installations{reason=~"` + held + `"})`, "{{reason}}"}},
 		},
 	}}
 }

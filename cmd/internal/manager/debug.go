@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,7 +23,7 @@ type debugFlags struct{ address string }
 
 func (d *debugFlags) register(set *flag.FlagSet) {
 	set.StringVar(&d.address, "debug-bind-address", "0",
-		"address on loopback, such as 127.0.0.1:6060, of profiles below /debug/pprof and of the log's verbosity at /debug/log-level; 0 turns them off")
+		"address on loopback, such as 127.0.0.1:6060, of profiles below /debug/pprof and of the log's level at /debug/log-level; 0 turns them off")
 }
 
 // NotOnLoopbackError refuses an address that others than the pod's own processes could reach: a
@@ -31,8 +32,8 @@ type NotOnLoopbackError struct{ Address string }
 
 // Error implements error.
 func (e *NotOnLoopbackError) Error() string {
-	return fmt.Sprintf("flag --debug-bind-address is %q, which is no address on loopback: give 127.0.0.1 or [::1] with a port, such as 127.0.0.1:6060",
-		e.Address)
+	const refusal = "flag --debug-bind-address is %q, which is no address on loopback: give 127.0.0.1 or [::1] with a port, such as 127.0.0.1:6060"
+	return fmt.Sprintf(refusal, e.Address)
 }
 
 // add the endpoint to a manager, whether it leads or not, if a flag asks for it.
@@ -44,7 +45,7 @@ func (d *debugFlags) add(made manager.Manager, level *slog.LevelVar) error {
 	if err != nil || !address.Addr().Unmap().IsLoopback() {
 		return &NotOnLoopbackError{Address: d.address}
 	}
-	listener, err := net.Listen("tcp", address.String())
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address.String())
 	if err != nil {
 		return fmt.Errorf("flag --debug-bind-address: %w", err)
 	}
@@ -73,7 +74,8 @@ func debugHandler(level *slog.LevelVar) http.Handler {
 		}
 		wanted, isLevel := levelOf(strings.TrimSpace(string(asked)))
 		if !isLevel {
-			http.Error(writer, fmt.Sprintf("give a level: errors, changes, details, everything, or a verbosity of 0 to %d", mostVerbose), http.StatusBadRequest)
+			refusal := fmt.Sprintf("give a level: errors, changes, details, everything, or a verbosity of 0 to %d", mostVerbose)
+			http.Error(writer, refusal, http.StatusBadRequest)
 			return
 		}
 		level.Set(wanted)
