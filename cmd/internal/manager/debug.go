@@ -23,7 +23,7 @@ type debugFlags struct{ address string }
 
 func (d *debugFlags) register(set *flag.FlagSet) {
 	set.StringVar(&d.address, "debug-bind-address", "0",
-		"address on loopback, such as 127.0.0.1:6060, of profiles below /debug/pprof and of the log's level at /debug/log-level; 0 turns them off")
+		"address on loopback, such as 127.0.0.1:6060, of profiles below /debug/pprof and the log's level at /debug/log-level; 0 turns it off")
 }
 
 // NotOnLoopbackError refuses an address that others than the pod's own processes could reach: a
@@ -32,7 +32,7 @@ type NotOnLoopbackError struct{ Address string }
 
 // Error implements error.
 func (e *NotOnLoopbackError) Error() string {
-	const refusal = "flag --debug-bind-address is %q, which is no address on loopback: give 127.0.0.1 or [::1] with a port, such as 127.0.0.1:6060"
+	const refusal = "flag --debug-bind-address is %q, which is not on loopback: give 127.0.0.1 or [::1] with a port, such as 127.0.0.1:6060"
 	return fmt.Sprintf(refusal, e.Address)
 }
 
