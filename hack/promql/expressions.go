@@ -62,7 +62,8 @@ func withoutThresholds(expression parser.Expr) parser.Expr {
 			return withoutThresholds(one.LHS)
 		}
 		return &parser.BinaryExpr{
-			Op: one.Op, LHS: withoutThresholds(one.LHS), RHS: withoutThresholds(one.RHS), VectorMatching: one.VectorMatching, ReturnBool: one.ReturnBool,
+			Op: one.Op, LHS: withoutThresholds(one.LHS), RHS: withoutThresholds(one.RHS),
+			VectorMatching: one.VectorMatching, ReturnBool: one.ReturnBool,
 		}
 	}
 	return expression
