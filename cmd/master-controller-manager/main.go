@@ -94,6 +94,7 @@ func run(flags manager.Flags, fetching *sources.Flags, kkpVersion string) error 
 	if err := errors.Join(
 		metrics.Registry.Register(report.NewCensus(master.GetClient(), flags.Namespace, made.Elected())),
 		metrics.Registry.Register(report.NewSeedCensus(master.GetClient(), flags.Namespace, made.Elected())),
+		metrics.Registry.Register(report.NewSyncTimes(master.GetClient(), flags.Namespace, made.Elected())),
 	); err != nil {
 		return fmt.Errorf("registering metrics of catalogues: %w", err)
 	}

@@ -163,7 +163,7 @@ func (r *Rotator) readOrRenew(ctx context.Context) (map[string][]byte, *tls.Cert
 	changed := false
 	if err != nil || isDue(found, now) {
 		if unusable, ok := errors.AsType[*unusableError](err); ok {
-			log.FromContext(ctx).Info("a new certificate is made", "since", unusable.Error())
+			log.FromContext(ctx).Info("a new certificate is made", "problem", unusable.Error())
 		}
 		if found, err = r.options.renew(held.Data, now); err != nil {
 			return nil, nil, err

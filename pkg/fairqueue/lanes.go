@@ -54,13 +54,16 @@ type lanes[T comparable] struct {
 	slow           int
 	// next is the account that choose found.
 	next *account[T]
+	// since is when objects that no worker has became ready.
+	since map[T]time.Time
+	now   func() time.Time
 }
 
-func newLanes[T comparable](limits Limits, of func(T) string) *lanes[T] {
+func newLanes[T comparable](limits Limits, of func(T) string, now func() time.Time) *lanes[T] {
 	return &lanes[T]{
 		limits: limits, of: of, accounts: map[string]*account[T]{},
 		rings: map[lane]*list.List{laneNormal: list.New(), laneSlow: list.New()}, last: laneSlow,
-		ready: map[lane]int{}, running: map[lane]int{},
+		ready: map[lane]int{}, running: map[lane]int{}, since: map[T]time.Time{}, now: now,
 	}
 }
 
@@ -72,6 +75,7 @@ func (l *lanes[T]) Len() int { return l.ready[laneNormal] + l.ready[laneSlow] }
 func (l *lanes[T]) Push(item T) {
 	a := l.account(item)
 	a.ready = append(a.ready, item)
+	l.since[item] = l.now()
 	l.ready[a.lane()]++
 	if a.turn == nil {
 		a.turn = l.rings[a.lane()].PushBack(a)
@@ -112,6 +116,13 @@ func (l *lanes[T]) choose() bool {
 		}
 	}
 	return false
+}
+
+// waited gives how long an object that was popped had waited, once.
+func (l *lanes[T]) waited(item T) time.Duration {
+	since := l.since[item]
+	delete(l.since, item)
+	return l.now().Sub(since)
 }
 
 func (l *lanes[T]) mayRun(a *account[T]) bool {

@@ -1,13 +1,24 @@
 package fairqueue
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // Metrics of the lanes of a queue.
 type Metrics struct {
 	ready, running *prometheus.GaugeVec
 	slow           prometheus.Gauge
 	overdue        *prometheus.CounterVec
+	waits          *prometheus.HistogramVec
 }
+
+// Limits that end a pass, as labels.
+const (
+	limitLane     = "lane"
+	limitDeadline = "deadline"
+)
 
 // NewMetrics makes the metrics and registers them. One queue of a process has them.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
@@ -24,8 +35,19 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		overdue: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "trellis_queue_overdue_total", Help: "Passes that were ended since they took too long.",
 		}, []string{"limit"}),
+		waits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "trellis_queue_wait_seconds", Help: "Time that installations wait for a worker.",
+			Buckets: []float64{0.01, 0.1, 1, 5, 15, 60, 300, 1800},
+		}, []string{"lane"}),
 	}
-	registerer.MustRegister(made.ready, made.running, made.slow, made.overdue)
+	registerer.MustRegister(made.ready, made.running, made.slow, made.overdue, made.waits)
+	// They begin at 0: what appears at its first count has not risen, for an alert.
+	for _, limit := range []string{limitLane, limitDeadline} {
+		made.overdue.WithLabelValues(limit)
+	}
+	for _, which := range []lane{laneNormal, laneSlow} {
+		made.waits.WithLabelValues(string(which))
+	}
 	return made
 }
 
@@ -39,9 +61,14 @@ func (m *Metrics) show(ready, running map[lane]int, slow int) {
 
 // wasOverdue counts a pass that was ended: at its deadline, or without a place in the slow lane.
 func (m *Metrics) wasOverdue(atDeadline bool) {
-	limit := "lane"
+	limit := limitLane
 	if atDeadline {
-		limit = "deadline"
+		limit = limitDeadline
 	}
 	m.overdue.WithLabelValues(limit).Inc()
+}
+
+// waited says that an object got a worker in a lane.
+func (m *Metrics) waited(which lane, wait time.Duration) {
+	m.waits.WithLabelValues(string(which)).Observe(wait.Seconds())
 }

@@ -79,7 +79,7 @@ func New[T comparable](options Options[T]) *Queue[T] {
 	options.Clock = cmp.Or[clock.WithTicker](options.Clock, clock.RealClock{})
 	options.Metrics = cmp.Or(options.Metrics, NewMetrics(prometheus.NewRegistry()))
 	q := &Queue[T]{
-		options: options, lanes: newLanes(options.Limits, options.Cluster), pending: sets.Set[T]{}, added: sets.Set[T]{},
+		options: options, lanes: newLanes(options.Limits, options.Cluster, options.Clock.Now), pending: sets.Set[T]{}, added: sets.Set[T]{},
 		waiting: newWaiting[T](), passes: map[T]*pass[T]{}, wake: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	q.free = sync.NewCond(&q.mutex)
@@ -166,6 +166,7 @@ func (q *Queue[T]) pop() (item T, ok bool) {
 	item, _ = q.sets.Get()
 	q.pending.Delete(item)
 	a := q.lanes.account(item)
+	q.options.Metrics.waited(a.lane(), q.lanes.waited(item))
 	one := &pass[T]{account: a, began: q.options.Clock.Now(), added: q.added.Has(item)}
 	q.added.Delete(item)
 	if a.lane() == laneSlow {
@@ -235,9 +236,9 @@ func (q *Queue[T]) recordPass(a *account[T], slow bool, now time.Time) {
 	}
 	if slow {
 		q.options.Logger.Info("a cluster is slow: its installations take turns, one at a time, in the lane of slow clusters",
-			"cluster", a.cluster, "quickPassesOwed", a.owed)
+			"namespace", a.cluster, "quickPassesOwed", a.owed)
 	} else {
-		q.options.Logger.Info("a cluster is quick again", "cluster", a.cluster)
+		q.options.Logger.Info("a cluster is quick again", "namespace", a.cluster)
 	}
 	q.free.Broadcast()
 }

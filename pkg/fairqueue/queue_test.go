@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 )
@@ -473,8 +474,47 @@ func (w *randomWalk) drain() {
 			w.t.Fatalf("lost: %v", w.wanted)
 		}
 	}
+	if kept := len(w.queue.lanes.since); kept > 0 {
+		w.t.Errorf("%d waits are kept", kept)
+	}
 	if len(w.queue.passes)+w.queue.pending.Len()+w.queue.waiting.Len()+len(w.queue.waiting.byItem)+w.queue.Len() > 0 {
 		w.t.Error("something is kept of what is done")
+	}
+}
+
+// TestWaitsAreMeasuredByLane: red when a wait begins before an object is ready, when it has the time of the pass before in it, or when what was
+// measured is kept.
+func TestWaitsAreMeasuredByLane(t *testing.T) {
+	b := newBench(t, Limits{Workers: 1})
+	registry := prometheus.NewRegistry()
+	b.queue.options.Metrics = NewMetrics(registry)
+	b.queue.AddAfter("a/1", time.Second)
+	b.pass(time.Second) // is no wait for a worker
+	b.pass(3 * time.Second)
+	item := b.take()
+	b.queue.Add(item)
+	b.pass(time.Second) // of the pass
+	b.queue.Done(item)
+	b.pass(2 * time.Second)
+	b.queue.Done(b.take())
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != "trellis_queue_wait_seconds" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			lane, got := metric.GetLabel()[0].GetValue(), metric.GetHistogram()
+			want := map[string][2]float64{"normal": {2, 5}, "slow": {0, 0}}[lane]
+			if float64(got.GetSampleCount()) != want[0] || got.GetSampleSum() != want[1] {
+				t.Errorf("lane %s: %d waits of %g s, want %v", lane, got.GetSampleCount(), got.GetSampleSum(), want)
+			}
+		}
+	}
+	if kept := len(b.queue.lanes.since); kept > 0 {
+		t.Errorf("%d waits are kept", kept)
 	}
 }
 

@@ -61,7 +61,7 @@ func (p *Pass) followByHand(ctx context.Context) *Stop {
 // logByHand is for trouble with revisions that somebody made: it keeps an installation from
 // nothing.
 func logByHand(ctx context.Context, err error) {
-	ctrl.LoggerFrom(ctx).Info("revisions of the Helm release that were made by hand could not be looked at", "error", calls.Said(err))
+	ctrl.LoggerFrom(ctx).Info("revisions of the Helm release that were made by hand could not be looked at", "problem", calls.Said(err))
 }
 
 // copyChanged says whether the copy is not as it was written, or is followed by a revision that is

@@ -74,6 +74,6 @@ func (p *Pass) copyUninstalling(ctx context.Context) {
 		_, err = helmrelease.Write(ctx, p.Connection.Secrets.Secrets(record.Helm.Namespace), record.Uninstalling(), false)
 	}
 	if err != nil {
-		ctrl.LoggerFrom(ctx).V(1).Info("the Helm release could not be shown as uninstalling", "error", calls.Said(err))
+		ctrl.LoggerFrom(ctx).V(1).Info("the Helm release could not be shown as uninstalling", "problem", calls.Said(err))
 	}
 }

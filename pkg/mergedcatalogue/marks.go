@@ -76,7 +76,7 @@ func (m *Marks) Believes(object *v1.AddonCatalogue) bool {
 	m.verdicts[object.UID] = found
 	if !found.believed {
 		m.logger.Info("an object with the role of merged catalogues was not written by the distributor, and nothing is taken from it",
-			"addonCatalogue", object.Namespace+"/"+object.Name)
+			"catalogue", object.Name)
 	}
 	return found.believed
 }
@@ -172,7 +172,7 @@ func (m *Marks) adopt(secret *corev1.Secret) {
 	if key == nil {
 		m.logger.Info("the key of merged catalogues is gone: they are known by their role alone until the master brings another one")
 	} else {
-		m.logger.Info("merged catalogues are known by their marks", "key", catalogue.MarkKeyID(key))
+		m.logger.Info("merged catalogues are known by their marks", "keyID", catalogue.MarkKeyID(key))
 	}
 	for _, wake := range wakes {
 		wake()

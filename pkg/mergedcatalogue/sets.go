@@ -38,7 +38,7 @@ func (m *Marks) BelievesSet(set *v1.AddonSet) bool {
 	m.verdicts[set.UID] = found
 	if !found.believed {
 		m.logger.Info("an AddonSet with the role of copies was not written by the distributor, and nothing is taken from it",
-			"addonSet", set.Namespace+"/"+set.Name)
+			"set", set.Name)
 	}
 	return found.believed
 }

@@ -75,20 +75,23 @@ func TestManagersKnowTheirArguments(t *testing.T) {
 }
 
 // TestManagersWorkWithTheirRights runs both managers with what the charts grant and nothing more, on one cluster that is
-// master, seed and user cluster, installs and removes an add-on, and has KKP's core add-ons out of the chart's catalogue.
+// master, seed and user cluster, installs and removes an add-on, and has KKP's core add-ons out of the chart's catalogue. In
+// troubles of all kinds, what they tell answers each query of the charts' dashboards and alerts.
 func TestManagersWorkWithTheirRights(t *testing.T) {
 	connect(t)
 	sources := fleet.SourcesForTest(t)
 	commit(t, sources)
 	kkpImage(t, sources)
+	debug := address(t)
 	master := rendering{chart: "trellis-master", why: "at work", values: map[string]any{
 		"standalone": map[string]any{"enabled": true, "kkpVersion": "2.31.0"},
+		"sources":    map[string]any{"allowCIDRs": []any{"127.0.0.0/8"}},
 		"coreCatalogue": map[string]any{
 			"enabled": true, "image": map[string]any{"repository": sources.Registry + "/kkp/addons", "caSecretRef": "authority"},
 		},
 	}}
 	seed := rendering{chart: "trellis-seed", why: "at work", values: map[string]any{
-		"standalone": map[string]any{"enabled": true}, "driftInterval": "5s",
+		"standalone": map[string]any{"enabled": true}, "driftInterval": "5s", "debugBindAddress": debug,
 		"sources": map[string]any{"allowCIDRs": []any{"127.0.0.0/8"}},
 	}}
 	c := platformClient(t)
@@ -104,12 +107,16 @@ func TestManagersWorkWithTheirRights(t *testing.T) {
 		}
 	}
 	layOut(t, c, sources)
+	metrics := map[string]string{}
 	for _, r := range []rendering{master, seed} {
-		run(t, r, places[r.chart])
+		metrics[r.chart] = run(t, r, places[r.chart])
 		expectCertificate(t, c, r.chart)
 	}
 	expectStrangersUnanswered(t, places)
-	installAndRemove(t, c)
+	installAndRemove(t, c, func() {
+		expectMoreLog(t, seed, debug)
+		expectFigures(t, c, sources, metrics)
+	})
 	for _, r := range []rendering{master, seed} {
 		expectNoRefusals(t, r)
 		expectCheck(t, r, "kinds: as they should be\nrights: as they should be\nleader: as they should be\nwebhooks: as they should be\n")
@@ -201,11 +208,12 @@ func catalogue(sources *fleet.Sources) *kubermaticv1.AddonCatalogue {
 	}
 }
 
-// run starts a manager as its Deployment would, with a token of its ServiceAccount.
-func run(t *testing.T, r rendering, webhooks string) {
+// run starts a manager as its Deployment would, with a token of its ServiceAccount, and gives the address of its metrics.
+func run(t *testing.T, r rendering, webhooks string) (metrics string) {
 	t.Helper()
 	folder := t.TempDir()
-	given := []string{"--kubeconfig", kubeconfigOf(t, r, folder), "--health-probe-bind-address=0", "--metrics-bind-address=0"}
+	metrics = address(t)
+	given := []string{"--kubeconfig", kubeconfigOf(t, r, folder), "--health-probe-bind-address=0", "--metrics-bind-address=" + metrics}
 	given = append(given, AdmissionFlags(r.chart, namespace, webhooks)...)
 	if r.chart == "trellis-seed" {
 		given = append(given, "--query-bind-address=127.0.0.1:0")
@@ -227,6 +235,7 @@ func run(t *testing.T, r rendering, webhooks string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(process.Kill)
+	return metrics
 }
 
 func logOf(r rendering) string { return filepath.Join(fleet.Shared().Folder(), r.chart+"-rights.log") }
@@ -253,7 +262,8 @@ func kubeconfigOf(t *testing.T, r rendering, folder string) string {
 	return path
 }
 
-func installAndRemove(t *testing.T, c client.Client) {
+// installAndRemove an add-on; meanwhile is called while it, and the core add-ons, are there.
+func installAndRemove(t *testing.T, c client.Client, meanwhile func()) {
 	t.Helper()
 	place := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "cluster-one"}}
 	expect.Object(t, c, place, func(*corev1.Namespace) error { return nil })
@@ -277,6 +287,7 @@ func installAndRemove(t *testing.T, c client.Client) {
 		return expect.Condition(found, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
 	})
 	expectCoreAddons(t, c)
+	meanwhile()
 	if err := c.Delete(t.Context(), installation); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,8 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		charts []string
 		says   string
 	}{
+		"debugBindAddress: ':6060'":                                  {both, "at '/debugBindAddress"},
+		"debugBindAddress: 10.0.0.1:6060":                            {both, "at '/debugBindAddress"},
 		"metricsBindAddress: 0.0.0.0":                                {both, "at '/metricsBindAddress"},
 		"metricsBindAddress: ':http'":                                {both, "at '/metricsBindAddress"},
 		"metricsBindAddress: '8085'":                                 {both, "at '/metricsBindAddress"},

@@ -46,10 +46,11 @@ var everySetting = map[string]any{
 		},
 	},
 	"priorityClassName":  "system-cluster-critical",
-	"metricsBindAddress": ":8085",
+	"metricsBindAddress": ":8085", "debugBindAddress": "[::1]:6060",
 	"metrics": map[string]any{
 		"service": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true, "labels": map[string]any{"release": "prometheus"}},
 		"prometheusRule": map[string]any{"enabled": true, "labels": map[string]any{"release": "prometheus"}},
+		"dashboards":     map[string]any{"enabled": true, "annotations": map[string]any{"grafana_folder": "platform"}},
 	},
 	"networkPolicy":       map[string]any{"enabled": true, "metricsFrom": []any{map[string]any{"namespaceSelector": map[string]any{}}}},
 	"podDisruptionBudget": map[string]any{"enabled": true},

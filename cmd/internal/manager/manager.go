@@ -39,8 +39,10 @@ type Flags struct {
 
 	election     election
 	metrics      metricsFlags
+	debug        debugFlags
 	probeAddress string
 	verbosity    int
+	level        *slog.LevelVar
 	memory       int64
 	version      bool
 	admission    admissionFlags
@@ -56,6 +58,7 @@ func (f *Flags) Register(set *flag.FlagSet) {
 	set.BoolVar(&f.Standalone, "standalone", false, "run without KKP: fill in what its controllers would")
 	f.election.register(set)
 	f.metrics.register(set)
+	f.debug.register(set)
 	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 turns it off")
 	f.admission.register(set)
 	set.Int64Var(&f.memory, "memory-limit", 0, "the container's memory in bytes, of which the manager takes its part; 0: no limit")
@@ -63,6 +66,7 @@ func (f *Flags) Register(set *flag.FlagSet) {
 	set.StringVar(&f.task, "task", "", "do one thing for the chart, tell what came of it, and end: crds, removal or check")
 	set.StringVar(&f.taskAccount, "task-account", "", "with --task=check: the manager's ServiceAccount in --namespace")
 	set.IntVar(&f.verbosity, "v", 0, fmt.Sprintf("log verbosity, up to %d; higher tells more", mostVerbose))
+	f.level = &slog.LevelVar{}
 }
 
 // mostVerbose is the highest verbosity. From 7 on client-go's loggers write headers, and from 8 on
@@ -76,10 +80,11 @@ func (f *Flags) Logger() logr.Logger {
 	return logger
 }
 
-// loggerTo bounds the verbosity in the handler, below which no logger can go.
+// loggerTo bounds the verbosity in the handler, below which no logger can go. The debug endpoint
+// changes it.
 func (f *Flags) loggerTo(writer io.Writer) logr.Logger {
-	level := slog.Level(-min(f.verbosity, mostVerbose))
-	return logr.FromSlogHandler(slog.NewTextHandler(writer, &slog.HandlerOptions{Level: level}))
+	f.level.Set(slog.Level(-min(f.verbosity, mostVerbose)))
+	return logr.FromSlogHandler(slog.NewTextHandler(writer, &slog.HandlerOptions{Level: f.level}))
 }
 
 // New makes a manager under a lease, whose cache holds some kinds in part only. Clients have no
@@ -118,6 +123,9 @@ func (f *Flags) New(config *rest.Config, lease string, held map[client.Object]ca
 	}
 	if err := made.AddReadyzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("adding the readiness check: %w", err)
+	}
+	if err := f.debug.add(made, f.level); err != nil {
+		return nil, err
 	}
 	return made, nil
 }

@@ -23,12 +23,12 @@ func retry(err error) loop.Outcome {
 func logOutcome(ctx context.Context, outcome loop.Outcome) {
 	switch o := outcome.(type) {
 	case loop.RetryAt:
-		log.FromContext(ctx).Info("a call failed and is tried again", "problem", o.Message, "after", o.After)
+		log.FromContext(ctx).Info("a call failed and is tried again", "problem", o.Message, "after", o.After.String())
 	case loop.Waiting:
 		if o.Reason == v1.ReasonClusterUnknown {
 			log.FromContext(ctx).Info("nothing is offered to a namespace that is not one Cluster's", "problem", o.Message)
 			return
 		}
-		log.FromContext(ctx).V(1).Info("a cluster waits", "for", o.Message)
+		log.FromContext(ctx).V(1).Info("a cluster waits", "problem", o.Message)
 	}
 }

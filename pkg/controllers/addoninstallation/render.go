@@ -117,7 +117,7 @@ func (r *Reconciler) compareRendering(ctx context.Context, f *facts, anew bool) 
 		}
 		fallthrough
 	default:
-		ctrl.LoggerFrom(ctx).Info("rendering once more, to compare, did not work", "error", f.hides().Text(err.Error()))
+		ctrl.LoggerFrom(ctx).Info("rendering once more, to compare, did not work", "problem", f.hides().Text(err.Error()))
 	}
 	r.warnOfChanges(f, changed)
 }

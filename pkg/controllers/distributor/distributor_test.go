@@ -45,6 +45,7 @@ func TestReachesEverySeed(t *testing.T) {
 		return nil
 	})
 	w.expectSeedFigures("local synced 1", "remote synced 1")
+	w.expectSyncTimes("local", "remote")
 
 	// An edit reaches both, and waits for no look in between: those are minutes apart.
 	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("prometheus", "3.0.0")} })

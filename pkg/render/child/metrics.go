@@ -48,6 +48,18 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return made
 }
 
+// begin has all figures of a method begin at 0: what appears at its first count has not risen, for an
+// alert.
+func (m *Metrics) begin(method string) {
+	results := []string{
+		resultRendered, resultRefused, resultDied, resultLost, resultProtocol, limitMemory, limitCPU, limitTime,
+	}
+	for _, result := range results {
+		m.ends.WithLabelValues(method, result)
+	}
+	m.seconds.WithLabelValues(method)
+}
+
 func (m *Metrics) started() {
 	m.starts.Inc()
 	m.children.Inc()

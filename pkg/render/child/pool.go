@@ -79,6 +79,7 @@ func (p *Pool) Start(ctx context.Context) error {
 
 // Renderer renders one method in children, which get the files that it wants.
 func (p *Pool) Renderer(method string, wants Wants) render.Renderer {
+	p.options.Metrics.begin(method)
 	return &renderer{pool: p, method: method, wants: wants}
 }
 

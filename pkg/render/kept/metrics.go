@@ -19,6 +19,9 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		}),
 	}
 	registerer.MustRegister(made.asked, made.changed)
+	for _, from := range []string{"kept", "rendered"} { // they begin at 0
+		made.asked.WithLabelValues(from)
+	}
 	return made
 }
 

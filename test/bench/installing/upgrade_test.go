@@ -65,7 +65,9 @@ func BenchmarkUpgrade(b *testing.B) {
 			b.Error("it did not look for drift")
 		}
 		for _, line := range w.metric(b, "trellis_render_results_total") {
-			b.Errorf("it renders: %s", line)
+			if !strings.HasSuffix(line, " 0") { // results begin at 0
+				b.Errorf("it renders: %s", line)
+			}
 		}
 	}
 }

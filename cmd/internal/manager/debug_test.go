@@ -1,0 +1,136 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// TestTheLogLevelIsChangedWhileRunning: a manager runs, and is told to log more, and less. Red when the log goes on as before, when what is
+// no level is taken, or when the endpoint has no profiles.
+func TestTheLogLevelIsChangedWhileRunning(t *testing.T) {
+	base, logger, log := serveDebug(t)
+	for i, step := range []struct {
+		put, answer string
+		// code is what the answer to put has; told is whether a line of a verbosity comes then.
+		code, verbosity int
+		told            bool
+	}{
+		{"", "changes, verbosity 0\n", 200, 0, true},
+		{"", "changes, verbosity 0\n", 200, 1, false},
+		{"details", "details, verbosity 1\n", 200, 1, true},
+		{"4\n", "details, verbosity 4\n", 200, 4, true},
+		{"7", "give a level: errors, changes, details, everything, or a verbosity of 0 to 6\n", 400, 4, true},
+		{"loud", "give a level: errors, changes, details, everything, or a verbosity of 0 to 6\n", 400, 5, false},
+		{strings.Repeat("9", 100), "the level can't be read\n", 400, 5, false},
+		{"everything", "everything, verbosity 6\n", 200, 6, true},
+		{"errors", "errors\n", 200, 0, false},
+	} {
+		method := http.MethodGet
+		if step.put != "" {
+			method = http.MethodPut
+		}
+		if code, body := ask(t, method, base+"/debug/log-level", step.put); code != step.code || body != step.answer {
+			t.Errorf("%s %q: %d %q, want %d %q", method, step.put, code, body, step.code, step.answer)
+		}
+		logger.V(step.verbosity).Info("a line", "number", i)
+		if told := strings.Contains(log.String(), fmt.Sprintf("number=%d\n", i)); told != step.told {
+			t.Errorf("a line of verbosity %d after %.20q: told %t", step.verbosity, step.put, told)
+		}
+	}
+	logger.Error(io.EOF, "an error is told always")
+	if !strings.Contains(log.String(), "an error is told always") {
+		t.Error("an error is not told")
+	}
+	if code, body := ask(t, http.MethodGet, base+"/debug/pprof/goroutine?debug=1", ""); code != 200 || !strings.Contains(body, "goroutine profile") {
+		t.Errorf("profile: %d %.100s", code, body)
+	}
+}
+
+// TestDebugIsOnLoopbackAlone: red when an address is taken that others reach, or whose name may lead elsewhere.
+func TestDebugIsOnLoopbackAlone(t *testing.T) {
+	for _, address := range []string{"0.0.0.0:6060", ":6060", "[::]:6060", "10.0.0.1:6060", "localhost:6060", "127.0.0.1", "6060", ""} {
+		var flags Flags
+		set := flag.NewFlagSet("manager", flag.ContinueOnError)
+		flags.Register(set)
+		if err := set.Parse(append(quietly(), "--debug-bind-address="+address)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := flags.New(rest.CopyConfig(fleet.Shared().Cluster(bare).Config), "lease", nil)
+		if refused := (&NotOnLoopbackError{}); !errors.As(err, &refused) || !strings.Contains(err.Error(), "127.0.0.1:6060") {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+}
+
+// quietly are the arguments of a manager that serves nothing.
+func quietly() []string {
+	return []string{"--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect=false", "--webhook-bind-address=0"}
+}
+
+// serveDebug starts a manager, and gives the root of its debug endpoint, and its log.
+func serveDebug(t *testing.T) (base string, logger logr.Logger, log *lines) {
+	t.Helper()
+	free, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	_ = free.Close()
+	var flags Flags
+	set := flag.NewFlagSet("manager", flag.ContinueOnError)
+	flags.Register(set)
+	if err := set.Parse(append(quietly(), "--debug-bind-address="+address)); err != nil {
+		t.Fatal(err)
+	}
+	log = &lines{}
+	logger = flags.loggerTo(log)
+	made, err := flags.New(rest.CopyConfig(fleet.Shared().Cluster(bare).Config), "lease", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(context.Background()) // until the cleanup
+	go func() { ended <- made.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	expect.Eventually(t, expect.Patience, func() error {
+		_, _, err := get(t, http.DefaultClient, "http://"+address+"/debug/log-level", "")
+		return err
+	})
+	return "http://" + address, logger, log
+}
+
+func ask(t *testing.T, method, address, body string) (code int, answer string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(content)
+}

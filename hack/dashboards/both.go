@@ -1,0 +1,100 @@
+package main
+
+// worst is the time that nine of ten take no longer than, by labels.
+func worst(histogram, by string) string {
+	return "histogram_quantile(0.9, sum by (" + by + ", le) (rate(" + histogram + "_bucket{}[$__rate_interval])))"
+}
+
+// rate is how often something happens in a second, by labels.
+func rate(counter, by string) string {
+	return "sum by (" + by + ") (rate(" + counter + "{}[$__rate_interval]))"
+}
+
+// work is what both managers' controllers do.
+func work() row {
+	return row{"Work", []panel{
+		{
+			"Time of each step", "s", "What nine of ten runs of a step take no longer than, for each controller.",
+			[]query{{worst("trellis_step_seconds", "controller, step"), "{{controller}} {{step}}"}},
+		},
+		{
+			"Share of each step", "percentunit", "How much of one processor's time, or of waiting for answers, goes into a step.",
+			[]query{{"sum by (controller, step) (rate(trellis_step_seconds_sum{}[$__rate_interval]))", "{{controller}} {{step}}"}},
+		},
+		{
+			"Waits in queues", "s", "How long nine of ten objects wait no longer than for a worker of their controller.",
+			[]query{{worst("workqueue_queue_duration_seconds", "name"), "{{name}}"}},
+		},
+		{
+			"Length of queues", "short", "Objects that wait for a worker.",
+			[]query{{"sum by (name) (workqueue_depth{})", "{{name}}"}},
+		},
+		{
+			"Passes", "ops", "Passes by controller and result. An error is tried again.",
+			[]query{{rate("controller_runtime_reconcile_total", "controller, result"), "{{controller}} {{result}}"}},
+		},
+		{
+			"Calls to other API servers", "reqps", "Calls to user clusters and seeds, by verb and by what the answer began with.",
+			[]query{{rate("trellis_remote_requests_total", "verb, result"), "{{verb}} {{result}}"}},
+		},
+	}}
+}
+
+// sources are where content comes from.
+func sources() row {
+	return row{"Sources", []panel{
+		{
+			"Calls to sources", "reqps", "Requests that look for a revision, and that fetch one, by host.",
+			[]query{
+				{rate("trellis_fetch_resolutions_total", "host"), "looked at {{host}}"},
+				{rate("trellis_fetch_fetches_total", "host"), "fetched {{host}}"},
+			},
+		},
+		{
+			"Failures of sources", "reqps", "Requests that failed, by host and reason. What is in the store stays in use.",
+			[]query{{rate("trellis_fetch_failures_total", "host, reason"), "{{host}} {{reason}}"}},
+		},
+		{
+			"Answers from the store", "ops", "Content that was handed out without a request, by host.",
+			[]query{{rate("trellis_fetch_hits_total", "host"), "{{host}}"}},
+		},
+		{
+			"Fetched", "Bps", "Size of what was fetched, unpacked, by host.",
+			[]query{{rate("trellis_fetch_bytes_total", "host"), "{{host}}"}},
+		},
+		{
+			"Store", "bytes", "Size of the content that each replica keeps, unpacked.",
+			[]query{{"max by (namespace, pod) (trellis_fetch_store_bytes{})", "{{pod}}"}},
+		},
+	}}
+}
+
+// process is the manager as a process.
+func process() row {
+	return row{"Manager", []panel{
+		{
+			"Leader", "short", "1 for the replica that works.",
+			[]query{{"max by (namespace, pod) (leader_election_master_status{})", "{{pod}}"}},
+		},
+		{
+			"Build", "short", "Which builds run; more than one is for the time of an upgrade.",
+			[]query{{"count by (version, commit) (trellis_build_info{})", "{{version}} {{commit}}"}},
+		},
+		{
+			"Memory", "bytes", "What each replica holds in memory.",
+			[]query{{"max by (namespace, pod) (process_resident_memory_bytes{})", "{{pod}}"}},
+		},
+		{
+			"Processor", "percentunit", "Processor time that each replica takes; 1 is one core.",
+			[]query{{rate("process_cpu_seconds_total", "namespace, pod"), "{{pod}}"}},
+		},
+		{
+			"Calls to its own API server", "reqps", "Calls by method and code.",
+			[]query{{rate("rest_client_requests_total", "method, code"), "{{method}} {{code}}"}},
+		},
+		{
+			"Certificate of the webhooks", "s", "Time until it ends; it is renewed 30 days before.",
+			[]query{{"min by (namespace) (trellis_webhook_certificate_expiry_timestamp_seconds{} > 0) - time()", "{{namespace}}"}},
+		},
+	}}
+}

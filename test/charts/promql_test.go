@@ -1,0 +1,81 @@
+package charts
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// promEngine builds the program that asks Prometheus' own engine. It is a module of its own: nothing of Prometheus is in ours.
+var promEngine = sync.OnceValues(func() (string, error) {
+	root, err := binaries.Root()
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(fleet.Shared().Folder(), "promql")
+	command := exec.Command("go", "build", "-C", filepath.Join(root, "hack", "promql"), "-o", program, ".")
+	if output, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building Prometheus' engine: %w\n%s", err, output)
+	}
+	return program, nil
+})
+
+// scrape and answer are what the engine reads and writes.
+type scrape struct {
+	At     time.Time         `json:"at"`
+	Labels map[string]string `json:"labels"`
+	Text   string            `json:"text"`
+}
+
+type answer struct {
+	Query, Problem string
+	Series         int
+	Missing, Unmet []string
+}
+
+// answers of the engine over scrapes.
+func answers(t *testing.T, scrapes []scrape, queries []string) []answer {
+	t.Helper()
+	program, err := promEngine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, err := json.Marshal(map[string]any{"scrapes": scrapes, "queries": queries})
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), program)
+	var told, complaints bytes.Buffer
+	command.Stdin, command.Stdout, command.Stderr = bytes.NewReader(asked), &told, &complaints
+	if err := command.Run(); err != nil {
+		t.Fatalf("asking Prometheus' engine: %v\n%s", err, complaints.String())
+	}
+	var found []answer
+	if err := json.Unmarshal(told.Bytes(), &found); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// wrong says what an answer lacks; nil: nothing.
+func (a *answer) wrong() error {
+	switch {
+	case a.Problem != "":
+		return fmt.Errorf("%s: %s", a.Query, a.Problem)
+	case len(a.Unmet) > 0:
+		return fmt.Errorf("%s: nothing was scraped for %q", a.Query, a.Unmet)
+	case a.Series == 0:
+		return fmt.Errorf("%s: no series", a.Query)
+	case len(a.Missing) > 0:
+		return fmt.Errorf("%s: no series has label %q", a.Query, a.Missing)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package charts
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// catalogueInGit has one add-on, in files as a repository of a catalogue has them.
+var catalogueInGit = map[string]string{
+	"addons/of-git/1.0.0/settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: of-git}\n",
+}
+
+// expectFigures has something of everything that dashboards and alerts are about, and takes it back.
+func expectFigures(t *testing.T, c client.Client, sources *fleet.Sources, metrics map[string]string) {
+	t.Helper()
+	told := &figures{scraper: newScraper(t, c), metrics: metrics, scrapes: map[string][]scrape{}}
+	mend := makeTroubles(t, c, sources)
+	if err := told.scrape(t); err != nil {
+		t.Fatal(err)
+	}
+	reconnect := disconnect(t, c) // nothing in the cluster is known any more, so this is the last one
+	told.expectAnswers(t)
+	reconnect()
+	mend()
+}
+
+// makeTroubles gives what takes them back.
+func makeTroubles(t *testing.T, c client.Client, sources *fleet.Sources) (mend func()) {
+	t.Helper()
+	if _, err := sources.Commit("catalogue", catalogueInGit); err != nil {
+		t.Fatal(err)
+	}
+	taken := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "taken"}}
+	lost := catalogue(sources)
+	lost.Name, lost.Spec.Addons[0].Name = "lost", "lost"
+	lost.Spec.Addons[0].Versions[0].Source.Git.Ref = &kubermaticv1.GitRef{Branch: "none"}
+	held := wish("taken", "hello", taken.Name)
+	waiting := wish("waiting", "hello", "waiting")
+	waiting.Spec.DependsOn = []kubermaticv1.InstallationName{"nothing"}
+	made := []client.Object{
+		taken,
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "hello", Namespace: taken.Name}, Data: map[string]string{"cluster": "somebody's"}},
+		inGit("in-git", "main", sources), inGit("nowhere", "none", sources), lost,
+		&kkpv1.Seed{
+			ObjectMeta: metav1.ObjectMeta{Name: "lost", Namespace: namespace},
+			Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "no-kubeconfig", Namespace: namespace}},
+		},
+		held, waiting,
+	}
+	for _, object := range made {
+		create(t, c, object)
+	}
+	expectOffered(t, c, "lost")
+	unfetched := wish("unfetched", "lost", "unfetched")
+	create(t, c, unfetched)
+	askQuery(t)
+	for installation, reason := range map[*kubermaticv1.AddonInstallation]string{
+		held: kubermaticv1.ReasonObjectExists, waiting: kubermaticv1.ReasonDependencyMissing,
+	} {
+		expect.Object(t, c, installation, func(found *kubermaticv1.AddonInstallation) error {
+			return expect.Condition(found, kubermaticv1.ConditionReady, "False", reason)
+		})
+	}
+	return func() {
+		t.Helper()
+		for _, object := range append(made[2:], unfetched) {
+			if err := c.Delete(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+			expect.Gone(t, c, object)
+		}
+	}
+}
+
+func wish(name, addon, place string) *kubermaticv1.AddonInstallation {
+	return &kubermaticv1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "cluster-one"},
+		Spec: kubermaticv1.AddonInstallationSpec{
+			AddonRef: kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon)}, TargetNamespace: place, CreateNamespace: true,
+		},
+	}
+}
+
+// inGit is a catalogue on a branch of a repository.
+func inGit(name, branch string, sources *fleet.Sources) *kubermaticv1.AddonCatalogue {
+	return &kubermaticv1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
+		Spec: kubermaticv1.AddonCatalogueSpec{Git: &kubermaticv1.CatalogueGit{
+			Remote: kubermaticv1.GitRemote(sources.GitURL + "/catalogue.git"), Ref: &kubermaticv1.GitRef{Branch: branch},
+			CASecretRef: &kubermaticv1.LocalReference{Name: "authority"},
+		}},
+	}
+}
+
+func expectOffered(t *testing.T, c client.Client, addon string) {
+	t.Helper()
+	available := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: kubermaticv1.AvailableCatalogue, Namespace: "cluster-one"}}
+	expect.Object(t, c, available, func(found *kubermaticv1.AddonCatalogue) error {
+		for i := range found.Spec.Addons {
+			if string(found.Spec.Addons[i].Name) == addon {
+				return nil
+			}
+		}
+		return fmt.Errorf("%q is not offered yet", addon)
+	})
+}
+
+// disconnect has the kubeconfig of the cluster lead to where nothing answers.
+func disconnect(t *testing.T, c client.Client) (reconnect func()) {
+	t.Helper()
+	secret := newSecret("internal-admin-kubeconfig", "cluster-one", "", nil)
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
+		t.Fatal(err)
+	}
+	right := secret.Data["kubeconfig"]
+	put := func(kubeconfig []byte) {
+		t.Helper()
+		secret.Data["kubeconfig"] = kubeconfig
+		if err := c.Update(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(regexp.MustCompile(`server: \S+`).ReplaceAll(right, []byte("server: https://127.0.0.1:1")))
+	return func() { put(right) }
+}
+
+var queryAddress = regexp.MustCompile(`queries are answered.*address=(\S+)`)
+
+// askQuery asks the query endpoint, as somebody whom it does not know.
+func askQuery(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile(logOf(rendering{chart: "trellis-seed"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := queryAddress.FindStringSubmatch(string(text))
+	if found == nil {
+		t.Fatal("the log does not say where queries are answered")
+	}
+	stranger := &scraper{token: "invented", web: insecureClient(t)}
+	_, err = stranger.get(t, "https://"+found[1]+"/api/v1/addons")
+	if err == nil || !strings.Contains(err.Error(), http.StatusText(http.StatusUnauthorized)) {
+		t.Errorf("a stranger's query: %v", err)
+	}
+}
