@@ -71,6 +71,8 @@ type world struct {
 	store func(fetch.Store) fetch.Store
 	// worker is the name of the controller that is started next.
 	worker string
+	// pull is the name of the platform's pull Secret.
+	pull string
 	// logger, where set, takes what the controller logs.
 	logger logr.Logger
 	// marks tell merged catalogues from others.
@@ -201,9 +203,10 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 	}
 	key := []byte("key")
 	parts := wiring.InstallationParts{
-		Namespace: w.catalogue, SourceKinds: kinds, Store: content, Images: images.Rules{Mirrors: mirrors},
-		Renders: kept.New(kept.Options{Methods: w.renderers, Values: w.valuesRenderer}),
-		Records: wiring.Records(made, key), InputsKey: key,
+		Namespace: w.catalogue, SourceKinds: kinds, Store: content, Images: images.Rules{Mirrors: mirrors, PullSecret: w.pull},
+		PullSecret: w.pull,
+		Renders:    kept.New(kept.Options{Methods: w.renderers, Values: w.valuesRenderer}),
+		Records:    wiring.Records(made, key), InputsKey: key,
 		Options: addoninstallation.Options{
 			CatalogueNamespace: w.catalogue, WorkerName: w.worker, DriftInterval: cmp.Or(w.driftInterval, time.Minute),
 			OrderTimeout: cmp.Or(w.orderTimeout, 10*time.Minute),
