@@ -33,8 +33,8 @@ spec:
     spec: {containers: [{name: a, image: registry.example.com/app:1}]}
 `
 
-// login is a pull Secret's content with a password, as text that shows where it got to.
-func login(password string) []byte {
+// pullLogin is a pull Secret's content with a password, as text that shows where it got to.
+func pullLogin(password string) []byte {
 	return fmt.Appendf(nil, `{"auths":{"mirror.example.com":{"username":"robot","password":%q}}}`, password)
 }
 
@@ -47,7 +47,7 @@ func pullWorld(t *testing.T) (w *world, original *corev1.Secret) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.catalogue, Name: w.pull, Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UsePull},
 		},
-		Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: login("first-word")},
+		Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: pullLogin("first-word")},
 	}
 	w.create(original)
 	for _, name := range []string{"first", "second"} {
@@ -66,7 +66,7 @@ func (w *world) copyIn(namespace string) *corev1.Secret {
 func (w *world) expectCopy(namespace, password string) *corev1.Secret {
 	w.t.Helper()
 	return expect.Object(w.t, w.seed, w.copyIn(namespace), func(found *corev1.Secret) error {
-		if !bytes.Equal(found.Data[corev1.DockerConfigJsonKey], login(password)) {
+		if !bytes.Equal(found.Data[corev1.DockerConfigJsonKey], pullLogin(password)) {
 			return fmt.Errorf("the copy in %q is another", namespace)
 		}
 		return nil
@@ -119,13 +119,13 @@ func TestThePullSecretFollows(t *testing.T) {
 	w.ready(labels)
 	w.expectCopy(labelled, "first-word")
 
-	w.updateOriginal(original, func() { original.Data[corev1.DockerConfigJsonKey] = login("second-word") })
+	w.updateOriginal(original, func() { original.Data[corev1.DockerConfigJsonKey] = pullLogin("second-word") })
 	w.expectCopy(target, "second-word")
 	w.expectCopy(labelled, "second-word")
 
 	w.delete(w.copyIn(target))
 	kept := w.expectCopy(target, "second-word")
-	kept.Data[corev1.DockerConfigJsonKey] = login("of a tenant")
+	kept.Data[corev1.DockerConfigJsonKey] = pullLogin("of a tenant")
 	if err := w.seed.Update(t.Context(), kept, client.FieldOwner("tenant")); err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestTheCopyOfAPullSecretIsKnownByItsUID(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: namespace, Name: w.pull, Labels: ours.Labels, Annotations: ours.Annotations,
 			},
-			Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: login("of a tenant")},
+			Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: pullLogin("of a tenant")},
 		}
 		if err := w.seed.Create(t.Context(), forged, client.FieldOwner(owner.FieldManager())); err != nil {
 			t.Fatal(err)
@@ -207,7 +207,7 @@ func TestTheCopyOfAPullSecretIsKnownByItsUID(t *testing.T) {
 		}
 		forged := w.copyIn(first.Spec.TargetNamespace)
 		forged.Labels, forged.Annotations, forged.Type = ours.Labels, ours.Annotations, corev1.SecretTypeDockerConfigJson
-		forged.Data = map[string][]byte{corev1.DockerConfigJsonKey: login("of a tenant")}
+		forged.Data = map[string][]byte{corev1.DockerConfigJsonKey: pullLogin("of a tenant")}
 		return w.seed.Create(t.Context(), forged, client.FieldOwner(owner.FieldManager()))
 	})
 	w.expectReady(first, kubermaticv1.ReasonObjectExists, `Secret "mirror"`, fmt.Sprintf("namespace %q", first.Spec.TargetNamespace))

@@ -71,6 +71,10 @@ type world struct {
 	store func(fetch.Store) fetch.Store
 	// worker is the name of the controller that is started next.
 	worker string
+	// network has mirrors, and who resolves names.
+	network outbound.Options
+	// images are the image mirrors; empty: one.
+	images []string
 	// pull is the name of the platform's pull Secret.
 	pull string
 	// logger, where set, takes what the controller logs.
@@ -186,8 +190,10 @@ func (w *world) startUntil() (stop func()) {
 
 func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 	w.t.Helper()
-	kinds := wiring.SourceKinds(outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback}))
-	content, err := store.New(store.Options{Folder: w.t.TempDir(), Kinds: kinds, Interval: time.Minute})
+	network := w.network
+	network.AllowCIDRs = fetchtest.Loopback
+	kinds := wiring.SourceKinds(outbound.New(network))
+	content, err := store.New(store.Options{Folder: w.t.TempDir(), Kinds: kinds, Interval: time.Minute, Mirrors: network.Mirrors})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -197,7 +203,10 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 	if w.valuesRenderer == nil {
 		w.valuesRenderer = gotemplate.New()
 	}
-	mirrors, err := images.ParseMirrors([]string{"registry.example.com=mirror.example.com"})
+	if w.images == nil {
+		w.images = []string{"registry.example.com=mirror.example.com"}
+	}
+	mirrors, err := images.ParseMirrors(w.images)
 	if err != nil {
 		w.t.Fatal(err)
 	}
