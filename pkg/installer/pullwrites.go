@@ -47,7 +47,7 @@ func (p *Pass) putCopies(ctx context.Context, held *pullsecret.Held, at []int, w
 func (p *Pass) putCopy(ctx context.Context, held *pullsecret.Held, one *pullsecret.Copy, what pulled) (*calls.Note, error) {
 	client := calls.ClientOf(p.target(), secrets, one.Namespace)
 	err := p.sendCopy(ctx, client, held, one, what)
-	if apierrors.IsConflict(err) {
+	if apierrors.IsConflict(err) || apierrors.IsInvalid(err) { // another UID is either
 		live, failed := client.Read(ctx, one.Key)
 		if failed != nil {
 			return nil, failed
@@ -61,6 +61,8 @@ func (p *Pass) putCopy(ctx context.Context, held *pullsecret.Held, one *pullsecr
 			}
 		case one.UID == "" && live.Annotations[v1.AnnotationPullSecret] == one.Nonce:
 			one.UID = live.UID // written before a process ended
+		case one.UID == live.UID:
+			return refusedCopy(one.Key, err)
 		default:
 			return takenCopy(one.Key), nil
 		}
