@@ -87,9 +87,6 @@ type Plan struct {
 	Drop  []Copy
 }
 
-// IsEmpty says whether nothing is to be done.
-func (p Plan) IsEmpty() bool { return len(p.Write)+len(p.Drop) == 0 }
-
 // Plan compares the copies that concern an installation with the original's name and digest; an
 // empty digest is that of no original. It adds copies that are missing, without UID and nonce.
 // Those in namespaces that nobody needs go, as do those of another name. Drifted are copies that are
