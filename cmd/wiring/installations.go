@@ -128,7 +128,8 @@ func newMarked(made manager.Manager, catalogueNamespace string, keys fetch.Secre
 }
 
 func markedForUse() labels.Selector {
-	requirement, err := labels.NewRequirement(kubermaticv1.LabelUse, selection.In, []string{kubermaticv1.UseSource, kubermaticv1.UseValues, kubermaticv1.UsePull})
+	uses := []string{kubermaticv1.UseSource, kubermaticv1.UseValues, kubermaticv1.UsePull}
+	requirement, err := labels.NewRequirement(kubermaticv1.LabelUse, selection.In, uses)
 	if err != nil {
 		panic(err) // the label and its values are constants
 	}

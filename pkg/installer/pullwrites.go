@@ -85,7 +85,8 @@ func (p *Pass) sendCopy(
 		return fmt.Errorf("encoding %q: %w", one.Key, err)
 	}
 	force := true
-	live, err := client.Patch(ctx, one.Name, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: owner.FieldManager(), Force: &force})
+	options := metav1.PatchOptions{FieldManager: owner.FieldManager(), Force: &force}
+	live, err := client.Patch(ctx, one.Name, types.ApplyPatchType, body, options)
 	if err != nil {
 		return err
 	}

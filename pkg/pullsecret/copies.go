@@ -92,16 +92,10 @@ type Plan struct {
 // Those in namespaces that nobody needs go, as do those of another name. Drifted are copies that are
 // not in the user cluster as they were written.
 func (c *Copies) Plan(installation, name, digest string, drifted []ownership.Key) (plan Plan) {
-	needed := map[string]bool{}
-	for _, use := range c.Uses {
-		for _, namespace := range use.all() {
-			needed[namespace] = true
-		}
-	}
 	own, has := c.Uses[installation].all(), map[string]bool{}
 	c.Copies = slices.DeleteFunc(c.Copies, func(one Copy) bool {
 		isOwn := slices.Contains(own, one.Namespace)
-		if !needed[one.Namespace] || isOwn && (digest == "" || one.Name != name) {
+		if !c.needs(one.Namespace) || isOwn && (digest == "" || one.Name != name) {
 			plan.Drop = append(plan.Drop, one)
 			return true
 		}
