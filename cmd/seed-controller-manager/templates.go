@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	flags "github.com/trellis-addons/trellis/cmd/internal/manager"
 	"github.com/trellis-addons/trellis/pkg/render/images"
 )
@@ -27,7 +28,8 @@ func (o *templateOptions) register(set *flag.FlagSet) {
 			"repeat it, or separate several by commas; the longest that matches counts",
 		func(part string) ([]string, error) { return []string{part}, nil })
 	set.StringVar(&o.pullSecret, "image-pull-secret", "",
-		"name of a Secret that pods name in imagePullSecrets if one of their images was rewritten; it has to be in their namespaces")
+		"name of a Secret that pods name in imagePullSecrets if one of their images was rewritten; where --namespace has it with label "+
+			kubermaticv1.LabelUse+": "+kubermaticv1.UsePull+", it is copied to their namespaces, else it has to be there")
 	o.variables = variables{"openvpn": {"NodeAccessNetwork": "10.254.0.0/16"}} // as in KKP
 	set.Var(&o.variables, "addon-variable",
 		"what templates of an add-on see below .Variables where no value says otherwise: addon.Name=text; repeat it for more")

@@ -132,8 +132,8 @@ func (s *seed) addInstallations(ctx context.Context) error {
 	records := wiring.Records(s, key)
 	dependencies, err := wiring.AddonInstallation(ctx, s, s.marks, wiring.InstallationParts{
 		Namespace: s.options.Namespace, Identities: s.identities, Fence: s.options.Fence, SourceKinds: kinds, Store: content,
-		Registry: metrics.Registry, Renders: renders, Images: rules, ProviderKinds: s.options.templates.providerKinds,
-		Records: records, InputsKey: key,
+		Registry: metrics.Registry, Renders: renders, Images: rules, PullSecret: rules.PullSecret,
+		ProviderKinds: s.options.templates.providerKinds, Records: records, InputsKey: key,
 		Options: addoninstallation.Options{
 			CatalogueNamespace: s.options.CatalogueNamespace, DriftInterval: s.options.driftInterval,
 			OrderTimeout:     s.options.orderTimeout,

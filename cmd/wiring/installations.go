@@ -23,6 +23,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/pullsecret"
+	"github.com/trellis-addons/trellis/pkg/render/images"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
 	"github.com/trellis-addons/trellis/pkg/rendering"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -39,11 +41,13 @@ type InstallationParts struct {
 	// Fence is before all that user clusters are sent; nil: there is none.
 	Fence *fence.Fence
 	// Registry has the figures of connections; nil: nobody reads them.
-	Registry      prometheus.Registerer
-	SourceKinds   fetch.Kinds
-	Store         *store.Store
-	Renders       *kept.Renders
-	Images        rendering.Images
+	Registry    prometheus.Registerer
+	SourceKinds fetch.Kinds
+	Store       *store.Store
+	Renders     *kept.Renders
+	Images      rendering.Images
+	// PullSecret is the name of the Secret that pods of rewritten images name; "": none.
+	PullSecret    string
 	ProviderKinds []schema.GroupKind
 	Records       *revision.Records
 	InputsKey     []byte
@@ -79,8 +83,15 @@ func AddonInstallation(
 	if err := errors.Join(made.Add(connections), made.Add(marked), made.Add(parts.Store), made.Add(platform)); err != nil {
 		return none, err
 	}
+	pulled := pullsecret.NewRecords(made.GetClient(), made.GetAPIReader(), pullsecret.Options{
+		Namespace: parts.Namespace, Name: parts.PullSecret, Key: parts.InputsKey, Needs: images.Pulls,
+	})
+	if parts.Identities != nil {
+		parts.Identities.OnForgotten(pulled.Forget)
+	}
 	return addoninstallation.Dependencies{
-		Client: made.GetClient(), Marks: marks, Marked: marked, Direct: made.GetAPIReader(),
+		PullSecret: pulled,
+		Client:     made.GetClient(), Marks: marks, Marked: marked, Direct: made.GetAPIReader(),
 		Recorder: made.GetEventRecorder("addoninstallation"), Finder: Finder(made), Connections: connections,
 		Store: parts.Store, SourceKinds: parts.SourceKinds, Renders: parts.Renders, Values: parts.Renders,
 		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Images: parts.Images,
@@ -117,7 +128,8 @@ func newMarked(made manager.Manager, catalogueNamespace string, keys fetch.Secre
 }
 
 func markedForUse() labels.Selector {
-	requirement, err := labels.NewRequirement(kubermaticv1.LabelUse, selection.In, []string{kubermaticv1.UseSource, kubermaticv1.UseValues})
+	uses := []string{kubermaticv1.UseSource, kubermaticv1.UseValues, kubermaticv1.UsePull}
+	requirement, err := labels.NewRequirement(kubermaticv1.LabelUse, selection.In, uses)
 	if err != nil {
 		panic(err) // the label and its values are constants
 	}

@@ -147,6 +147,11 @@ func (i *Identities) expire(ctx context.Context, name string, seen *metav1.Parti
 func (i *Identities) remove(ctx context.Context, name string, seen *metav1.PartialObjectMetadata) error {
 	i.claims.Lock()
 	defer i.claims.Unlock()
+	if i.forgotten != nil {
+		if err := i.forgotten(ctx, name); err != nil {
+			return err
+		}
+	}
 	err := i.client.Delete(ctx, seen, client.Preconditions{UID: &seen.UID, ResourceVersion: &seen.ResourceVersion})
 	i.forget(name)
 	if client.IgnoreNotFound(err) != nil {

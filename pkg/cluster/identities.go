@@ -50,6 +50,8 @@ type Identities struct {
 	finder    Finder
 	namespace string
 	now       func() time.Time
+	// forgotten is told of each Cluster that is forgotten, before it is.
+	forgotten func(ctx context.Context, cluster string) error
 	// claims lets one Cluster at a time take a user cluster.
 	claims sync.Mutex
 
@@ -62,6 +64,12 @@ type Identities struct {
 // reader, which must see past caches. Whether another Cluster still exists is the finder's to say.
 func NewIdentities(c client.Client, reader client.Reader, finder Finder, namespace string) *Identities {
 	return &Identities{client: c, reader: reader, finder: finder, namespace: namespace, now: time.Now, known: map[string]bond{}}
+}
+
+// OnForgotten has a function called for each Cluster that is gone, before its ConfigMap is removed: what
+// else is kept about it can go.
+func (i *Identities) OnForgotten(forgotten func(ctx context.Context, cluster string) error) {
+	i.forgotten = forgotten
 }
 
 // bond is a Cluster's user cluster. The zero value is that of a Cluster which was never connected

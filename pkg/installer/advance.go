@@ -51,7 +51,9 @@ func (p *Pass) Advance(ctx context.Context) *Stop {
 	p.PlanRollout()
 	var held *Stop // what stands on the foundation waits for the hooks that run before it
 	p.State.rollout.SetGate(func(ctx context.Context) (bool, error) {
-		held = p.runHooks(ctx, p.Record().Action.Pre())
+		if held = p.copyBeforeHooks(ctx); held == nil {
+			held = p.runHooks(ctx, p.Record().Action.Pre())
+		}
 		return held == nil, nil
 	})
 	p.State.rollout.SetSiblings(p.siblings)

@@ -27,6 +27,7 @@
 //	WriteRelease       Applied                      the copy that `helm list` shows; revisions made
 //	                                                by hand are followed
 //	AdoptShared        Applied                      what was used of an installation that went
+//	CopyPullSecret     Applied                      the platform's pull Secret, where pods name it
 //	RepairDrift        Applied                      compares with the record, puts back what differs
 //	PostHooks          Applied                      hooks that come last; LastHooks, where health
 //	                                                comes first
@@ -35,7 +36,8 @@
 //	GoBack             Intent of a rollback         Advance, from the record alone
 //	Prune              Applied                      what earlier revisions had besides
 //	PreDelete, RemoveObjects, PostDelete,
-//	RemoveNamespaces, RemoveRelease, Forget         the removal, in this order
+//	RemoveNamespaces, DropPullSecret,
+//	RemoveRelease, Forget                           the removal, in this order
 //
 // No step waits. Each may be repeated at any time: the intent is on record before the first write,
 // and what is there already is not written again. Repair, rollback and removal work from the record

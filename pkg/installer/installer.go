@@ -20,6 +20,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/lru"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/pullsecret"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/survey"
 	"github.com/trellis-addons/trellis/pkg/target"
@@ -48,6 +49,8 @@ type Installer struct {
 	Writes RecordWriter
 	// Interval is the time between two comparisons of an installation's objects with its record.
 	Interval time.Duration
+	// Pull knows the platform's pull Secret and its copies; nil: there is none.
+	Pull *pullsecret.Records
 
 	views     lru.Cache[types.UID, *view]
 	handovers handovers

@@ -115,8 +115,12 @@ func (p *Pass) removeInventory(ctx context.Context, inventory ownership.Inventor
 	for _, other := range others {
 		targeted = append(targeted, other.TargetNamespace)
 	}
+	spared, stop := p.goesAlong(ctx)
+	if stop != nil {
+		return stop
+	}
 	left, blocked, err := removal.Remove(ctx, p.target(), inventory, removal.RemoveOptions{
-		Owner: p.Owner, CRDs: record.CRDs.Remove, Namespace: record.TargetNamespace, KeepNamespaces: targeted,
+		Owner: p.Owner, CRDs: record.CRDs.Remove, Namespace: record.TargetNamespace, KeepNamespaces: targeted, Spared: spared,
 		All: slices.Concat(onRecord(record), record.Shared), Kept: p.reportKept,
 	})
 	if err != nil {

@@ -30,7 +30,7 @@ func (r removal) keepsNamespace(ctx context.Context, entry ownership.Entry) (boo
 	}
 	census := &census{
 		target: r.target, kinds: r.kinds, namespace: entry.Name, owner: r.owner, uids: map[types.UID]bool{},
-		hasReleases: entry.Name == r.options.Namespace,
+		hasReleases: entry.Name == r.options.Namespace, spared: r.options.Spared,
 	}
 	if err := calls.Each(ctx, kinds, census.count); err != nil {
 		return true, err
@@ -101,6 +101,7 @@ type census struct {
 	// owner's own hooks and, if hasReleases, release Secrets do not count.
 	owner       ownership.Owner
 	hasReleases bool
+	spared      []types.UID
 
 	lock   sync.Mutex
 	uids   map[types.UID]bool
@@ -181,7 +182,7 @@ func (c *census) addOwners(owners []metav1.OwnerReference) {
 const maxOwnerText = 2 << 10
 
 func (c *census) isDefaultObject(where calls.Resource, object *metav1.PartialObjectMetadata) bool {
-	if object.DeletionTimestamp != nil || c.isHookOfOurs(where, object) {
+	if object.DeletionTimestamp != nil || slices.Contains(c.spared, object.UID) || c.isHookOfOurs(where, object) {
 		return true
 	}
 	switch where.GroupResource().String() {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/ownership"
@@ -20,6 +22,8 @@ type RemoveOptions struct {
 	// All includes objects that stay for another installation: its CRDs count for the order.
 	All            ownership.Inventory
 	KeepNamespaces []string
+	// Spared are the UIDs of objects that don't keep a namespace, and go with it.
+	Spared []types.UID
 	// Kept is called with a namespace that we created and that stays, and why; it may be nil.
 	Kept func(namespace, why string)
 }

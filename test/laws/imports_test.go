@@ -16,7 +16,7 @@ var tiers = [][]string{
 	{"pkg/addonset", "pkg/calls", "pkg/crds"},
 	{
 		"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/helmrelease", "pkg/hooks", "pkg/loop", "pkg/mergedcatalogue",
-		"pkg/removal", "pkg/render", "pkg/revision", "pkg/survey", "pkg/waves",
+		"pkg/pullsecret", "pkg/removal", "pkg/render", "pkg/revision", "pkg/survey", "pkg/waves",
 	},
 	compositions,
 	{"pkg/controllers", "pkg/query", "pkg/webhook"},

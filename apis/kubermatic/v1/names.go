@@ -18,6 +18,8 @@ const (
 	// LabelUserCluster is on the ConfigMap that says which user cluster a Cluster has; its value is the UID of the user cluster's
 	// namespace kube-system.
 	LabelUserCluster = Prefix + "user-cluster"
+	// LabelPullSecret = "true" on the manifest of a Namespace has the platform's pull Secret copied there.
+	LabelPullSecret = Prefix + "pull-secret"
 	// LabelSet on an AddonInstallation is the name of the AddonSet that made it.
 	LabelSet = Prefix + "set"
 )
@@ -58,6 +60,8 @@ const ManagedBySets = "addon-set-controller"
 const (
 	UseSource = "source"
 	UseValues = "values"
+	// UsePull is on the Secret of --image-pull-secret, which is copied to user clusters.
+	UsePull = "pull"
 )
 
 // Annotations.
@@ -80,6 +84,8 @@ const (
 	// AnnotationAllowPrune = "true" lets prunes of many objects go on. Namespaces, PersistentVolumeClaims and definitions in use still
 	// wait for AnnotationPruneApproved.
 	AnnotationAllowPrune = Prefix + "allow-prune"
+	// AnnotationPullSecret is on a copy of the platform's pull Secret: the nonce that was recorded before it was written.
+	AnnotationPullSecret = Prefix + "pull-secret-copy"
 	// AnnotationOnDelete = "orphan" on a manifest keeps the object when the installation goes.
 	AnnotationOnDelete = Prefix + "on-delete"
 	// AnnotationUpdate = "create-only" or "recreate" on a manifest.

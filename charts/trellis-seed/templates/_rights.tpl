@@ -3,6 +3,7 @@
 # cluster: which user cluster each Cluster has
 # controllers/addoninstallation: marked ones hold credentials of sources, and values
 # controllers/coreaddon: the custom core list
+# pullsecret: which namespaces of user clusters have a copy of the pull Secret
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, list, watch]
@@ -128,6 +129,7 @@
 {{- end }}
 {{- define "trellis.rights.platform" -}}
 # cluster: which user cluster each Cluster has, until it is gone
+# pullsecret: which namespaces of user clusters have a copy of the pull Secret
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [create, update, delete]

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -23,6 +24,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/pullsecret"
 	"github.com/trellis-addons/trellis/pkg/remote"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/rendering"
@@ -96,6 +98,8 @@ type Dependencies struct {
 	// Images are rewritten in rendered objects.
 	Images  rendering.Images
 	Records Records
+	// PullSecret is copied to user clusters; nil: none is.
+	PullSecret *pullsecret.Records
 	// InputsKey keys the hash of inputs; it is the same for the whole seed.
 	InputsKey []byte
 	// QueueMetrics are about the queue's lanes; nil: none.
@@ -119,13 +123,18 @@ type Reconciler struct {
 // New makes the controller.
 func New(dependencies Dependencies) *Reconciler {
 	dependencies.Metrics = cmp.Or(dependencies.Metrics, NewMetrics(prometheus.NewRegistry()))
-	return &Reconciler{
+	r := &Reconciler{
 		Dependencies: dependencies,
 		installer: &installer.Installer{
 			Reads: dependencies.Records, Writes: dependencies.Records, Interval: dependencies.Options.DriftInterval,
 		},
 		renderer: rendering.New(dependencies.Renders, dependencies.Images, dependencies.InputsKey),
 	}
+	if dependencies.PullSecret != nil {
+		r.installer.Pull = dependencies.PullSecret
+		r.installer.Pull.Read = readMarked[corev1.Secret](r)
+	}
+	return r
 }
 
 // Reconcile brings one installation closer to what it asks for.

@@ -5,9 +5,9 @@
 //
 // It reads AddonInstallations, the merged catalogue, the Cluster and marked Secrets and ConfigMaps
 // on the seed. It writes the installation's status, finalizer and events and, by package installer,
-// release records and the user cluster. It never decides what should be installed, and never takes
-// "not found" for a wish to remove something. A pass waits for its own calls, and two seconds at
-// most for a rendering; for nothing else.
+// release records, copies of the platform's pull Secret and the user cluster. It never decides what
+// should be installed, and never takes "not found" for a wish to remove something. A pass waits for
+// its own calls, and two seconds at most for a rendering; for nothing else.
 //
 // # A pass
 //

@@ -91,6 +91,8 @@ func TrimMarked(catalogueNamespace string, keys fetch.SecretKeys) toolscache.Tra
 			switch isPlatforms := object.Namespace == catalogueNamespace; {
 			case isPlatforms && object.Labels[kubermaticv1.LabelUse] == kubermaticv1.UseValues:
 				most = values.MaxBytes // all installations that a set grants it read it
+			case isPlatforms && object.Labels[kubermaticv1.LabelUse] == kubermaticv1.UsePull:
+				most = keptSource // it is read in each pass
 			case object.Labels[kubermaticv1.LabelUse] == kubermaticv1.UseSource:
 				most = keptSource
 				maps.DeleteFunc(object.Data, func(key string, _ []byte) bool {

@@ -188,9 +188,12 @@ func (r *Reconciler) ofCluster(ctx context.Context, found target.Description) []
 }
 
 // ofMarked finds the installations that read a Secret or ConfigMap: by valuesFrom in its own
-// namespace, or all with a source, if it is a source Secret.
+// namespace, or all with a source, if it is a source Secret, or all if it is the pull Secret.
 func ofMarked[O client.Object](r *Reconciler) handler.TypedMapFunc[O, reconcile.Request] {
 	return func(ctx context.Context, object O) []reconcile.Request {
+		if r.installer.Pull.Is(object) {
+			return r.requests(ctx)
+		}
 		if object.GetLabels()[kubermaticv1.LabelUse] != kubermaticv1.UseSource {
 			references := r.references()
 			var requests []reconcile.Request

@@ -71,6 +71,12 @@ type world struct {
 	store func(fetch.Store) fetch.Store
 	// worker is the name of the controller that is started next.
 	worker string
+	// network has mirrors, and who resolves names.
+	network outbound.Options
+	// images are the image mirrors; empty: one.
+	images []string
+	// pull is the name of the platform's pull Secret.
+	pull string
 	// logger, where set, takes what the controller logs.
 	logger logr.Logger
 	// marks tell merged catalogues from others.
@@ -184,8 +190,10 @@ func (w *world) startUntil() (stop func()) {
 
 func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 	w.t.Helper()
-	kinds := wiring.SourceKinds(outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback}))
-	content, err := store.New(store.Options{Folder: w.t.TempDir(), Kinds: kinds, Interval: time.Minute})
+	network := w.network
+	network.AllowCIDRs = fetchtest.Loopback
+	kinds := wiring.SourceKinds(outbound.New(network))
+	content, err := store.New(store.Options{Folder: w.t.TempDir(), Kinds: kinds, Interval: time.Minute, Mirrors: network.Mirrors})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -195,15 +203,19 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 	if w.valuesRenderer == nil {
 		w.valuesRenderer = gotemplate.New()
 	}
-	mirrors, err := images.ParseMirrors([]string{"registry.example.com=mirror.example.com"})
+	if w.images == nil {
+		w.images = []string{"registry.example.com=mirror.example.com"}
+	}
+	mirrors, err := images.ParseMirrors(w.images)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	key := []byte("key")
 	parts := wiring.InstallationParts{
-		Namespace: w.catalogue, SourceKinds: kinds, Store: content, Images: images.Rules{Mirrors: mirrors},
-		Renders: kept.New(kept.Options{Methods: w.renderers, Values: w.valuesRenderer}),
-		Records: wiring.Records(made, key), InputsKey: key,
+		Namespace: w.catalogue, SourceKinds: kinds, Store: content, Images: images.Rules{Mirrors: mirrors, PullSecret: w.pull},
+		PullSecret: w.pull,
+		Renders:    kept.New(kept.Options{Methods: w.renderers, Values: w.valuesRenderer}),
+		Records:    wiring.Records(made, key), InputsKey: key,
 		Options: addoninstallation.Options{
 			CatalogueNamespace: w.catalogue, WorkerName: w.worker, DriftInterval: cmp.Or(w.driftInterval, time.Minute),
 			OrderTimeout: cmp.Or(w.orderTimeout, 10*time.Minute),

@@ -41,17 +41,8 @@ func (r Rules) object(content map[string]any) {
 		}
 		return
 	}
-	path, ok := podSpecs[object.GroupVersionKind().GroupKind()]
-	if !ok {
-		return
-	}
-	for _, field := range path {
-		if content, ok = content[field].(map[string]any); !ok {
-			return
-		}
-	}
-	if r.pod(content) && r.PullSecret != "" {
-		addPullSecret(content, r.PullSecret)
+	if spec, ok := podOf(&object); ok && r.pod(spec) && r.PullSecret != "" {
+		addPullSecret(spec, r.PullSecret)
 	}
 }
 

@@ -1,0 +1,114 @@
+package addoninstallation_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// nowhere resolves no name, and keeps those that it was asked for.
+type nowhere struct {
+	mutex sync.Mutex
+	asked []string
+}
+
+func (n *nowhere) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.asked = append(n.asked, host)
+	return nil, errors.New("there is no way out")
+}
+
+func (n *nowhere) names() string {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	return strings.Join(n.asked, ", ")
+}
+
+// TestEverythingComesFromOneRegistry: the guide to the air gap. A catalogue has public names; content comes from one registry with a login,
+// which pods name too, with a Secret that is where they are. No other host is asked for, and one without a mirror is told. Red when
+// content, images or the login come from elsewhere, or are missing.
+func TestEverythingComesFromOneRegistry(t *testing.T) {
+	w, _ := pullWorld(t)
+	w.sources = fleet.SourcesForTest(t)
+	registry, out := w.sources.Registry, &nowhere{}
+	templates := strings.NewReplacer("NAME", "gapped", "registry.example.com/app:1", "quay.example.org/team/app:1")
+	if _, err := w.sources.Image("quay/team/addons", "v1", map[string]string{"gapped/all.yaml": templates.Replace(pulling)}); err != nil {
+		t.Fatal(err)
+	}
+	chart := webChart("1.0.0")
+	chart["templates/pods.yaml"] = templates.Replace(pulling)
+	if _, err := w.sources.ChartInRegistry("charts/stable", chart); err != nil {
+		t.Fatal(err)
+	}
+	w.sources.RequireLogin(fleet.SourceRegistry, "robot", "first-word")
+	w.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.catalogue, Name: "internal", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
+			Annotations: map[string]string{kubermaticv1.AnnotationHosts: registry},
+		},
+		Data: map[string][]byte{"username": []byte("robot"), "password": []byte("first-word"), "ca.crt": w.sources.CA},
+	})
+	for _, mirror := range []string{"quay.example.org/team=" + registry + "/quay/team", "charts.example.org/stable=" + registry + "/charts/stable"} {
+		if err := w.network.Mirrors.Set(mirror); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.network.Resolver, w.images, w.renderers = out, []string{"quay.example.org=" + registry + "/quay"}, bothMethods()
+	w.start()
+
+	internal := &kubermaticv1.LocalReference{Name: "internal"}
+	version := func(method kubermaticv1.Method, source *kubermaticv1.Source) kubermaticv1.AddonVersion {
+		return kubermaticv1.AddonVersion{Version: "1.0.0", Template: &kubermaticv1.Template{Method: method}, Source: source}
+	}
+	w.offer("of-image", kubermaticv1.CatalogueCustom, version(kubermaticv1.MethodGoTemplate, &kubermaticv1.Source{
+		Docker: &kubermaticv1.ImageSource{Image: "quay.example.org/team/addons:v1", Path: "gapped", SecretRef: internal, CASecretRef: internal},
+	}))
+	w.offer("of-chart", kubermaticv1.CatalogueCustom, version(kubermaticv1.MethodHelm, &kubermaticv1.Source{
+		Helm: &kubermaticv1.HelmSource{
+			URL: "oci://charts.example.org/stable", Chart: "web", Version: "1.0.0", SecretRef: internal, CASecretRef: internal,
+		},
+	}))
+	for _, addon := range []string{"of-image", "of-chart"} {
+		object := w.install(addon, "")
+		w.ready(object)
+		w.expectCopy(object.Spec.TargetNamespace, "first-word")
+		set := &appsv1.ReplicaSet{}
+		if err := w.seed.Get(t.Context(), client.ObjectKey{Namespace: object.Spec.TargetNamespace, Name: "gapped"}, set); err != nil {
+			t.Fatal(err)
+		}
+		pod := set.Spec.Template.Spec
+		if image := pod.Containers[0].Image; image != registry+"/quay/team/app:1" {
+			t.Errorf("%s: the image is %q", addon, image)
+		}
+		if len(pod.ImagePullSecrets) != 1 || pod.ImagePullSecrets[0].Name != w.pull {
+			t.Errorf("%s: the pods name %v", addon, pod.ImagePullSecrets)
+		}
+	}
+	if names := out.names(); names != "" {
+		t.Errorf("names were asked for: %s", names)
+	}
+
+	w.offer("outside", kubermaticv1.CatalogueCustom, version(kubermaticv1.MethodGoTemplate, &kubermaticv1.Source{
+		Docker: &kubermaticv1.ImageSource{Image: "elsewhere.example.org/addons:v1"},
+	}))
+	outside := w.install("outside", "")
+	expect.Object(t, w.seed, outside, func(found *kubermaticv1.AddonInstallation) error {
+		return expect.Condition(found, kubermaticv1.ConditionFetched, "False", kubermaticv1.ReasonFetchFailed)
+	})
+	if !strings.Contains(out.names(), "elsewhere.example.org") {
+		t.Errorf("asked for: %q", out.names())
+	}
+}

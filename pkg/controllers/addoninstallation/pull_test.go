@@ -1,0 +1,253 @@
+package addoninstallation_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// The platform's pull Secret, and its copies in user clusters.
+
+// pulling has a ReplicaSet of an image that is rewritten.
+const pulling = `apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: NAME}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: NAME}}
+  template:
+    metadata: {labels: {app: NAME}}
+    spec: {containers: [{name: a, image: registry.example.com/app:1}]}
+`
+
+// pullLogin is a pull Secret's content with a password, as text that shows where it got to.
+func pullLogin(password string) []byte {
+	return fmt.Appendf(nil, `{"auths":{"mirror.example.com":{"username":"robot","password":%q}}}`, password)
+}
+
+// pullWorld has the original, and add-ons first and second whose pods need it.
+func pullWorld(t *testing.T) (w *world, original *corev1.Secret) {
+	t.Helper()
+	w = newWorld(t)
+	w.pull, w.driftInterval = "mirror", time.Second
+	original = &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.catalogue, Name: w.pull, Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UsePull},
+		},
+		Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: pullLogin("first-word")},
+	}
+	w.create(original)
+	for _, name := range []string{"first", "second"} {
+		repository := fmt.Sprintf("pull-%d-%s", worlds, name)
+		w.commit(repository, strings.ReplaceAll(pulling, "NAME", name))
+		w.publishFrom(name, kubermaticv1.CatalogueCustom, repository)
+	}
+	return w, original
+}
+
+// copyIn is the Secret of that name in a namespace of the user cluster.
+func (w *world) copyIn(namespace string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.pull}}
+}
+
+func (w *world) expectCopy(namespace, password string) *corev1.Secret {
+	w.t.Helper()
+	return expect.Object(w.t, w.seed, w.copyIn(namespace), func(found *corev1.Secret) error {
+		if !bytes.Equal(found.Data[corev1.DockerConfigJsonKey], pullLogin(password)) {
+			return fmt.Errorf("the copy in %q is another", namespace)
+		}
+		return nil
+	})
+}
+
+// updateOriginal changes the original.
+func (w *world) updateOriginal(original *corev1.Secret, change func()) {
+	w.t.Helper()
+	change()
+	if err := w.seed.Update(w.t.Context(), original); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestThePullSecretFollows: copies come before the pods, in labelled namespaces too, follow the original, are put back, stay while another
+// installation needs them, and go with the last. Red when any of this does not hold.
+func TestThePullSecretFollows(t *testing.T) {
+	w, original := pullWorld(t)
+	labelled := fmt.Sprintf("labelled-%d", worlds)
+	repository := fmt.Sprintf("pull-%d-labels", worlds)
+	w.commit(repository, fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s, labels: {%s: 'true'}}\n",
+		labelled, kubermaticv1.LabelPullSecret))
+	w.publishFrom("labels", kubermaticv1.CatalogueCustom, repository)
+	heard := w.overhear()
+	w.start()
+	first := w.install("first", "")
+	w.ready(first)
+	calls := heard.sinceThen()
+	written := func(part string) int {
+		return slices.IndexFunc(calls, func(call string) bool {
+			return strings.HasPrefix(call, "PATCH ") && strings.Contains(call, part)
+		})
+	}
+	if secret, pods := written("/secrets/mirror"), written("/replicasets/"); secret < 0 || pods < secret {
+		t.Errorf("the Secret comes as call %d, its pods as call %d", secret, pods)
+	}
+	target := first.Spec.TargetNamespace
+	w.expectCopy(target, "first-word")
+
+	second := &kubermaticv1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "second"},
+		Spec: kubermaticv1.AddonInstallationSpec{
+			AddonRef: kubermaticv1.AddonReference{Name: "second"}, TargetNamespace: target, CreateNamespace: true,
+		},
+	}
+	w.create(second)
+	labels := w.install("labels", "")
+	w.ready(second)
+	w.ready(labels)
+	w.expectCopy(labelled, "first-word")
+
+	w.updateOriginal(original, func() { original.Data[corev1.DockerConfigJsonKey] = pullLogin("second-word") })
+	w.expectCopy(target, "second-word")
+	w.expectCopy(labelled, "second-word")
+
+	w.delete(w.copyIn(target))
+	kept := w.expectCopy(target, "second-word")
+	kept.Data[corev1.DockerConfigJsonKey] = pullLogin("of a tenant")
+	if err := w.seed.Update(t.Context(), kept, client.FieldOwner("tenant")); err != nil {
+		t.Fatal(err)
+	}
+	w.expectCopy(target, "second-word")
+
+	w.delete(first)
+	expect.Gone(t, w.seed, first)
+	w.expectCopy(target, "second-word")
+	w.updateOriginal(original, func() { original.Labels = nil })
+	expect.Gone(t, w.seed, w.copyIn(target))
+	expect.Gone(t, w.seed, w.copyIn(labelled))
+	w.updateOriginal(original, func() {
+		original.Labels = map[string]string{kubermaticv1.LabelUse: kubermaticv1.UsePull}
+	})
+	w.expectCopy(target, "second-word")
+	w.delete(second)
+	w.delete(labels)
+	expect.Gone(t, w.seed, second)
+	expect.Gone(t, w.seed, labels)
+	expect.Gone(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: target}}) // the copy did not keep it
+	expect.Gone(t, w.seed, w.pullRecord())
+}
+
+// pullRecord is the ConfigMap that says which copies there are.
+func (w *world) pullRecord() *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "addon-pull-" + w.cluster.Name}}
+}
+
+// TestTheCopyOfAPullSecretIsKnownByItsUID: a Secret with our label, our field manager and the mark of another copy stays what its maker wrote,
+// in place of a copy that was deleted too, and the installation says where it is. Red when marks of the user cluster count.
+func TestTheCopyOfAPullSecretIsKnownByItsUID(t *testing.T) {
+	w, _ := pullWorld(t)
+	w.start()
+	first := w.install("first", "")
+	w.ready(first)
+	ours := w.expectCopy(first.Spec.TargetNamespace, "first-word")
+
+	second := "second-" + fmt.Sprint(worlds)
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: second}})
+	owner := ownership.Owner{ClusterUID: w.cluster.UID}
+	forge := func(namespace string) types.UID {
+		t.Helper()
+		forged := &corev1.Secret{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace, Name: w.pull, Labels: ours.Labels, Annotations: ours.Annotations,
+			},
+			Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: pullLogin("of a tenant")},
+		}
+		if err := w.seed.Create(t.Context(), forged, client.FieldOwner(owner.FieldManager())); err != nil {
+			t.Fatal(err)
+		}
+		return forged.UID
+	}
+	uid := forge(second)
+	object := w.install("second", "")
+	w.expectReady(object, kubermaticv1.ReasonObjectExists, `Secret "mirror"`, fmt.Sprintf("namespace %q", second))
+	for _, text := range []string{"of a tenant", "first-word"} {
+		if strings.Contains(fmt.Sprint(object.Status), text) {
+			t.Errorf("the status has %q", text)
+		}
+	}
+	w.delete(object)
+	expect.Gone(t, w.seed, object)
+	if found := w.expectCopy(second, "of a tenant"); found.UID != uid {
+		t.Error("the tenant's Secret was made anew")
+	}
+
+	w.delete(ours)
+	expect.Eventually(t, expect.Patience, func() error { // before or after it was put back
+		err := client.IgnoreNotFound(w.seed.Delete(t.Context(), w.copyIn(first.Spec.TargetNamespace)))
+		if err != nil {
+			return err
+		}
+		forged := w.copyIn(first.Spec.TargetNamespace)
+		forged.Labels, forged.Annotations, forged.Type = ours.Labels, ours.Annotations, corev1.SecretTypeDockerConfigJson
+		forged.Data = map[string][]byte{corev1.DockerConfigJsonKey: pullLogin("of a tenant")}
+		return w.seed.Create(t.Context(), forged, client.FieldOwner(owner.FieldManager()))
+	})
+	w.expectReady(first, kubermaticv1.ReasonObjectExists, `Secret "mirror"`, fmt.Sprintf("namespace %q", first.Spec.TargetNamespace))
+	w.expectCopy(first.Spec.TargetNamespace, "of a tenant")
+}
+
+// TestARestartCopiesNothingAnew: a label of a tenant's on a namespace brings nothing there either. Red when a restart writes a copy or its
+// record, or when a namespace counts for what the user cluster says of it.
+func TestARestartCopiesNothingAnew(t *testing.T) {
+	w, _ := pullWorld(t)
+	heard := w.overhear()
+	stop := w.startUntil()
+	first := w.install("first", "")
+	w.ready(first)
+	before := w.expectCopy(first.Spec.TargetNamespace, "first-word")
+	record := expect.Object(t, w.seed, w.pullRecord(), func(*corev1.ConfigMap) error { return nil })
+	if strings.Contains(record.Data["copies.json"], "robot") {
+		t.Error("the record has the content")
+	}
+	stop()
+	other := fmt.Sprintf("tenants-%d", worlds)
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other, Labels: map[string]string{kubermaticv1.LabelPullSecret: "true"}}})
+	heard.sinceThen()
+	w.start()
+	var seen []string
+	expect.Eventually(t, expect.Patience, func() error { // it compared what is there
+		seen = append(seen, heard.sinceThen()...)
+		if !slices.ContainsFunc(seen, func(call string) bool { return strings.HasPrefix(call, "GET /api/v1/secrets") }) {
+			return fmt.Errorf("no comparison among %q", seen)
+		}
+		return nil
+	})
+	w.annotate(first, kubermaticv1.AnnotationReconcileAt, "now")
+	w.ready(first)
+	for _, call := range append(seen, heard.sinceThen()...) {
+		if !strings.HasPrefix(call, "GET ") {
+			t.Errorf("the restart makes call %q", call)
+		}
+	}
+	after := w.expectCopy(first.Spec.TargetNamespace, "first-word")
+	again := expect.Object(t, w.seed, w.pullRecord(), func(*corev1.ConfigMap) error { return nil })
+	if after.ResourceVersion != before.ResourceVersion || again.ResourceVersion != record.ResourceVersion {
+		t.Error("the copy or its record was written again")
+	}
+	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(w.copyIn(other)), w.copyIn(other)); !apierrors.IsNotFound(err) {
+		t.Errorf("a copy in a tenant's namespace: %v", err)
+	}
+}

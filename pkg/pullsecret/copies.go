@@ -1,0 +1,153 @@
+package pullsecret
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trellis-addons/trellis/pkg/ownership"
+)
+
+// Copy is one copy in a user cluster.
+type Copy struct {
+	// Entry has the place and what a survey compares. Without UID the copy is not known to be
+	// written. Its content is the keyed digest of what was written.
+	ownership.Entry
+	// Nonce is on the copy, and was recorded before it: nobody else knew it when it was written.
+	Nonce string `json:"nonce"`
+}
+
+// Use is where an installation needs copies.
+type Use struct {
+	// Revision is the one whose objects ask for them.
+	Revision   int      `json:"revision"`
+	Namespaces []string `json:"namespaces"`
+	// Former are the namespaces of the revision before, while this one is applied.
+	Former []string `json:"former,omitempty"`
+}
+
+// all are the namespaces that have to have copies.
+func (u Use) all() []string { return slices.Concat(u.Namespaces, u.Former) }
+
+// Copies are those of one user cluster. The zero value has none.
+type Copies struct {
+	// Origin is the UID of the Cluster that had the user cluster first: see package cluster.
+	Origin types.UID `json:"origin"`
+	Copies []Copy    `json:"copies,omitempty"`
+	// Uses by installation; one without namespaces is left out.
+	Uses map[string]Use `json:"uses,omitempty"`
+}
+
+// MaxNamespaces is for how many namespaces one installation gets copies.
+const MaxNamespaces = 100
+
+// Need notes what an installation needs from a revision on, and says whether that is new.
+func (c *Copies) Need(installation string, use Use) (changed bool) {
+	use.Namespaces = bounded(use.Namespaces)
+	before, had := c.Uses[installation]
+	if had == (len(use.all()) > 0) && before.Revision == use.Revision &&
+		slices.Equal(before.Namespaces, use.Namespaces) && slices.Equal(before.Former, use.Former) {
+		return false
+	}
+	if len(use.all()) == 0 {
+		delete(c.Uses, installation)
+		return had
+	}
+	if c.Uses == nil {
+		c.Uses = map[string]Use{}
+	}
+	c.Uses[installation] = use
+	return true
+}
+
+// bounded are sorted namespaces, each once.
+func bounded(namespaces []string) []string {
+	sorted := slices.Compact(slices.Sorted(slices.Values(namespaces)))
+	return sorted[:min(len(sorted), MaxNamespaces)]
+}
+
+// Roll is what an installation needs while a revision is applied: what the one before it had stays.
+func (c *Copies) Roll(installation string, revision int, namespaces []string) Use {
+	before, had := c.Uses[installation]
+	rolled := Use{Revision: revision, Namespaces: namespaces}
+	switch {
+	case had && before.Revision == revision:
+		rolled.Former = before.Former
+	case had:
+		rolled.Former = bounded(before.all())
+	}
+	return rolled
+}
+
+// Plan is what is to be done for one installation.
+type Plan struct {
+	// Write are positions in Copies.
+	Write []int
+	Drop  []Copy
+}
+
+// Plan compares the copies that concern an installation with the original's name and digest; an
+// empty digest is that of no original. It adds copies that are missing, without UID and nonce.
+// Those in namespaces that nobody needs go, as do those of another name. Drifted are copies that are
+// not in the user cluster as they were written.
+func (c *Copies) Plan(installation, name, digest string, drifted []ownership.Key) (plan Plan) {
+	own, has := c.Uses[installation].all(), map[string]bool{}
+	c.Copies = slices.DeleteFunc(c.Copies, func(one Copy) bool {
+		isOwn := slices.Contains(own, one.Namespace)
+		if !c.needs(one.Namespace) || isOwn && (digest == "" || one.Name != name) {
+			plan.Drop = append(plan.Drop, one)
+			return true
+		}
+		has[one.Namespace] = has[one.Namespace] || one.Name == name
+		return false
+	})
+	if digest == "" {
+		return plan
+	}
+	for _, namespace := range bounded(own) {
+		if !has[namespace] {
+			key := ownership.Key{Kind: "Secret", Namespace: namespace, Name: name}
+			c.Copies = append(c.Copies, Copy{Entry: ownership.Entry{Key: key, Version: "v1"}})
+		}
+	}
+	for at, one := range c.Copies {
+		isOwn := slices.Contains(own, one.Namespace)
+		if isOwn && (one.UID == "" || one.Content != digest || slices.Contains(drifted, one.Key)) {
+			plan.Write = append(plan.Write, at)
+		}
+	}
+	return plan
+}
+
+// Of are the copies in namespaces of an installation that are known to be written.
+func (c *Copies) Of(installation string) (written ownership.Inventory) {
+	own := c.Uses[installation].all()
+	for _, one := range c.Copies {
+		if one.UID != "" && slices.Contains(own, one.Namespace) {
+			written = append(written, one.Entry)
+		}
+	}
+	return written
+}
+
+// Alone are the UIDs of copies that no other installation needs.
+func (c *Copies) Alone(installation string) (alone []types.UID) {
+	others := Copies{Uses: maps.Clone(c.Uses)}
+	delete(others.Uses, installation)
+	for _, one := range c.Copies {
+		if one.UID != "" && !others.needs(one.Namespace) {
+			alone = append(alone, one.UID)
+		}
+	}
+	return alone
+}
+
+func (c *Copies) needs(namespace string) bool {
+	for _, use := range c.Uses {
+		if slices.Contains(use.all(), namespace) {
+			return true
+		}
+	}
+	return false
+}
