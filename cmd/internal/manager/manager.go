@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -39,6 +40,8 @@ type Flags struct {
 
 	election     election
 	metrics      metricsFlags
+	tracing      tracingFlags
+	set          *flag.FlagSet
 	probeAddress string
 	verbosity    int
 	memory       int64
@@ -56,6 +59,8 @@ func (f *Flags) Register(set *flag.FlagSet) {
 	set.BoolVar(&f.Standalone, "standalone", false, "run without KKP: fill in what its controllers would")
 	f.election.register(set)
 	f.metrics.register(set)
+	f.tracing.register(set)
+	f.set = set
 	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 turns it off")
 	f.admission.register(set)
 	set.Int64Var(&f.memory, "memory-limit", 0, "the container's memory in bytes, of which the manager takes its part; 0: no limit")
@@ -99,6 +104,12 @@ func (f *Flags) New(config *rest.Config, lease string, held map[client.Object]ca
 		HealthProbeBindAddress: f.probeAddress,
 		WebhookServer:          webhooks,
 	}
+	service, _, _ := strings.Cut(lease, ".")
+	tracer, err := f.tracing.tracer(f.set, service, ctrl.Log)
+	if err != nil {
+		return nil, err
+	}
+	trace(tracer, config, &options)
 	if f.election.on {
 		if f.Fence, err = f.election.term.Join(config, f.Namespace, f.lease(lease), &options); err != nil {
 			return nil, err
@@ -107,6 +118,9 @@ func (f *Flags) New(config *rest.Config, lease string, held map[client.Object]ca
 	made, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
+	}
+	if err := runTracer(tracer, made); err != nil {
+		return nil, err
 	}
 	if f.Fence != nil {
 		if err := made.Add(f.Fence); err != nil {
