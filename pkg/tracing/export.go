@@ -73,13 +73,17 @@ func (s *sender) send(ctx context.Context) (wait time.Duration) {
 			return 0
 		}
 		s.tell(err)
-		var later *laterError
-		if errors.As(err, &later) && s.tried < tries-1 {
-			s.tried++
-			s.pause = min(max(2*s.pause, firstPause), lastPause)
-			return max(s.pause, min(later.after, lastPause))
+		later, mayPass := errors.AsType[*laterError](err)
+		if !mayPass {
+			s.pause = 0
+			s.finish(first, err)
+			continue
 		}
-		s.finish(first, err)
+		if s.tried++; s.tried == tries {
+			s.finish(first, err)
+		}
+		s.pause = min(max(2*s.pause, firstPause), lastPause)
+		return max(s.pause, later.after)
 	}
 }
 
@@ -109,7 +113,7 @@ func (s *sender) finish(first chunk, err error) {
 	} else {
 		s.options.Metrics.sent.Add(float64(first.spans))
 	}
-	s.tried, s.pause = 0, 0
+	s.tried = 0
 	s.queue.done()
 }
 

@@ -8,6 +8,8 @@ import (
 const (
 	// chunkBytes is what one message to the collector has of spans, more or less.
 	chunkBytes = 128 << 10
+	// longestSpan is about the most bytes of one span.
+	longestSpan = 2 << 10
 	// mostChunks wait at a time: 2 MiB, some ten thousand spans.
 	mostChunks = 16
 )
@@ -45,6 +47,9 @@ func (q *queue) add(span *Span, now time.Time) {
 	}
 	if q.current.bytes == nil {
 		q.current.bytes, q.spare = q.spare, nil
+	}
+	if q.current.bytes == nil {
+		q.current.bytes = make([]byte, 0, chunkBytes+longestSpan)
 	}
 	q.scratch = appendSpan(q.scratch[:0], span, now)
 	q.current.bytes = appendBytes(q.current.bytes, fieldSpans, q.scratch)
