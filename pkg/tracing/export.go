@@ -69,9 +69,6 @@ func (s *sender) send(ctx context.Context) (wait time.Duration) {
 			return 0
 		}
 		err := s.post(ctx, first)
-		if ctx.Err() != nil {
-			return 0
-		}
 		s.tell(err)
 		later, mayPass := errors.AsType[*laterError](err)
 		if !mayPass {

@@ -93,20 +93,22 @@ func threshold(ratio float64) uint64 {
 
 // Start sends what ended, until the context does; then it sends what is left within two seconds.
 func (t *Tracer) Start(ctx context.Context) error {
+	// What is under way at the end is not begun anew: the collector may have it.
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastSend, cancel) })()
 	timer := time.NewTimer(sendEvery)
 	defer timer.Stop()
 	full := t.queue.full
 	for {
 		select {
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSend)
-			defer cancel()
-			t.sender.sendLast(last)
+			t.sender.sendLast(work)
 			return nil
 		case <-full:
 		case <-timer.C:
 		}
-		wait := t.sender.send(ctx)
+		wait := t.sender.send(work)
 		full = t.queue.full
 		if wait > 0 { // a full queue makes no collector answer sooner
 			full = nil
