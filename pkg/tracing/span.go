@@ -61,6 +61,14 @@ func spanOf(ctx context.Context) *Span {
 // IsTraced says whether Begin would begin a span, for callers that would make a name for it.
 func IsTraced(ctx context.Context) bool { return spanOf(ctx) != nil }
 
+// Under is a context with the span of another one, for what must not end with that.
+func Under(ctx, of context.Context) context.Context {
+	if span := spanOf(of); span != nil {
+		return context.WithValue(ctx, spanKey{}, span)
+	}
+	return ctx
+}
+
 // Begin begins a span below that of the context. Without one, it gives the context back, and nil.
 func Begin(ctx context.Context, kind Kind, name string) (context.Context, *Span) {
 	above := spanOf(ctx)

@@ -38,6 +38,12 @@ func by(t transport) func(*tracing.Options) {
 	return func(options *tracing.Options) { options.Client = &http.Client{Transport: t} }
 }
 
+// later is when that time has passed in the bubble, and all that was to happen has.
+func later(after time.Duration) {
+	<-time.After(after)
+	synctest.Wait()
+}
+
 // A collector that is down costs spans, a log line in ten minutes, and nothing that passes would notice.
 func TestADeadCollectorCostsSpansOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -56,8 +62,7 @@ func TestADeadCollectorCostsSpansOnly(t *testing.T) {
 			if took := time.Since(begun); took != 0 {
 				t.Fatalf("passes waited for %s", took)
 			}
-			time.Sleep(time.Minute) // of the bubble
-			synctest.Wait()
+			later(time.Minute)
 		}
 		r.stop()
 		if got := r.counted(t, "failed") + r.counted(t, "dropped"); got != 3*passes || r.counted(t, "sent") != 0 {
@@ -87,8 +92,7 @@ func TestAMessageIsSentAgainWhenTheCollectorAsksForIt(t *testing.T) {
 			return answers(http.StatusOK), nil
 		}))
 		pass(r.ctx, "x")
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
+		later(10 * time.Minute)
 		if len(at) != 2 || at[1].Sub(at[0]) < 30*time.Second || r.counted(t, "sent") != 3 {
 			t.Errorf("calls at %v, %d spans sent", at, r.counted(t, "sent"))
 		}
@@ -108,8 +112,7 @@ func TestAMessageIsGivenUp(t *testing.T) {
 			return answers(http.StatusTooManyRequests, "Retry-After", "999999999"), nil
 		}))
 		pass(r.ctx, "x")
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
+		later(10 * time.Minute)
 		if calls != 4 || r.counted(t, "failed") != 3 {
 			t.Errorf("%d calls, %d spans given up", calls, r.counted(t, "failed"))
 		}

@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,6 +109,16 @@ func (w *world) offer(t *testing.T) {
 	})
 }
 
+// host is that of the sources in git.
+func (w *world) host(t *testing.T) string {
+	t.Helper()
+	at, err := url.Parse(w.sources.GitURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at.Host
+}
+
 func installation() *kubermaticv1.AddonInstallation {
 	return &kubermaticv1.AddonInstallation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: clusterNamespace, Name: "four"},
@@ -121,7 +132,7 @@ func installation() *kubermaticv1.AddonInstallation {
 // start builds a manager and starts it.
 func (w *world) start(t *testing.T, program string, flags ...string) *fleet.Process {
 	t.Helper()
-	folder, root := t.TempDir(), ""
+	folder := t.TempDir()
 	root, err := binaries.Root()
 	if err != nil {
 		t.Fatal(err)

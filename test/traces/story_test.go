@@ -35,7 +35,7 @@ func TestAnInstallationIsToldStepByStep(t *testing.T) {
 	}
 
 	spans := to.Spans(t)
-	story := golden.NewStory("An installation, as its traces tell it", w.sources.GitURL[len("https://"):], "GIT")
+	story := golden.NewStory("An installation, as its traces tell it", w.host(t), "GIT")
 	story.Tell("the pass that installs", collector.Tree(spans, traceWith(t, spans, "render go-template"))...)
 	story.Tell("the fetch of what it installs", collector.Tree(spans, traceWith(t, spans, "fetch git"))...)
 	story.Match(t, "testdata/installation.txt")

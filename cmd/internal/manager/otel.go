@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/trellis-addons/trellis/pkg/tracing"
 )
 
@@ -130,6 +132,9 @@ func (o otel) header() (http.Header, error) {
 	}
 	header := http.Header{}
 	for name, value := range pairs {
+		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+			return nil, errors.New("variable OTEL_EXPORTER_OTLP_HEADERS has a name or a value that is no header")
+		}
 		header.Set(name, value)
 	}
 	return header, nil
