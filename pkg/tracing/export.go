@@ -92,6 +92,7 @@ func (s *sender) sendLast(ctx context.Context) {
 			break
 		}
 		err := s.post(ctx, first)
+		s.tell(err)
 		s.finish(first, err)
 		if err != nil {
 			break
