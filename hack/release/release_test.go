@@ -283,7 +283,8 @@ func TestComponentsKeepTheContract(t *testing.T) {
 	if kinds["Namespace"] != 1 || kinds["CustomResourceDefinition"] != 5 {
 		t.Errorf("kinds: %v", kinds)
 	}
-	want := []string{imageOf(t, files, "master-controller-manager"), imageOf(t, files, "seed-controller-manager")}
+	const host = "docker.io/" // this release was pushed nowhere, and clusterctl takes no name without a host
+	want := []string{host + imageOf(t, files, "master-controller-manager"), host + imageOf(t, files, "seed-controller-manager")}
 	if diff := cmp.Diff(want, images); diff != "" {
 		t.Errorf("images (-want +got):\n%s", diff)
 	}

@@ -3,6 +3,7 @@ package seeds_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,10 +15,11 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
+	"github.com/trellis-addons/trellis/test/standins"
 )
 
 // killsOfAStory are about as many kills as each story has in make test, spread over it.
-const killsOfAStory = 5
+const killsOfAStory = 3
 
 // watch what the running manager writes from now on.
 func (w *world) watch(doom *gate.Boundary) *gate.Killer {
@@ -54,17 +56,33 @@ func (w *world) revive() {
 	w.startMaster()
 }
 
-// RS07: The master manager is killed before and after its writes for sets, on the master and on both seeds, while a set rolls, and
-// while one is deleted and another made. Each time the end is that of a run without a kill, and the waves were kept to, over both
-// seeds. Red when a gate is opened by what an earlier process had seen, when a copy is lost or stays, and when a set is never done.
+// RS07: The master manager is killed before and after its writes for sets, on the master and on both seeds, while a set rolls, while one
+// halts and is mended, while clusters are let go of and taken again, and while one is deleted and another made. Each time the end is that of a
+// run without a kill, and the waves were kept to, over both seeds. Red when a gate is opened by what an earlier process had seen, when a copy
+// is lost or stays, and when a set is never done.
 func TestTheMasterIsKilledAtItsWrites(t *testing.T) {
 	w := newWorld(t, pace(0, aLongTime))
 	rolls := 0
-	w.tell("roll", func() map[string]string {
+	next := func(word string) string {
 		rolls++
-		text := fmt.Sprintf("roll-%d", rolls)
+		return fmt.Sprintf("%s-%d", word, rolls)
+	}
+	w.tell("roll", func() map[string]string {
+		text := next("roll")
 		w.roll(text)
 		return w.complete(text)
+	})
+	w.tell("halt and fix", func() map[string]string {
+		w.breakAll(next("broken"))
+		text := next("fixed")
+		w.roll(text)
+		return w.complete(text)
+	})
+	w.tell("unselect and select", func() map[string]string {
+		w.selectOnly(true)
+		w.eventually(w.hasCanariesAlone)
+		w.selectOnly(false)
+		return w.complete(fmt.Sprintf("fixed-%d", rolls))
 	})
 	w.tell("delete and make", func() map[string]string {
 		w.remove()
@@ -74,6 +92,53 @@ func TestTheMasterIsKilledAtItsWrites(t *testing.T) {
 		}
 		return w.complete("first")
 	})
+}
+
+// breakAll rolls a value with which each cluster fails, until master and seeds have halted.
+func (w *world) breakAll(text string) {
+	w.t.Helper()
+	for _, one := range w.seeds() {
+		one.player.Direct(w.t, fate(standins.RollsBack, text, one.names...))
+	}
+	w.roll(text)
+	w.expectSet(metav1.ConditionFalse, v1.ReasonHalted)
+	w.eventually(func() error {
+		for _, one := range w.seeds() {
+			if shut, halted := one.isShut(), one.says(metav1.ConditionFalse, v1.ReasonHalted); shut != nil && halted != nil {
+				return errors.Join(shut, halted)
+			}
+		}
+		return nil
+	})
+	w.halt()
+	for _, one := range w.seeds() {
+		one.expectNone(text, one.others())
+	}
+}
+
+// selectOnly canaries, or all Clusters: what the others have goes, or comes back.
+func (w *world) selectOnly(isCanary bool) {
+	w.t.Helper()
+	w.moves.Begin(1, slices.Concat(w.north.others(), w.south.others())...)
+	for _, one := range w.seeds() {
+		one.moves.Begin(1, one.others()...)
+	}
+	w.edit(func(spec *v1.AddonSetSpec) {
+		delete(spec.ClusterSelector.MatchLabels, labelRing)
+		if isCanary {
+			spec.ClusterSelector.MatchLabels[labelRing] = "0"
+		}
+	})
+}
+
+// hasCanariesAlone is nil once no other Cluster has anything of the set, and the set says that it is complete.
+func (w *world) hasCanariesAlone() error {
+	for _, one := range w.seeds() {
+		if have := one.installations(); len(have) != canaries {
+			return fmt.Errorf("%s has %d installations, want %d", one.name, len(have), canaries)
+		}
+	}
+	return says(w.read(), metav1.ConditionTrue, v1.ReasonComplete)
 }
 
 // tell a story once without a kill, and then with one at each boundary, or at some.

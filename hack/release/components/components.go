@@ -57,7 +57,11 @@ func Provider(charts []chart.Chart, kkp string) (string, error) {
 		}
 		objects = append(objects, found...)
 	}
-	return write(slices.DeleteFunc(objects, isHook))
+	objects = slices.DeleteFunc(objects, isHook)
+	if err := canonical(objects); err != nil {
+		return "", fmt.Errorf("naming the images: %w", err)
+	}
+	return write(objects)
 }
 
 // isHook says that an object is for Helm alone: clusterctl brings CRDs up to date by itself.

@@ -51,3 +51,31 @@ func TestWhatHelmRunsIsLeftOut(t *testing.T) {
 		t.Errorf("the components have what Helm runs, or no manager: %v", err)
 	}
 }
+
+// clusterctl refuses an image whose name has no host ("repository name must be canonical"). Red when one goes out as the charts have it, or gets
+// a second host.
+func TestImagesHaveAHost(t *testing.T) {
+	for image, want := range map[string]string{
+		"trellis-addons/manager:1.2.3@sha256:ab": "docker.io/trellis-addons/manager:1.2.3@sha256:ab",
+		"manager:1.2.3":                          "docker.io/library/manager:1.2.3",
+		"registry.example/path/manager:1":        "registry.example/path/manager:1",
+		"localhost/manager":                      "localhost/manager",
+		"registry:5000/manager":                  "registry:5000/manager",
+	} {
+		object := &unstructured.Unstructured{Object: map[string]any{
+			"kind": "Deployment", "spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+				"containers": []any{map[string]any{"name": "manager", "image": image}},
+			}}},
+		}}
+		if err := canonical([]*unstructured.Unstructured{object}); err != nil {
+			t.Fatal(err)
+		}
+		containers, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]any{map[string]any{"name": "manager", "image": want}}, containers); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", image, diff)
+		}
+	}
+}

@@ -546,3 +546,25 @@ func TestWhatIsANewRevision(t *testing.T) {
 		}
 	}
 }
+
+// Bar 3: Select is called once for each version of Kubernetes and each version that is installed, in however many clusters, and one intent is
+// made for all. Red when a cluster's name, namespace or labels are part of what is chosen by.
+func TestClustersAlikeHaveOneChoiceAndOneIntent(t *testing.T) {
+	from := offering(entryOf(t, "web", "1.0.0", "1.1.0 >= 1.37"), entryOf(t, "log", "1.0.0"))
+	read := reading(t, setNamed("all", itemOf("web", "web", "1.x"), itemOf("log", "log", "1.x")))
+	asked := planner{newResolver(read["all"], from), newRivals(read)}
+	for i := range 1000 {
+		in := clusterOn(fmt.Sprintf("v1.%d.0", 35+i%4))
+		in.name, in.namespace = fmt.Sprintf("birch-%d", i), fmt.Sprintf("cluster-birch-%d", i)
+		in.labels = labels.Set{"number": fmt.Sprint(i)}
+		if planned := asked.planFor(in); len(planned.steps) != 2 {
+			t.Fatalf("the plan of %s is %s", in.name, told(&planned))
+		}
+	}
+	if have := len(asked.choices); have != 8 {
+		t.Errorf("Select was called %d times, want 2 items on 4 versions of Kubernetes", have)
+	}
+	if have := len(asked.prepared); have != 3 {
+		t.Errorf("%d intents were made, want 2 versions of web and 1 of log", have)
+	}
+}
