@@ -46,7 +46,7 @@ func TestAnInstallationIsToldStepByStep(t *testing.T) {
 			t.Errorf("resource %q has no %s", spans[0].Resource, prefix)
 		}
 	}
-	expectNothing(t, to, planted, string(w.both.Config.BearerToken), "Authorization", "kubeconfig")
+	expectNothing(t, to, planted, w.both.Config.BearerToken, "Authorization", "kubeconfig")
 }
 
 // The master's manager is traced, too.

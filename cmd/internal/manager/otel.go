@@ -63,15 +63,21 @@ func (o otel) options(program, version string) (options tracing.Options, isOn bo
 // tracesPath is where a collector takes traces, unless it is told otherwise.
 const tracesPath = "/v1/traces"
 
+// named is where traces are to go, who says so, and whether it is a base for all that is told.
+func (o otel) named() (from, text string, isBase bool) {
+	if o.flags.endpoint != "" {
+		return "flag --tracing-endpoint", o.flags.endpoint, false
+	}
+	const own, base = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"
+	if text := o.get(own); text != "" {
+		return "variable " + own, text, false
+	}
+	return "variable " + base, o.get(base), true
+}
+
 // endpoint is nil where traces go nowhere.
 func (o otel) endpoint() (*url.URL, error) {
-	from, text, isBase := "flag --tracing-endpoint", o.flags.endpoint, false
-	if text == "" {
-		from, text = "variable OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", o.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-	}
-	if text == "" {
-		from, text, isBase = "variable OTEL_EXPORTER_OTLP_ENDPOINT", o.get("OTEL_EXPORTER_OTLP_ENDPOINT"), true
-	}
+	from, text, isBase := o.named()
 	if text == "" {
 		return nil, nil
 	}

@@ -27,18 +27,21 @@ func endRequest(span *tracing.Span, answer *http.Response) {
 	if span == nil {
 		return
 	}
-	switch {
-	case answer == nil:
+	if answer == nil {
 		span.Set(tracing.Result, resultUnreachable)
 		span.Fail()
-	default:
-		result := tracing.OK
-		if answer.StatusCode/100 > 3 {
-			result = resultUnexpected
-		}
-		span.Set(tracing.Result, result)
-		span.Number(tracing.StatusCode, answer.StatusCode)
+		span.End()
+		return
 	}
+	result := tracing.OK
+	if answer.StatusCode/100 > 3 {
+		result = resultUnexpected
+	}
+	if answer.StatusCode/100 == 5 {
+		span.Fail()
+	}
+	span.Number(tracing.StatusCode, answer.StatusCode)
+	span.Set(tracing.Result, result)
 	span.End()
 }
 
