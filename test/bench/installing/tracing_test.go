@@ -17,7 +17,7 @@ import (
 const baselineVariable = "TRELLIS_BASELINE"
 
 // pairs is how many rounds each side has: a shared machine differs by more than the bar from one round to the next.
-const pairs = 3
+const pairs = 6
 
 // tracingBar is of issue 17, in percent.
 const tracingBar = 5
