@@ -230,3 +230,23 @@ func TestTheCollectorsCertificateIsChecked(t *testing.T) {
 		t.Error("spans went to a server without a certificate")
 	}
 }
+
+// A message that is under way when the end comes is not sent a second time: its spans would be there twice.
+func TestWhatIsUnderWayAtTheEndIsSentOnce(t *testing.T) {
+	to, arrived := collector.Start(t), make(chan struct{}, 100)
+	r := start(t, to.URL)
+	to.Answer(func(w http.ResponseWriter, request *http.Request) {
+		arrived <- struct{}{}
+		<-r.ctx.Done()
+		collector.Accept(w, request)
+	})
+	const passes = 1000 // more than one message has
+	for range passes {
+		pass(r.ctx, strings.Repeat("x", 63))
+	}
+	<-arrived
+	r.stop()
+	if spans := len(to.Spans(t)); spans != 3*passes || r.counted(t, "sent") != spans {
+		t.Errorf("%d spans arrived, want %d", spans, 3*passes)
+	}
+}
