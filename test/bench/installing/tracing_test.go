@@ -55,7 +55,9 @@ func BenchmarkTracing(b *testing.B) {
 				w.install(b, watching, "four", names("warm-"+run, warmUp))
 				w.quiet(b)
 				before := w.costs(b)
+				w.manager.profile()
 				w.install(b, watching, "four", names(run, installations))
+				w.manager.profile()
 				w.quiet(b) // what is sent afterwards is part of the price
 				used := w.costs(b).since(before).per(managerProcess, installations)
 				side.cost = append(side.cost, used)
