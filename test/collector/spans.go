@@ -149,11 +149,23 @@ func (s Span) Value(key string) string {
 }
 
 // Tree tells the spans of one trace, the earlier first, a line for each, below their parents. Those that are alike and follow one
-// another are one line.
+// another are one line; calls of one verb that do are told by name, since they are made at a time.
 func Tree(spans []Span, trace string) []string {
 	spans = slices.DeleteFunc(slices.Clone(spans), func(span Span) bool { return span.Trace != trace })
 	slices.SortStableFunc(spans, func(a, b Span) int { return a.Begun.Compare(b.Begun) })
+	for at := 1; at < len(spans); at++ {
+		for i := at; i > 0 && isBefore(spans[i], spans[i-1]); i-- {
+			spans[i], spans[i-1] = spans[i-1], spans[i]
+		}
+	}
 	return below(spans, "", "")
+}
+
+// isBefore says whether a call is told before the one that was made before it.
+func isBefore(later, earlier Span) bool {
+	verb := strings.LastIndex(later.Name, " ") + 1
+	return strings.HasPrefix(later.Name, "call ") && later.Parent == earlier.Parent && later.Name < earlier.Name &&
+		strings.HasPrefix(earlier.Name, later.Name[:verb])
 }
 
 func below(spans []Span, parent, indent string) (lines []string) {
