@@ -55,6 +55,14 @@ func (k Kinds) Source(reference Reference) (Source, error) {
 	return nil, errNotServed
 }
 
+// Name is that of the kind that serves a reference; "": none does.
+func (k Kinds) Name(reference Reference) string {
+	if kind := k.kindOf(reference.Location); kind != nil {
+		return kind.name
+	}
+	return ""
+}
+
 var errNotServed = &NotServedError{Subject: "the source", Mend: "use one of " + v1.SourceKinds}
 
 func (k Kinds) kindOf(location Location) *Served {

@@ -12,8 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Register adds a controller to a manager, with the sources of its requests.
+// Register adds a controller to a manager, with the sources of its requests. Its passes are traced.
 func Register(mgr manager.Manager, name string, options controller.Options, sources ...source.Source) error {
+	options.Reconciler = Traced(name, options.Reconciler)
 	built, err := controller.New(name, mgr, options)
 	if err != nil {
 		return fmt.Errorf("making controller %s: %w", name, err)

@@ -11,6 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/trellis-addons/trellis/pkg/tracing"
 )
 
 // Step is one step of a pass over facts F. Run returns nil to continue with the next step.
@@ -46,13 +48,15 @@ func duration(controller, step string) prometheus.Observer {
 }
 
 // Run makes the steps in order until one ends the pass; the end of the list is Done. It gives what
-// a step logs the step's name, and measures its time, for the controller that the package of the
-// facts is called after.
+// a step logs the step's name, measures its time, for the controller that the package of the facts
+// is called after, and traces it.
 func Run[F any](ctx context.Context, steps []Step[F], facts *F) Outcome {
 	controller, logger := path.Base(reflect.TypeFor[F]().PkgPath()), log.FromContext(ctx)
 	for _, step := range steps {
 		begun, named := time.Now(), logger.WithValues("step", step.Name)
-		outcome := step.Run(log.IntoContext(ctx, named), facts)
+		within, span := tracing.Begin(ctx, tracing.Step, step.Name)
+		outcome := step.Run(log.IntoContext(within, named), facts)
+		endSpan(span, outcome)
 		duration(controller, step.Name).Observe(time.Since(begun).Seconds())
 		if outcome != nil {
 			named.V(1).Info("a step ended the pass", "outcome", fmt.Sprintf("%T", outcome))

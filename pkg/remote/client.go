@@ -173,6 +173,7 @@ func (c *Client) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, c.refuse(request, fmt.Sprintf("it has a list go on with a token of more than %d KiB", queryLimit>>10))
 	}
 	c.traffic.called()
+	span := beginCall(request.Context(), request, serverRemote)
 	ctx, cancel := context.WithCancelCause(request.Context())
 	request = request.WithContext(ctx)
 	if request.Method == http.MethodDelete {
@@ -182,6 +183,7 @@ func (c *Client) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	response, err := c.next.RoundTrip(request)
 	count(request, response)
+	endCall(span, response)
 	if err != nil {
 		cancel(nil)
 		c.report(request.Context(), err)

@@ -33,6 +33,12 @@ func count(request *http.Request, response *http.Response) {
 	requests.WithLabelValues(verbOf(request), resultOf(response)).Inc()
 }
 
+const (
+	verbGet = "get"
+	// verbList is of traces alone, which know what a path names.
+	verbList = "list"
+)
+
 // verbOf a request, as the API server's own metrics have it. A list is a get here.
 func verbOf(request *http.Request) string {
 	switch request.Method {
@@ -40,7 +46,7 @@ func verbOf(request *http.Request) string {
 		if isStream(request) {
 			return "watch"
 		}
-		return "get"
+		return verbGet
 	case http.MethodPost:
 		return "create"
 	case http.MethodPut:

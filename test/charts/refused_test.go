@@ -36,6 +36,9 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"catalogueNamespace: kubermatic":                             {both, `catalogueNamespace is "kubermatic"`},
 		"standalone: {enabled: true, kkpVersion: abc}":               {master, "at '/standalone/kkpVersion"},
 		"standalone: {kkpVersion: 2.31.0}":                           {master, "standalone.kkpVersion is for standalone.enabled"},
+		"tracing: {endpoint: 'http://collector:4318'}":               {both, "tracing.insecure"},
+		"tracing: {endpoint: 'https://user:x@collector'}":            {both, "at '/tracing/endpoint"},
+		"tracing: {samplingRatio: 2}":                                {both, "at '/tracing/samplingRatio"},
 		"misspelt: 1":                                                {both, "misspelt"},
 	} {
 		given, err := chartutil.ReadValues([]byte(values))
@@ -60,6 +63,7 @@ func TestUsualValuesAreTaken(t *testing.T) {
 		"metricsBindAddress: '0'", "metricsBindAddress: '[::1]:8085'", "metricsBindAddress: 0.0.0.0:9000", "resources: {limits: {memory: 4G}}",
 		"resources: {limits: {memory: 4294967296}}", "resources: {}", "image: {repository: 'registry.example.com:5000/a/b-c_d.e'}",
 		"global: {imageRegistry: 'registry.example.com:5000/mirror'}", "workerName: one-2",
+		"tracing: {endpoint: 'http://[::1]:4318/v1/traces', insecure: true, samplingRatio: 0}",
 		"webhook: {certManager: {enabled: true, issuerRef: {group: issuers.example.com, kind: PrivateIssuer, name: x}}}",
 		"networkPolicy: {enabled: true, metricsFrom: [{podSelector: {}}]}\nmetricsBindAddress: '0'",
 	} {

@@ -52,6 +52,7 @@ var everySetting = map[string]any{
 		"prometheusRule": map[string]any{"enabled": true, "labels": map[string]any{"release": "prometheus"}},
 		"dashboards":     map[string]any{"enabled": true, "annotations": map[string]any{"grafana_folder": "platform"}},
 	},
+	"tracing":             map[string]any{"endpoint": "https://collector.monitoring.svc:4318", "samplingRatio": 1, "caSecret": "collector-ca"},
 	"networkPolicy":       map[string]any{"enabled": true, "metricsFrom": []any{map[string]any{"namespaceSelector": map[string]any{}}}},
 	"podDisruptionBudget": map[string]any{"enabled": true},
 	"webhook":             map[string]any{"certManager": map[string]any{"enabled": true}},
@@ -105,6 +106,13 @@ func TestSettingsReachThePod(t *testing.T) {
 		}
 		if len(manager.Env) != 2 || manager.Env[0].Name != "MEMORY_LIMIT" || manager.Env[1].Value != "UTC" {
 			t.Errorf("%s: environment %v", r, manager.Env)
+		}
+		for _, want := range []string{
+			"--tracing-endpoint=https://collector.monitoring.svc:4318", "--tracing-sampling-ratio=1", "--tracing-ca-file=/etc/trellis/tracing/ca.crt",
+		} {
+			if !slices.Contains(manager.Args, want) {
+				t.Errorf("%s: no argument %s", r, want)
+			}
 		}
 		if !slices.ContainsFunc(manager.VolumeMounts, func(one corev1.VolumeMount) bool { return one.MountPath == "/etc/ssh" && one.ReadOnly }) {
 			t.Errorf("%s: mounts %v", r, manager.VolumeMounts)

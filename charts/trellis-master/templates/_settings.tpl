@@ -84,9 +84,12 @@ true
 {{- fail (printf "store.limit is %s and store.sizeLimit %s: the volume needs more room than what is kept, or the pod is evicted" .Values.store.limit .Values.store.sizeLimit) }}
 {{- end }}
 {{- range .Values.extraVolumes }}
-{{- if has .name (list "store" "metrics-tls" "query-tls" "webhook-certificate" "webhook-path" "webhook-client") }}
+{{- if has .name (list "store" "metrics-tls" "tracing-ca" "query-tls" "webhook-certificate" "webhook-path" "webhook-client") }}
 {{- fail (printf "extraVolumes has %q, which is the name of a volume of the chart: take another" .name) }}
 {{- end }}
+{{- end }}
+{{- if and (hasPrefix "http:" .Values.tracing.endpoint) (not .Values.tracing.insecure) }}
+{{- fail "tracing.endpoint is plain http: take https, or set tracing.insecure" }}
 {{- end }}
 {{- $memory := dig "limits" "memory" "" (.Values.resources | default dict) }}
 {{- with get .Values "render" }}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -40,6 +41,8 @@ type Flags struct {
 	election     election
 	metrics      metricsFlags
 	debug        debugFlags
+	tracing      tracingFlags
+	set          *flag.FlagSet
 	probeAddress string
 	verbosity    int
 	level        *slog.LevelVar
@@ -59,6 +62,8 @@ func (f *Flags) Register(set *flag.FlagSet) {
 	f.election.register(set)
 	f.metrics.register(set)
 	f.debug.register(set)
+	f.tracing.register(set)
+	f.set = set
 	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 turns it off")
 	f.admission.register(set)
 	set.Int64Var(&f.memory, "memory-limit", 0, "the container's memory in bytes, of which the manager takes its part; 0: no limit")
@@ -104,6 +109,12 @@ func (f *Flags) New(config *rest.Config, lease string, held map[client.Object]ca
 		HealthProbeBindAddress: f.probeAddress,
 		WebhookServer:          webhooks,
 	}
+	service, _, _ := strings.Cut(lease, ".")
+	tracer, err := f.tracing.tracer(f.set, service, ctrl.Log)
+	if err != nil {
+		return nil, err
+	}
+	trace(tracer, config, &options)
 	if f.election.on {
 		if f.Fence, err = f.election.term.Join(config, f.Namespace, f.lease(lease), &options); err != nil {
 			return nil, err
@@ -112,6 +123,9 @@ func (f *Flags) New(config *rest.Config, lease string, held map[client.Object]ca
 	made, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
+	}
+	if err := runTracer(tracer, made); err != nil {
+		return nil, err
 	}
 	if f.Fence != nil {
 		if err := made.Add(f.Fence); err != nil {

@@ -30,6 +30,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/rendering"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/tracing"
 )
 
 // Options are the controller's settings.
@@ -288,13 +289,13 @@ func (c savingClient) Delete(ctx context.Context, object client.Object, options 
 	return outside(ctx, func(ctx context.Context) error { return c.client.Delete(ctx, object, options...) })
 }
 
-// outside makes a call in the context that a pass began with.
+// outside makes a call in the context that a pass began with, below what is traced.
 func outside(within context.Context, call func(context.Context) error) error {
 	outer, inPass := within.Value(outerKey{}).(context.Context)
 	if !inPass {
 		return call(within)
 	}
-	ctx, cancel := context.WithTimeout(outer, saveTimeout)
+	ctx, cancel := context.WithTimeout(tracing.Under(outer, within), saveTimeout)
 	defer cancel()
 	return call(ctx)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	order "github.com/trellis-addons/trellis/pkg/installation"
+	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
@@ -93,7 +94,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		WatchesRawSource(source.Func(r.watchPlatform)).
 		WatchesRawSource(source.Func(r.watchSwaps)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: max(r.Options.Passes.Workers, 1), NewQueue: r.newQueue}).
-		Complete(r)
+		Complete(loop.Traced("addoninstallation", r))
 }
 
 // marked watches one kind in the cache of marked objects.

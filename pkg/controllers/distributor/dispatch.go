@@ -7,14 +7,14 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-func (r *Reconciler) dispatch(_ context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) dispatch(ctx context.Context, f *facts) loop.Outcome {
 	held := map[string]bool{}
 	for _, reading := range f.readings {
 		if reading.isHeld() {
 			held[reading.object.Name] = true
 		}
 	}
-	r.workers.Assign(f.targets, &seed.Wanted{
+	r.workers.Assign(ctx, f.targets, &seed.Wanted{
 		Addons: f.merged.Addons, Refused: f.merged.Refused, Secrets: f.secrets, Held: held, Leave: f.leave, Sets: f.sets,
 	})
 	r.reportSets(f) // after it: orders reach workers only that exist

@@ -52,7 +52,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		WatchesMetadata(&corev1.Namespace{}, toCluster(client.Object.GetName)).
 		WatchesMetadata(&corev1.Secret{}, toCluster(client.Object.GetNamespace), builder.WithPredicates(kubeconfigSecrets)).
 		WatchesRawSource(source.Func(r.prober.start)).
-		Complete(r)
+		Complete(loop.Traced("standalone", r))
 }
 
 // Reconcile brings one Cluster's namespace and status up to date.

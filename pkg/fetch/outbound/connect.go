@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -33,7 +34,9 @@ func (n *Network) Connect(ctx context.Context, at *url.URL, limit int64) (*Conne
 		return nil, err
 	}
 	watch := newWatch(ctx, n.options.Timeout, n.options.IdleTimeout)
+	span := beginRequest(ctx, http.MethodConnect, at)
 	dialled, err := n.dial(watch.ctx, "tcp", net.JoinHostPort(at.Hostname(), port(at)))
+	endConnect(span, err)
 	if err != nil {
 		err = watch.cause(err)
 		watch.stop()

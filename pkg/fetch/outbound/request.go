@@ -116,7 +116,9 @@ func (n *Network) exchange(ctx context.Context, pool *http.Transport, request Re
 	maps.Copy(outgoing.Header, request.Header)
 	outgoing.Header.Set("User-Agent", agent)
 	sent := trusted && authorize(outgoing, request)
+	span := beginRequest(ctx, request.Method, target)
 	response, err := pool.RoundTrip(outgoing)
+	endRequest(span, response)
 	if err != nil {
 		err = watch.cause(err)
 		watch.stop()

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/tracing"
 )
 
 // Store is a fetch.Store in a folder. Jobs start as needed; Close ends them.
@@ -21,6 +23,7 @@ type Store struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	jobs    sync.WaitGroup
+	tracer  atomic.Pointer[tracing.Tracer]
 	flights singleflight.Group
 
 	mu       sync.Mutex
@@ -55,8 +58,9 @@ func New(options Options) (*Store, error) {
 	}, nil
 }
 
-// Start closes the store at the end of a manager.
+// Start closes the store at the end of a manager. Its jobs are traced as the context has it.
 func (s *Store) Start(ctx context.Context) error {
+	s.tracer.Store(tracing.From(ctx))
 	<-ctx.Done()
 	return s.Close()
 }

@@ -21,7 +21,7 @@ type result struct {
 }
 
 func (s *Store) work(entry *entry) {
-	ctx, cancel := context.WithTimeout(s.ctx, jobLimit)
+	ctx, cancel := context.WithTimeout(s.tracer.Load().Into(s.ctx), jobLimit)
 	defer cancel()
 	must, wakes, recalled := s.begin(entry)
 	if recalled {
@@ -112,6 +112,7 @@ func (e *entry) update(found result, now time.Time) bool {
 }
 
 func (s *Store) resolveAndFetch(ctx context.Context, entry *entry) (found result) {
+	ctx, span := s.trace(ctx, entry)
 	defer func() {
 		// Decoders read foreign bytes here: a panic is a failed check, not the end of the process.
 		if recover() != nil {
@@ -123,6 +124,7 @@ func (s *Store) resolveAndFetch(ctx context.Context, entry *entry) (found result
 			s.mu.Unlock()
 			s.options.Metrics.failed(entry.host, found.err)
 		}
+		endTrace(span, found.err)
 	}()
 	var source fetch.Source
 	if source, found.err = s.options.Kinds.Source(entry.reference); found.err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/tracing"
 )
 
 // Metrics count what a pool does.
@@ -68,6 +69,20 @@ func (m *Metrics) started() {
 func (m *Metrics) rendered(method string, err error, took time.Duration) {
 	m.seconds.WithLabelValues(method).Observe(took.Seconds())
 	m.ends.WithLabelValues(method, resultOf(err)).Inc()
+}
+
+// endSpan ends the span of a rendering, with the time that it waited for a child.
+func endSpan(span *tracing.Span, err error) {
+	if span == nil {
+		return
+	}
+	result := tracing.OK
+	if err != nil {
+		result = resultOf(err)
+		span.Fail()
+	}
+	span.Set(tracing.Result, result)
+	span.End()
 }
 
 func resultOf(err error) string {

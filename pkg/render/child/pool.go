@@ -16,6 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/redact"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/pkg/tracing"
 )
 
 // Defaults of Options.
@@ -128,13 +129,15 @@ type job struct {
 }
 
 // do renders in a child of the job's tenant.
-func (p *Pool) do(ctx context.Context, job job) (*answer, error) {
+func (p *Pool) do(ctx context.Context, job job) (read *answer, err error) {
+	ctx, span := tracing.Begin(ctx, tracing.Render, job.method)
+	defer func() { endSpan(span, err) }()
 	at, err := p.enter(ctx, job.tenant)
 	if err != nil {
 		return nil, err
 	}
 	defer p.leave(at)
-	read, err := p.renderAt(ctx, at, job)
+	read, err = p.renderAt(ctx, at, job)
 	if _, lost := errors.AsType[*render.LostError](err); lost && at.child != nil && at.child.waited {
 		p.end(at) // it may have been killed while it waited: a new one is tried
 		read, err = p.renderAt(ctx, at, job)

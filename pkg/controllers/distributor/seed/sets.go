@@ -10,6 +10,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
+	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
 // gatherSets is how long changes of copies and orders are gathered.
@@ -60,6 +61,8 @@ func (w *worker) attend(ctx context.Context) {
 	if w.session == nil || w.session.id != now.target.ConfigID {
 		return // the next pass connects, when it is due
 	}
+	ctx, span := loop.BeginPass(ctx, "distributor-copies", "", w.name)
+	defer span.End()
 	broken := !w.session.followed.Load() && len(now.wanted.Sets) > 0
 	failed, problem := w.carryOutSets(ctx, now.wanted, false)
 	if ctx.Err() != nil {

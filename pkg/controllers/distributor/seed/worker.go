@@ -11,6 +11,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
+	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
@@ -132,11 +133,14 @@ func (w *worker) pause(state State) time.Duration {
 
 // pass brings the seed to what is wanted, as far as possible.
 func (w *worker) pass(ctx context.Context, now task) State {
+	ctx, span := loop.BeginPass(ctx, "distributor-seed", "", w.name)
+	defer span.End()
 	state := State{Name: w.name, Digests: w.last, Unfetched: w.unfetched}
 	if problem := w.connect(ctx, now.target); problem != "" {
 		w.disconnect()
 		w.Usage.Lost(w.name)
 		state.Problem, state.At = problem, w.Clock.Now()
+		span.Fail()
 		return state
 	}
 	with := w.session.marker(now.target.KKPVersion)
@@ -162,10 +166,13 @@ func (w *worker) count(ctx context.Context) (changed bool) {
 		return false
 	}
 	w.countedAt = w.Clock.Now()
+	ctx, span := loop.BeginPass(ctx, "distributor-count", "", w.name)
+	defer span.End()
 	wanted := w.task().wanted
 	counted, err := usage.Read(ctx, w.session.counter, wanted.Addons, wanted.Leave)
 	if err != nil {
 		w.Usage.Lost(w.name)
+		span.Fail()
 		return false
 	}
 	w.Usage.Counted(w.name, counted)

@@ -29,8 +29,8 @@ func TestAWorkerThatWasEndedReportsNothing(t *testing.T) {
 		Report: func(state State) { t.Errorf("reported %+v", state) },
 	})
 	to := &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
-	workers.Assign([]Target{{Name: "gone", Config: to, ConfigID: "1"}}, &Wanted{})
+	workers.Assign(t.Context(), []Target{{Name: "gone", Config: to, ConfigID: "1"}}, &Wanted{})
 	<-asked
-	workers.Assign(nil, &Wanted{})
+	workers.Assign(t.Context(), nil, &Wanted{})
 	workers.running.Wait()
 }

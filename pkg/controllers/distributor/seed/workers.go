@@ -11,6 +11,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
 	"github.com/trellis-addons/trellis/pkg/fence"
 	"github.com/trellis-addons/trellis/pkg/remote"
+	"github.com/trellis-addons/trellis/pkg/tracing"
 )
 
 // Memory for the answers of all seeds at a time, and of one, in bytes.
@@ -70,13 +71,14 @@ func (w *Workers) Start(ctx context.Context) error {
 }
 
 // Assign gives every target's worker its task, starts new workers, and ends those without a target.
-func (w *Workers) Assign(targets []Target, want *Wanted) {
+// Workers outlive the context, whose Tracer they take.
+func (w *Workers) Assign(ctx context.Context, targets []Target, want *Wanted) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	present := map[string]bool{}
 	for _, to := range targets {
 		present[to.Name] = true
-		w.assign(task{to, want})
+		w.assign(ctx, task{to, want})
 	}
 	for name, running := range w.byName {
 		if !present[name] {
@@ -86,13 +88,13 @@ func (w *Workers) Assign(targets []Target, want *Wanted) {
 	}
 }
 
-func (w *Workers) assign(first task) {
+func (w *Workers) assign(by context.Context, first task) {
 	name := first.target.Name
 	if running, ok := w.byName[name]; ok {
 		running.assign(first)
 		return
 	}
-	ctx, end := context.WithCancel(w.base)
+	ctx, end := context.WithCancel(tracing.From(by).Into(w.base))
 	made := &worker{
 		Options: w.options, name: name, budget: w.budget, wake: make(chan struct{}, 1), stir: make(chan struct{}, 1),
 		orders: map[string]copies.Order{},

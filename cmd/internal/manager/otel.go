@@ -1,0 +1,231 @@
+package manager
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/trellis-addons/trellis/pkg/tracing"
+)
+
+// otel reads what flags and the environment say of traces. The variables are those of OpenTelemetry,
+// as far as they are about what we have; a flag goes before its variable.
+type otel struct {
+	get      func(string) string
+	flags    tracingFlags
+	hasRatio bool
+}
+
+// variable of exporters, which may be about traces alone.
+func (o otel) variable(name string) string {
+	if own := o.get("OTEL_EXPORTER_OTLP_TRACES_" + name); own != "" {
+		return own
+	}
+	return o.get("OTEL_EXPORTER_OTLP_" + name)
+}
+
+// options of a Tracer of a program, if there is to be one.
+func (o otel) options(program, version string) (options tracing.Options, isOn bool, err error) {
+	if strings.EqualFold(o.get("OTEL_SDK_DISABLED"), "true") || o.get("OTEL_TRACES_EXPORTER") == "none" && o.flags.endpoint == "" {
+		return options, false, nil
+	}
+	options.Endpoint, err = o.endpoint()
+	if err != nil || options.Endpoint == nil {
+		return options, false, err
+	}
+	if protocol := o.variable("PROTOCOL"); protocol != "" && protocol != "http/protobuf" && o.flags.endpoint == "" {
+		return options, false, fmt.Errorf("variable OTEL_EXPORTER_OTLP_PROTOCOL is %q: traces are sent by http/protobuf", protocol)
+	}
+	if options.Ratio, err = o.ratio(); err != nil {
+		return options, false, err
+	}
+	if options.Header, err = o.header(); err != nil {
+		return options, false, err
+	}
+	if options.Resource, err = o.resource(program, version); err != nil {
+		return options, false, err
+	}
+	options.Client, err = o.client()
+	options.Version = version
+	return options, err == nil, err
+}
+
+// tracesPath is where a collector takes traces, unless it is told otherwise.
+const tracesPath = "/v1/traces"
+
+// named is where traces are to go, who says so, and whether it is a base for all that is told.
+func (o otel) named() (from, text string, isBase bool) {
+	if o.flags.endpoint != "" {
+		return "flag --tracing-endpoint", o.flags.endpoint, false
+	}
+	const own, base = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"
+	if text := o.get(own); text != "" {
+		return "variable " + own, text, false
+	}
+	return "variable " + base, o.get(base), true
+}
+
+// endpoint is nil where traces go nowhere.
+func (o otel) endpoint() (*url.URL, error) {
+	from, text, isBase := o.named()
+	if text == "" {
+		return nil, nil
+	}
+	at, err := url.Parse(text)
+	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
+		return nil, fmt.Errorf("%s is no URL such as https://collector.example.com:4318", from)
+	}
+	if at.User != nil || at.RawQuery != "" || at.Fragment != "" {
+		return nil, fmt.Errorf("%s has a user or a query: what authenticates goes into OTEL_EXPORTER_OTLP_HEADERS", from)
+	}
+	if at.Scheme == "http" && !o.flags.insecure && !isLoopback(at.Hostname()) {
+		return nil, fmt.Errorf("%s is plain http to %q: take https, or add --tracing-insecure", from, at.Hostname())
+	}
+	if path := strings.TrimSuffix(at.Path, "/"); path == "" || isBase {
+		at.Path = path + tracesPath
+	}
+	return at, nil
+}
+
+func isLoopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.IsLoopback()
+}
+
+// ratio is that of the flag, if it was given, or of the samplers that go by one.
+func (o otel) ratio() (float64, error) {
+	ratio := o.flags.ratio
+	if sampler := strings.TrimPrefix(o.get("OTEL_TRACES_SAMPLER"), "parentbased_"); !o.hasRatio && sampler != "" {
+		switch sampler {
+		case "always_on":
+			return 1, nil
+		case "always_off":
+			return 0, nil
+		case "traceidratio":
+		default:
+			return 0, fmt.Errorf("variable OTEL_TRACES_SAMPLER is %q: take always_on, always_off or traceidratio", sampler)
+		}
+		ratio = 1
+		if text := o.get("OTEL_TRACES_SAMPLER_ARG"); text != "" {
+			read, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				return 0, fmt.Errorf("variable OTEL_TRACES_SAMPLER_ARG is %q, which is no number", text)
+			}
+			ratio = read
+		}
+	}
+	if !(ratio >= 0 && ratio <= 1) { // NaN is neither
+		return 0, fmt.Errorf("the part of passes that is traced is %v (--tracing-sampling-ratio): take one from 0 to 1", ratio)
+	}
+	return ratio, nil
+}
+
+// header is sent with traces. It often authenticates us, so no error repeats it.
+func (o otel) header() (http.Header, error) {
+	pairs, err := pairs(o.variable("HEADERS"))
+	if err != nil {
+		return nil, fmt.Errorf("variable OTEL_EXPORTER_OTLP_HEADERS: %w", err)
+	}
+	header := http.Header{}
+	for name, value := range pairs {
+		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+			return nil, errors.New("variable OTEL_EXPORTER_OTLP_HEADERS has a name or a value that is no header")
+		}
+		header.Set(name, value)
+	}
+	return header, nil
+}
+
+// resource tells who sends traces.
+func (o otel) resource(program, version string) (map[string]string, error) {
+	resource, err := pairs(o.get("OTEL_RESOURCE_ATTRIBUTES"))
+	if err != nil {
+		return nil, fmt.Errorf("variable OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	if resource["service.name"] == "" {
+		resource["service.name"] = program
+	}
+	if name := o.get("OTEL_SERVICE_NAME"); name != "" {
+		resource["service.name"] = name
+	}
+	if resource["service.version"] == "" {
+		resource["service.version"] = version
+	}
+	if host, err := os.Hostname(); err == nil && resource["service.instance.id"] == "" {
+		resource["service.instance.id"] = host // the pod's name
+	}
+	return resource, nil
+}
+
+// pairs reads key=value,key=value with values as in URLs.
+func pairs(text string) (map[string]string, error) {
+	read := map[string]string{}
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		key, value, found := strings.Cut(part, "=")
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		if key = strings.TrimSpace(key); !found || key == "" || err != nil {
+			return nil, errors.New("it has to be key=value, comma-separated, with values as in URLs")
+		}
+		read[key] = value
+	}
+	return read, nil
+}
+
+func (o otel) client() (*http.Client, error) {
+	timeout := tracing.DefaultTimeout
+	if text := o.variable("TIMEOUT"); text != "" {
+		milliseconds, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || milliseconds <= 0 {
+			return nil, fmt.Errorf("variable OTEL_EXPORTER_OTLP_TIMEOUT is %q: it has to be a number of milliseconds", text)
+		}
+		timeout = min(time.Duration(milliseconds)*time.Millisecond, time.Minute)
+	}
+	security := &tls.Config{MinVersion: tls.VersionTLS12}
+	file := o.flags.authorities
+	if file == "" {
+		file = o.variable("CERTIFICATE")
+	}
+	if file != "" {
+		pem, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading the collector's authorities (--tracing-ca-file): %w", err)
+		}
+		security.RootCAs = x509.NewCertPool()
+		if !security.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("file %q has no PEM certificates (--tracing-ca-file)", file)
+		}
+	}
+	if err := o.clientCertificate(security); err != nil {
+		return nil, err
+	}
+	return tracing.NewClient(security, timeout), nil
+}
+
+// clientCertificate authenticates us, where the environment has one.
+func (o otel) clientCertificate(security *tls.Config) error {
+	certificate, key := o.variable("CLIENT_CERTIFICATE"), o.variable("CLIENT_KEY")
+	if certificate == "" && key == "" {
+		return nil
+	}
+	if _, err := tls.LoadX509KeyPair(certificate, key); err != nil {
+		return fmt.Errorf("reading OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and its key: %w", err)
+	}
+	security.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		read, err := tls.LoadX509KeyPair(certificate, key) // again, since certificates are renewed
+		return &read, err
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package installing
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/collector"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// baselineVariable names a seed manager that was built from another commit, to compare with.
+const baselineVariable = "TRELLIS_BASELINE"
+
+// pairs is how many rounds each side has: a shared machine differs by more than the bar from one round to the next.
+const pairs = 6
+
+// tracingBar is of issue 17, in percent.
+const tracingBar = 5
+
+// side is one way to run the manager.
+type side struct {
+	name, program string
+	flags         []string
+	cost          []float64
+}
+
+// BenchmarkTracing installs with every pass traced and with none, in turns, and with the manager of another commit, if one is named.
+func BenchmarkTracing(b *testing.B) {
+	w, to, program := newWorld(b), collector.Start(b), buildManager(b, b.TempDir())
+	if _, err := w.sources.Commit("four", map[string]string{"addon.yaml": addonTemplate}); err != nil {
+		b.Fatal(err)
+	}
+	w.offer(b, "four", &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}, w.gitSource("four"))
+	sides := []*side{{name: "off", program: program}, {
+		name: "on", program: program, flags: []string{"--tracing-endpoint", to.URL, "--tracing-sampling-ratio", "1"},
+	}}
+	if other := os.Getenv(baselineVariable); other != "" {
+		sides = append(sides, &side{name: "baseline", program: other})
+	}
+	watching := w.watch(b)
+	for b.Loop() {
+		for round := range pairs {
+			order := slices.Clone(sides)
+			for range round % len(sides) {
+				order = append(order[1:], order[0])
+			}
+			for _, side := range order {
+				w.startProgram(b, side.program, side.flags...)
+				run := fmt.Sprintf("%s-%d", side.name, round)
+				w.install(b, watching, "four", names("warm-"+run, warmUp))
+				w.quiet(b)
+				before := w.costs(b)
+				w.manager.profile()
+				w.install(b, watching, "four", names(run, installations))
+				w.manager.profile()
+				w.quiet(b) // what is sent afterwards is part of the price
+				used := w.costs(b).since(before).per(managerProcess, installations)
+				side.cost = append(side.cost, used)
+				b.Logf("%s: %.2f ms an installation", run, used)
+				w.clear(b)
+				w.stopManager(b)
+			}
+		}
+		spans := len(to.Spans(b))
+		reportSide(b, "tracing", sides[0], sides[1], tracingBar)
+		b.Logf("%.0f spans an installation", float64(spans)/float64(pairs*(installations+warmUp)))
+		if len(sides) > 2 {
+			reportSide(b, "off-against-baseline", sides[2], sides[0], 0)
+		}
+	}
+}
+
+// reportSide prints by how much one side costs more than another: of the medians, and the median of all rounds.
+func reportSide(b *testing.B, unit string, less, more *side, bar float64) {
+	b.Helper()
+	var each []float64
+	for i := range less.cost {
+		each = append(each, 100*(more.cost[i]/less.cost[i]-1))
+	}
+	slices.Sort(each)
+	b.Logf("%s: %.2f ms, against %.2f: %+.1f %% by medians, %+.1f %% by pairs (bar: %.0f); each %.1f",
+		unit, median(more.cost), median(less.cost), 100*(median(more.cost)/median(less.cost)-1), median(each), bar, each)
+	b.ReportMetric(median(each), unit+"-%")
+}
+
+func median(all []float64) float64 {
+	sorted := slices.Sorted(slices.Values(all))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+}
+
+// clear removes all installations.
+func (w *world) clear(b *testing.B) {
+	b.Helper()
+	if err := w.seed.DeleteAllOf(b.Context(), &kubermaticv1.AddonInstallation{}, client.InNamespace(clusterNamespace)); err != nil {
+		b.Fatal(err)
+	}
+	expect.Eventually(b, patience, func() error {
+		var left kubermaticv1.AddonInstallationList
+		if err := w.seed.List(b.Context(), &left, client.InNamespace(clusterNamespace)); err != nil {
+			return err
+		}
+		if len(left.Items) > 0 {
+			return fmt.Errorf("%d installations are left", len(left.Items))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,97 @@
+package traces
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/collector"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/golden"
+	kit "github.com/trellis-addons/trellis/test/world"
+)
+
+// A pass of an installation is told step by step and call by call, its fetch by itself, and nothing that people wrote is told.
+func TestAnInstallationIsToldStepByStep(t *testing.T) {
+	w, to := newWorld(t), collector.Start(t)
+	w.offer(t)
+	seed := w.start(t, "seed-controller-manager", "--tracing-endpoint", to.URL, "--tracing-sampling-ratio", "1", "--query-bind-address", "0")
+	wish := installation()
+	kit.Create(t, w.client, wish)
+	expect.Object(t, w.client, wish, func(found *kubermaticv1.AddonInstallation) error {
+		return expect.Condition(found, kubermaticv1.ConditionReady, "True", "")
+	})
+	begun := time.Now()
+	_ = seed.Signal(syscall.SIGTERM)
+	<-seed.Done()
+	if took := time.Since(begun); took > 15*time.Second {
+		t.Errorf("the manager ended after %s", took)
+	}
+
+	spans := to.Spans(t)
+	story := golden.NewStory("An installation, as its traces tell it", w.host(t), "GIT")
+	story.Tell("the pass that installs", collector.Tree(spans, traceWith(t, spans, "render go-template"))...)
+	story.Tell("the fetch of what it installs", collector.Tree(spans, traceWith(t, spans, "fetch git"))...)
+	story.Match(t, "testdata/installation.txt")
+
+	resource := []string{"service.name=trellis-seed", "service.version="}
+	for _, prefix := range resource {
+		if !slices.ContainsFunc(spans[0].Resource, func(one string) bool { return strings.HasPrefix(one, prefix) }) {
+			t.Errorf("resource %q has no %s", spans[0].Resource, prefix)
+		}
+	}
+	expectNothing(t, to, planted, w.both.Config.BearerToken, "Authorization", "kubeconfig")
+}
+
+// The master's manager is traced, too.
+func TestTheMasterIsTold(t *testing.T) {
+	w, to := newWorld(t), collector.Start(t)
+	kit.Create(t, w.client, &kubermaticv1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{Namespace: platformNamespace, Name: "ours"},
+		Spec: kubermaticv1.AddonCatalogueSpec{
+			Type: kubermaticv1.CatalogueCustom,
+			Addons: []kubermaticv1.Addon{{Name: "one", Versions: []kubermaticv1.AddonVersion{{
+				Version: "1.0.0", Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate},
+				Source: &kubermaticv1.Source{Git: &kubermaticv1.GitSource{Remote: "https://git.example.com/" + planted}},
+			}}}},
+		},
+	})
+	w.start(t, "master-controller-manager", "--tracing-endpoint", to.URL, "--tracing-sampling-ratio", "1")
+	spans := to.Await(t, patience, func(spans []collector.Span) bool {
+		return slices.ContainsFunc(spans, func(span collector.Span) bool { return span.Name == "pass distributor" })
+	})
+	if !slices.Contains(spans[0].Resource, "service.name=trellis-master") {
+		t.Errorf("resource is %q", spans[0].Resource)
+	}
+	expectNothing(t, to, planted)
+}
+
+// traceWith is the trace of the first span of a name.
+func traceWith(t *testing.T, spans []collector.Span, name string) string {
+	t.Helper()
+	for _, span := range spans {
+		if span.Name == name {
+			return span.Trace
+		}
+	}
+	t.Fatalf("no span %q among %d", name, len(spans))
+	return ""
+}
+
+// expectNothing fails where a text is in the bytes that the collector was sent.
+func expectNothing(t *testing.T, to *collector.Collector, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		for _, message := range to.Messages() {
+			if at := bytes.Index(message, []byte(text)); text != "" && at >= 0 {
+				t.Errorf("the collector was sent %q: %q", text, message[max(0, at-100):min(len(message), at+100)])
+			}
+		}
+	}
+}
