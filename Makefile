@@ -126,7 +126,7 @@ generate: $(CONTROLLER_GEN) ## Regenerate deep copies, CRDs, the charts' READMEs
 .PHONY: verify
 verify: generate ## Check that generated files and modules are up to date.
 	git diff --exit-code -- apis charts deploy docs/cases.md docs/reference docs/spec/dashboards.md
-	@untracked=$$(git ls-files -o --exclude-standard -- apis charts deploy docs/cases.md docs/reference); \
+	@untracked=$$(git ls-files -o --exclude-standard -- apis charts deploy docs/cases.md docs/reference docs/spec/dashboards.md); \
 	if [ -n "$$untracked" ]; then printf 'generated and not committed:\n%s\n' "$$untracked"; exit 1; fi
 	go mod tidy -C apis -diff
 	go mod tidy -diff

@@ -1,6 +1,6 @@
 package main
 
-// worst is the time that nine of ten take no longer than, by labels.
+// worst is the 90th percentile of a time, by labels.
 func worst(histogram, by string) string {
 	return "histogram_quantile(0.9, sum by (" + by + ", le) (rate(" + histogram + "_bucket{}[$__rate_interval])))"
 }
@@ -14,7 +14,7 @@ func rate(counter, by string) string {
 func work() row {
 	return row{"Work", []panel{
 		{
-			"Time of each step", "s", "What nine of ten runs of a step take no longer than, for each controller.",
+			"Time of each step", "s", "90th percentile of the runs of each step, by controller.",
 			[]query{{worst("trellis_step_seconds", "controller, step"), "{{controller}} {{step}}"}},
 		},
 		{
@@ -22,7 +22,7 @@ func work() row {
 			[]query{{"sum by (controller, step) (rate(trellis_step_seconds_sum{}[$__rate_interval]))", "{{controller}} {{step}}"}},
 		},
 		{
-			"Waits in queues", "s", "How long nine of ten objects wait no longer than for a worker of their controller.",
+			"Waits in queues", "s", "90th percentile of how long objects wait for a worker of their controller.",
 			[]query{{worst("workqueue_queue_duration_seconds", "name"), "{{name}}"}},
 		},
 		{

@@ -21,10 +21,10 @@ func installations() row {
 			[]query{{"topk(20, sum by (addon, state) (trellis_addon_installations{}))", "{{addon}} {{state}}"}},
 		},
 		{
-			"From change to applied", "s", "Time from a change until it was applied to its end: half of them, and nine of ten, take no longer.",
+			"From change to applied", "s", "Time from a change until it was applied to its end: median and 90th percentile.",
 			[]query{
 				{"histogram_quantile(0.5, sum by (le) (rate(trellis_installation_delay_seconds_bucket{}[$__rate_interval])))", "half"},
-				{"histogram_quantile(0.9, sum by (le) (rate(trellis_installation_delay_seconds_bucket{}[$__rate_interval])))", "nine of ten"},
+				{"histogram_quantile(0.9, sum by (le) (rate(trellis_installation_delay_seconds_bucket{}[$__rate_interval])))", "90th percentile"},
 			},
 		},
 		{
@@ -91,7 +91,7 @@ func sets() row {
 func queue() row {
 	return row{"Queue of installations", []panel{
 		{
-			"Waits for a worker", "s", "How long nine of ten installations wait no longer than, by lane.",
+			"Waits for a worker", "s", "90th percentile of how long installations wait, by lane.",
 			[]query{{worst("trellis_queue_wait_seconds", "lane"), "{{lane}}"}},
 		},
 		{
@@ -115,7 +115,7 @@ func renderings() row {
 			[]query{{rate("trellis_render_results_total", "method, result"), "{{method}} {{result}}"}},
 		},
 		{
-			"Time of a rendering", "s", "What nine of ten take no longer than.",
+			"Time of a rendering", "s", "90th percentile.",
 			[]query{{worst("trellis_render_seconds", "method"), "{{method}}"}},
 		},
 		{
@@ -143,7 +143,7 @@ func offers() row {
 			[]query{{rate("trellis_query_requests_total", "route, code"), "{{route}} {{code}}"}},
 		},
 		{
-			"Time of a query", "s", "What nine of ten take no longer than.",
+			"Time of a query", "s", "90th percentile.",
 			[]query{{worst("trellis_query_request_seconds", "route"), "{{route}}"}},
 		},
 	}}

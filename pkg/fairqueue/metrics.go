@@ -59,12 +59,8 @@ func (m *Metrics) show(ready, running map[lane]int, slow int) {
 	m.slow.Set(float64(slow))
 }
 
-// wasOverdue counts a pass that was ended: at its deadline, or without a place in the slow lane.
-func (m *Metrics) wasOverdue(atDeadline bool) {
-	limit := limitLane
-	if atDeadline {
-		limit = limitDeadline
-	}
+// wasOverdue counts a pass that was ended at a limit: its deadline, or the places of the slow lane.
+func (m *Metrics) wasOverdue(limit string) {
 	m.overdue.WithLabelValues(limit).Inc()
 }
 

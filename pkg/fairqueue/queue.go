@@ -334,9 +334,9 @@ func (q *Queue[T]) checkDeadline(one *pass[T], now time.Time) (left time.Duratio
 		q.recordPass(one.account, true, now)
 		one.placed = q.lanes.place(one.account)
 	}
-	had := limits.Deadline
+	had, limit := limits.Deadline, limitDeadline
 	if !one.placed {
-		had = limits.SlowAfter
+		had, limit = limits.SlowAfter, limitLane
 	}
 	if age < had {
 		return had - age
@@ -345,7 +345,7 @@ func (q *Queue[T]) checkDeadline(one *pass[T], now time.Time) (left time.Duratio
 	if one.end != nil {
 		one.end(one.overdue)
 	}
-	q.options.Metrics.wasOverdue(had > limits.SlowAfter)
+	q.options.Metrics.wasOverdue(limit)
 	return 0
 }
 

@@ -501,17 +501,22 @@ func TestWaitsAreMeasuredByLane(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lanes := 0
 	for _, family := range families {
 		if family.GetName() != "trellis_queue_wait_seconds" {
 			continue
 		}
 		for _, metric := range family.GetMetric() {
+			lanes++
 			lane, got := metric.GetLabel()[0].GetValue(), metric.GetHistogram()
 			want := map[string][2]float64{"normal": {2, 5}, "slow": {0, 0}}[lane]
 			if float64(got.GetSampleCount()) != want[0] || got.GetSampleSum() != want[1] {
 				t.Errorf("lane %s: %d waits of %g s, want %v", lane, got.GetSampleCount(), got.GetSampleSum(), want)
 			}
 		}
+	}
+	if lanes != 2 {
+		t.Errorf("there are waits of %d lanes, want 2", lanes)
 	}
 	if kept := len(b.queue.lanes.since); kept > 0 {
 		t.Errorf("%d waits are kept", kept)

@@ -21,14 +21,14 @@
 //	FindExtras         any                          what an adopted release has besides
 //	Begin              any -> Intent                records what will be written, before it is
 //	PlanRollout        Intent                       counts what Advance has to write
-//	Advance            Intent                       writes stage by stage; hooks that come first run
-//	                                                behind the foundation
+//	Advance            Intent                       writes stage by stage; copies of the pull Secret and
+//	                                                hooks that come first are behind the foundation
 //	RecordApplied      Intent -> Applied            with the UID of every object
 //	WriteRelease       Applied                      the copy that `helm list` shows; revisions made
 //	                                                by hand are followed
 //	AdoptShared        Applied                      what was used of an installation that went
-//	CopyPullSecret     Applied                      the platform's pull Secret, where pods name it
 //	RepairDrift        Applied                      compares with the record, puts back what differs
+//	CopyPullSecret     Applied                      the platform's pull Secret, where pods name it
 //	PostHooks          Applied                      hooks that come last; LastHooks, where health
 //	                                                comes first
 //	Assess             Applied                      until everything works

@@ -12,8 +12,8 @@
 //   - Checkpoint: what the pass did is saved before anything else happens; the next pass continues.
 //   - NotMine: the object is not this controller's to work on; its status is not written.
 //
-// Run makes the steps, measures them (metric trellis_step_seconds) and traces them. Failures counts failures of
-// passes that have no status to keep the number in.
+// Run makes the steps, measures them (metric trellis_step_seconds) and traces them. Failures counts
+// failures of passes that have no status to keep the number in.
 //
 // Start copies the object. The controller projects facts and outcome into the object's conditions
 // (its status.go) and reports changes as events. Finish writes what differs from the copy, in one

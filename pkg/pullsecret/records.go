@@ -171,8 +171,8 @@ func (h *Held) Doubt() { h.stale = true }
 // IsIdle says whether there is nothing to copy, and no copy.
 func (h *Held) IsIdle() bool { return h.records.Name == "" && len(h.Copies.Copies) == 0 }
 
-// Known is the use that is on record of an installation, if it is that of a revision; settled: of
-// one that is applied.
+// Known is the use that is on record of an installation, if it is that of a revision. That
+// an installation needs no copy stands in its own record, and is kept in memory (without).
 func (h *Held) Known(installation string, revision int) (use Use, known bool) {
 	use, had := h.Uses[installation]
 	if had && use.Revision == revision {

@@ -14,7 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/test/collector"
 )
 
-// Red when a name, or what a user cluster calls its kinds, gets into a trace.
+// Red when a name, or a kind whose name no API server takes, gets into a trace.
 func TestAPathTellsItsKindAndNoName(t *testing.T) {
 	for path, want := range map[string]resource{
 		"/api/v1/namespaces/x/configmaps/y":                 {"configmaps", true},

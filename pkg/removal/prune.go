@@ -18,7 +18,8 @@ type PruneOptions struct {
 	Owner ownership.Owner
 	// Total is the size of the old inventory: to prune more than half of it needs approval.
 	Total int
-	// Approved is the Approval that was given.
+	// Approved is the Approval that was given: of what is held, or of all that is there, as for a revision
+	// without any object (ADR 88).
 	Approved string
 	// Many may be pruned without approval; what holds more than itself may not.
 	Many bool

@@ -8,7 +8,7 @@
 //
 // What a span says is a closed set: kinds and attributes stand in names.go, and a law holds
 // docs/spec/traces.md against them. Their values are words of our code, names of objects of ours,
-// hosts and numbers. No text of an answer, an error, a manifest or a Secret comes here, and no URL.
+// kinds, hosts and numbers. No text of an answer, an error, a manifest or a Secret comes here, and no URL.
 //
 // A Span is encoded when it ends (encode.go), into a queue with an end (queue.go): what finds no
 // place is dropped and counted. One goroutine sends the queue (export.go). A collector that is

@@ -92,7 +92,7 @@ func (w writes) where(holds func(call string) bool) writes {
 	return made
 }
 
-// reads of a user cluster by group and resource, since a mark.
+// readsOf ConfigMaps, which all installations have, in a user cluster since a mark.
 func (p *platform) readsOf(where string, since marks) (count int) {
 	for _, event := range p.events(where, since) {
 		if event.ObjectRef != nil && (event.Verb == "get" || event.Verb == "list") && event.ObjectRef.Resource == "configmaps" {
@@ -150,11 +150,17 @@ func (p *platform) isBusy(ctx context.Context, running *manager, installations i
 // expectNothingRendered fails where the seed's manager has rendered since it started.
 func (p *platform) expectNothingRendered(where string) {
 	p.t.Helper()
+	if rendered := p.rendered(where); rendered > 0 {
+		p.t.Errorf("it rendered %d times", rendered)
+	}
+}
+
+// rendered is how often the seed's manager has, since it started.
+func (p *platform) rendered(where string) int {
+	p.t.Helper()
 	seen, err := p.metrics(p.t.Context(), p.managers[where+seedChart])
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	if rendered := seen.sum("trellis_render_results_total", ""); rendered > 0 {
-		p.t.Errorf("it rendered %d times", int(rendered))
-	}
+	return int(seen.sum("trellis_render_results_total", ""))
 }

@@ -24,7 +24,8 @@ var former = flag.String("former", older, "the commit whose release this one tak
 // release is a checkout with its programs.
 type release struct {
 	name string
-	// charts and crds are folders: those of trellis-master and trellis-seed, and that of the kinds that stand for KKP's.
+	// charts, standalone and rights are folders: those of trellis-master and trellis-seed, of the kinds that stand for KKP's, and of what the
+	// kubeconfig of a Seed may do.
 	charts, standalone, rights string
 	// programs is the folder of both.
 	programs string

@@ -114,6 +114,9 @@ func (p *platform) begin(of release, many int) {
 	p.connectCluster()
 	p.offer()
 	p.installAll(many)
+	if rendered := p.rendered(seedName); rendered == 0 { // else nothing that is rendered later would be seen
+		p.t.Errorf("it installed %d times and counts no rendering", many)
+	}
 }
 
 // change puts a release in the place of another, as docs/guides/upgrade.md says: the seed's chart, and then the master's.

@@ -1,7 +1,7 @@
 {{- /* Written by `make generate` from what the rooms declare as their rights. */ -}}
 {{- define "trellis.rights.everywhere" -}}
 # cluster: which user cluster each Cluster has
-# controllers/addoninstallation: marked ones hold credentials of sources, and values
+# controllers/addoninstallation: marked ones hold credentials of sources, values, and the pull Secret
 # controllers/coreaddon: the custom core list
 # pullsecret: which namespaces of user clusters have a copy of the pull Secret
 - apiGroups: [""]
@@ -23,7 +23,7 @@
 {{- end }}
 # certificate: the certificates of webhooks and query endpoint
 # cluster: kubeconfigs of user clusters, and what Clusters name
-# controllers/addoninstallation: marked ones hold credentials of sources, and values
+# controllers/addoninstallation: marked ones hold credentials of sources, values, and the pull Secret
 # mergedcatalogue: the key of the marks
 # revision: release records, and the keys that they are sealed with
 - apiGroups: [""]

@@ -19,7 +19,7 @@ const baselineVariable = "TRELLIS_BASELINE"
 // pairs is how many rounds each side has: a shared machine differs by more than the bar from one round to the next.
 const pairs = 6
 
-// tracingBar is of issue 17, in percent.
+// tracingBar is that of ADR 86, in percent.
 const tracingBar = 5
 
 // side is one way to run the manager.
