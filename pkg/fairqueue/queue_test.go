@@ -20,14 +20,17 @@ type bench struct {
 	t     *testing.T
 	clock *clocktesting.FakeClock
 	queue *Queue[string]
+	// measured has the queue's metrics.
+	measured *prometheus.Registry
 }
 
 // newBench makes a queue of objects that are called cluster/name.
 func newBench(t *testing.T, limits Limits) *bench {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	b := &bench{t: t, clock: clock, queue: New(Options[string]{
-		Cluster: clusterOf, Limits: limits, Clock: clock, Logger: logr.Discard(),
+	measured := prometheus.NewRegistry()
+	b := &bench{t: t, clock: clock, measured: measured, queue: New(Options[string]{
+		Cluster: clusterOf, Limits: limits, Clock: clock, Logger: logr.Discard(), Metrics: NewMetrics(measured),
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute),
 	})}
 	t.Cleanup(b.queue.ShutDown)
@@ -486,8 +489,6 @@ func (w *randomWalk) drain() {
 // measured is kept.
 func TestWaitsAreMeasuredByLane(t *testing.T) {
 	b := newBench(t, Limits{Workers: 1})
-	registry := prometheus.NewRegistry()
-	b.queue.options.Metrics = NewMetrics(registry)
 	b.queue.AddAfter("a/1", time.Second)
 	b.pass(time.Second) // is no wait for a worker
 	b.pass(3 * time.Second)
@@ -497,7 +498,7 @@ func TestWaitsAreMeasuredByLane(t *testing.T) {
 	b.queue.Done(item)
 	b.pass(2 * time.Second)
 	b.queue.Done(b.take())
-	families, err := registry.Gather()
+	families, err := b.measured.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
