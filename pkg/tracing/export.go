@@ -156,13 +156,13 @@ func (s *sender) post(ctx context.Context, chunk chunk) error {
 
 var errNoAnswer = errors.New("the collector's answer can't be read")
 
-// known is an error without what a collector may have written into it.
+// known is an error without what a collector may have written into it, and without the URL: its path may have a token.
 func known(err error) error {
 	var network net.Error
 	var certificate *tls.CertificateVerificationError
 	var outer *url.Error
-	if !errors.As(err, &outer) || errors.As(outer.Err, &network) || errors.As(outer.Err, &certificate) {
-		return err
+	if errors.As(err, &outer) && (errors.As(outer.Err, &network) || errors.As(outer.Err, &certificate)) {
+		return outer.Err
 	}
 	return errNoAnswer
 }

@@ -231,6 +231,21 @@ func TestTheCollectorsCertificateIsChecked(t *testing.T) {
 	}
 }
 
+// Some collectors have a token in their path, so no failure tells it.
+func TestNoFailureTellsThePath(t *testing.T) {
+	unvouched := httptest.NewTLSServer(http.HandlerFunc(collector.Accept))
+	unvouched.Config.ErrorLog = log.New(io.Discard, "", 0)
+	defer unvouched.Close()
+	for to, want := range map[string]string{"http://127.0.0.1:1": "refused", unvouched.URL: "certificate"} {
+		r := start(t, to+"/planted")
+		pass(r.ctx, "x")
+		r.stop()
+		if said := r.lines.String(); strings.Contains(said, "planted") || !strings.Contains(said, want) {
+			t.Errorf("of %s the log says %s", to, said)
+		}
+	}
+}
+
 // A message that is under way when the end comes is not sent a second time: its spans would be there twice.
 func TestWhatIsUnderWayAtTheEndIsSentOnce(t *testing.T) {
 	to, arrived := collector.Start(t), make(chan struct{}, 100)
