@@ -3,12 +3,9 @@ package remote
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
@@ -74,21 +71,13 @@ func (a answering) RoundTrip(request *http.Request) (*http.Response, error) { re
 
 // What no pass calls, such as a watch, makes no span; what one calls makes one, with verb, kind and result.
 func TestOwnCallsAreTracedBelowAPass(t *testing.T) {
-	to := collector.Start(t)
-	endpoint, err := url.Parse(to.URL + "/v1/traces")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tracer := tracing.New(tracing.Options{
-		Endpoint: endpoint, Client: tracing.NewClient(nil, time.Minute), Ratio: 1, Metrics: tracing.NewMetrics(prometheus.NewRegistry()),
-	})
+	to, ctx, flush := collector.Traced(t)
 	calls := Traced("https://api.invalid/api/clusters/planted")(answering(func(request *http.Request) (*http.Response, error) {
 		if request.Method == http.MethodDelete {
 			return nil, http.ErrHandlerTimeout
 		}
 		return &http.Response{StatusCode: http.StatusNotFound}, nil
 	}))
-	ctx := tracer.Into(t.Context())
 	call := func(ctx context.Context, method, path string) {
 		request, err := http.NewRequestWithContext(ctx, method, "https://api.invalid/api/clusters/planted"+path, nil)
 		if err != nil {
@@ -101,11 +90,7 @@ func TestOwnCallsAreTracedBelowAPass(t *testing.T) {
 	call(ctx, http.MethodGet, "/api/v1/pods?labelSelector=planted")
 	call(ctx, http.MethodDelete, "/apis/apps/v1/namespaces/x/deployments/planted")
 	pass.End()
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := tracer.Start(ended); err != nil {
-		t.Fatal(err)
-	}
+	flush()
 	spans := to.Spans(t)
 	want := []string{
 		"pass test",
