@@ -3,30 +3,19 @@ package loop_test
 import (
 	"context"
 	"errors"
-	"net/url"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trellis-addons/trellis/pkg/loop"
-	"github.com/trellis-addons/trellis/pkg/tracing"
 	"github.com/trellis-addons/trellis/test/collector"
 )
 
 // A pass is told by its object, its steps by their names, and how it ended by words: never by a message.
 func TestAPassIsTracedWithItsSteps(t *testing.T) {
-	to := collector.Start(t)
-	endpoint, err := url.Parse(to.URL + "/v1/traces")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tracer := tracing.New(tracing.Options{
-		Endpoint: endpoint, Client: tracing.NewClient(nil, time.Minute), Ratio: 1, Metrics: tracing.NewMetrics(prometheus.NewRegistry()),
-	})
+	to, ctx, flush := collector.Traced(t)
 	var outcome loop.Outcome
 	inner := []loop.Step[facts]{{Name: "inner", Run: func(context.Context, *facts) loop.Outcome { return outcome }}}
 	steps := []loop.Step[facts]{
@@ -41,7 +30,6 @@ func TestAPassIsTracedWithItsSteps(t *testing.T) {
 		return reconcile.Result{}, nil
 	}))
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "space", Name: "name"}}
-	ctx := tracer.Into(t.Context())
 	for _, outcome = range []loop.Outcome{
 		loop.RetryAt{Condition: "Applied", Reason: "ApplyFailed", Message: "planted"},
 		loop.Waiting{Reason: "SourcePending", Message: "planted"}, loop.Stalled{Reason: "Invalid", Message: "planted"},
@@ -50,11 +38,7 @@ func TestAPassIsTracedWithItsSteps(t *testing.T) {
 		_, _ = traced.Reconcile(ctx, request)
 	}
 	_, _ = traced.Reconcile(t.Context(), request) // not traced
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := tracer.Start(ended); err != nil {
-		t.Fatal(err)
-	}
+	flush()
 	spans := to.Spans(t)
 	var told []string
 	for _, span := range spans {

@@ -67,7 +67,9 @@ type Client struct {
 	HTTP   *http.Client
 	Config *rest.Config
 
-	options   Options
+	options Options
+	// prefix of the paths of all calls.
+	prefix    string
 	next      http.RoundTripper
 	transport *http.Transport
 	budget    *Budget
@@ -83,7 +85,7 @@ func New(checked *rest.Config, options Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing certificates: %w", err)
 	}
-	c := &Client{options: options, budget: options.Budget, share: options.Budget.share(), traffic: newTraffic(time.Now())}
+	c := &Client{options: options, prefix: pathOf(checked.Host), budget: options.Budget, share: options.Budget.share(), traffic: newTraffic(time.Now())}
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second, Control: checkAddress}
 	c.transport = &http.Transport{
 		Proxy: nil, // not from the environment either
@@ -173,7 +175,7 @@ func (c *Client) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, c.refuse(request, fmt.Sprintf("it has a list go on with a token of more than %d KiB", queryLimit>>10))
 	}
 	c.traffic.called()
-	span := beginCall(request.Context(), request, serverRemote)
+	span := beginCall(request, serverRemote, c.prefix)
 	ctx, cancel := context.WithCancelCause(request.Context())
 	request = request.WithContext(ctx)
 	if request.Method == http.MethodDelete {

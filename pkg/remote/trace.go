@@ -1,9 +1,12 @@
 package remote
 
 import (
-	"context"
 	"net/http"
+	"path"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/trellis-addons/trellis/pkg/tracing"
 )
@@ -14,14 +17,21 @@ const (
 	serverRemote = "remote"
 )
 
-// Traced traces the calls of passes to the manager's own API server, which is not behind a Client.
-func Traced(next http.RoundTripper) http.RoundTripper { return &ownCalls{next} }
+// Traced traces the calls of passes to the manager's own API server, which is not behind a Client. Host is that of its configuration.
+func Traced(host string) func(http.RoundTripper) http.RoundTripper {
+	prefix := pathOf(host)
+	return func(next http.RoundTripper) http.RoundTripper { return &ownCalls{next, prefix} }
+}
 
-type ownCalls struct{ next http.RoundTripper }
+type ownCalls struct {
+	next http.RoundTripper
+	// prefix of all paths.
+	prefix string
+}
 
 // RoundTrip implements http.RoundTripper.
 func (o *ownCalls) RoundTrip(request *http.Request) (*http.Response, error) {
-	span := beginCall(request.Context(), request, serverOwn)
+	span := beginCall(request, serverOwn, o.prefix)
 	response, err := o.next.RoundTrip(request)
 	endCall(span, response)
 	return response, err
@@ -30,12 +40,13 @@ func (o *ownCalls) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper has client-go find what it is wrapped around.
 func (o *ownCalls) WrappedRoundTripper() http.RoundTripper { return o.next }
 
-// beginCall begins the span of a request, where something is traced.
-func beginCall(ctx context.Context, request *http.Request, server string) *tracing.Span {
+// beginCall begins the span of a request, where something is traced. The server's own path is prefix.
+func beginCall(request *http.Request, server, prefix string) *tracing.Span {
+	ctx := request.Context()
 	if !tracing.IsTraced(ctx) {
 		return nil
 	}
-	verb, resource := verbOf(request), resourceOf(request.URL.Path)
+	verb, resource := verbOf(request), resourceOf(request.URL.Path, prefix)
 	if verb == verbGet && !resource.isOne && resource.name != noResource {
 		verb = verbList
 	}
@@ -75,9 +86,22 @@ type resource struct {
 	isOne bool
 }
 
-// resourceOf reads a path such as /apis/apps/v1/namespaces/x/deployments/y/scale, which may stand
-// behind a prefix of the server's.
-func resourceOf(path string) resource {
+// pathOf is what the paths of all calls to a host begin with: "", or such as /k8s/clusters/c-1.
+func pathOf(host string) string {
+	target, _, err := rest.DefaultServerURL(host, "", schema.GroupVersion{}, true)
+	if err != nil {
+		return "" // nor can it be called
+	}
+	return strings.TrimSuffix(path.Join("/", target.Path), "/")
+}
+
+// resourceOf reads a path such as /apis/apps/v1/namespaces/x/deployments/y/scale behind the server's prefix. That may be a secret, and
+// may look like such a path itself.
+func resourceOf(path, prefix string) resource {
+	path, isBelow := strings.CutPrefix(path, prefix)
+	if !isBelow {
+		return resource{name: strange}
+	}
 	group, rest, found := groupOf(path)
 	if !found {
 		return resource{name: noResource}
@@ -105,12 +129,13 @@ func resourceOf(path string) resource {
 
 // groupOf finds the group in a path, and what follows the version.
 func groupOf(path string) (group, rest string, found bool) {
-	named, core := strings.Index(path, "/apis/"), strings.Index(path, "/api/")
-	switch {
-	case core >= 0 && (named < 0 || core < named): // something in it may be called "apis"
-		rest = path[core+len("/api/"):]
-	case named >= 0:
-		group, rest, _ = strings.Cut(path[named+len("/apis/"):], "/")
+	rest, isCore := strings.CutPrefix(path, "/api/")
+	if !isCore {
+		named, _ := strings.CutPrefix(path, "/apis/")
+		if named == path {
+			return "", "", false
+		}
+		group, rest, _ = strings.Cut(named, "/")
 	}
 	_, rest, found = strings.Cut(rest, "/")
 	return group, rest, found && rest != ""

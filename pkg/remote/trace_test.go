@@ -3,12 +3,11 @@ package remote
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/trellis-addons/trellis/pkg/tracing"
 	"github.com/trellis-addons/trellis/test/collector"
@@ -28,7 +27,6 @@ func TestAPathTellsItsKindAndNoName(t *testing.T) {
 		"/apis/apps/v1/namespaces/api/deployments/y":        {"deployments.apps", true},
 		"/api/v1/namespaces/apis/secrets/api":               {"secrets", true},
 		"/apis/rbac.authorization.k8s.io/v1/clusterroles/x": {"clusterroles.rbac.authorization.k8s.io", true},
-		"/prefix/c-1/apis/apps/v1/namespaces/x/deployments": {"deployments.apps", false},
 		"/api":                     {noResource, false},
 		"/apis/apps/v1":            {noResource, false},
 		"/version":                 {noResource, false},
@@ -37,9 +35,33 @@ func TestAPathTellsItsKindAndNoName(t *testing.T) {
 		"/apis/UPPER/v1/namespaces/x/things/y":                    {strange, true},
 		"/apis/apps/v1/namespaces/x/" + string(make([]byte, 200)): {strange, false},
 	} {
-		if got := resourceOf(path); got != want {
+		if got := resourceOf(path, ""); got != want {
 			t.Errorf("path %.60q is %+v, want %+v", path, got, want)
 		}
+	}
+}
+
+// Red when a server that stands below a path has a segment of that path told: it may be a token.
+func TestAServersOwnPathIsNotTold(t *testing.T) {
+	for _, host := range []string{
+		"https://api.invalid/api/clusters/t0k3n", "https://api.invalid/api/v1/t0k3n/", "https://api.invalid/apis/t0k3n/c/d/e", "https://api.invalid/c//t0k3n/apis",
+	} {
+		prefix := pathOf(host)
+		for path, want := range map[string]resource{
+			"/apis/apps/v1/namespaces/x/deployments/y": {"deployments.apps", true}, "/api/v1/pods": {"pods", false}, "/version": {noResource, false},
+			"/api/v1/namespaces/x/services/y/proxy/apis/t0k3n/v1/z/": {"services/proxy", true},
+		} {
+			target, _, err := rest.DefaultServerURL(host, "", schema.GroupVersion{}, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := resourceOf(target.JoinPath(path).Path, prefix); got != want {
+				t.Errorf("host %q, path %q is %+v, want %+v", host, path, got, want)
+			}
+		}
+	}
+	if got := resourceOf("/api/clusters/t0k3n/more", "/elsewhere"); got.name != strange {
+		t.Errorf("a path that is not below the host's is %+v", got)
 	}
 }
 
@@ -49,23 +71,15 @@ func (a answering) RoundTrip(request *http.Request) (*http.Response, error) { re
 
 // What no pass calls, such as a watch, makes no span; what one calls makes one, with verb, kind and result.
 func TestOwnCallsAreTracedBelowAPass(t *testing.T) {
-	to := collector.Start(t)
-	endpoint, err := url.Parse(to.URL + "/v1/traces")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tracer := tracing.New(tracing.Options{
-		Endpoint: endpoint, Client: tracing.NewClient(nil, time.Minute), Ratio: 1, Metrics: tracing.NewMetrics(prometheus.NewRegistry()),
-	})
-	calls := Traced(answering(func(request *http.Request) (*http.Response, error) {
+	to, ctx, flush := collector.Traced(t)
+	calls := Traced("https://api.invalid/api/clusters/planted")(answering(func(request *http.Request) (*http.Response, error) {
 		if request.Method == http.MethodDelete {
 			return nil, http.ErrHandlerTimeout
 		}
 		return &http.Response{StatusCode: http.StatusNotFound}, nil
 	}))
-	ctx := tracer.Into(t.Context())
 	call := func(ctx context.Context, method, path string) {
-		request, err := http.NewRequestWithContext(ctx, method, "https://api.invalid"+path, nil)
+		request, err := http.NewRequestWithContext(ctx, method, "https://api.invalid/api/clusters/planted"+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,11 +90,7 @@ func TestOwnCallsAreTracedBelowAPass(t *testing.T) {
 	call(ctx, http.MethodGet, "/api/v1/pods?labelSelector=planted")
 	call(ctx, http.MethodDelete, "/apis/apps/v1/namespaces/x/deployments/planted")
 	pass.End()
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := tracer.Start(ended); err != nil {
-		t.Fatal(err)
-	}
+	flush()
 	spans := to.Spans(t)
 	want := []string{
 		"pass test",
@@ -101,7 +111,7 @@ func TestAnUntracedCallAllocatesNothingForItsSpan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if allocated := testing.AllocsPerRun(1000, func() { endCall(beginCall(request.Context(), request, serverRemote), nil) }); allocated != 0 {
+	if allocated := testing.AllocsPerRun(1000, func() { endCall(beginCall(request, serverRemote, ""), nil) }); allocated != 0 {
 		t.Errorf("it allocates %v times", allocated)
 	}
 }

@@ -61,13 +61,10 @@ type sender struct {
 	loggedAt time.Time
 }
 
-// send sends what waits. After a failure that may pass it says how long to wait.
-func (s *sender) send(ctx context.Context) (wait time.Duration) {
-	for {
-		first, ok := s.queue.next()
-		if !ok {
-			return 0
-		}
+// send sends what waits, until there is no whole chunk or the process is to end. What comes in the meantime gathers in the current
+// chunk: if that were closed each time, a busy process would send span by span. After a failure that may pass it says how long to wait.
+func (s *sender) send(ctx context.Context, ending <-chan struct{}) (wait time.Duration) {
+	for first, ok := s.queue.next(); ok && !isClosed(ending); first, ok = s.queue.whole() {
 		err := s.post(ctx, first)
 		s.tell(err)
 		later, mayPass := errors.AsType[*laterError](err)
@@ -81,6 +78,16 @@ func (s *sender) send(ctx context.Context) (wait time.Duration) {
 		}
 		s.pause = min(max(2*s.pause, firstPause), lastPause)
 		return max(s.pause, later.after)
+	}
+	return 0
+}
+
+func isClosed(channel <-chan struct{}) bool {
+	select {
+	case <-channel:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -156,13 +163,13 @@ func (s *sender) post(ctx context.Context, chunk chunk) error {
 
 var errNoAnswer = errors.New("the collector's answer can't be read")
 
-// known is an error without what a collector may have written into it.
+// known is an error without what a collector may have written into it, and without the URL: its path may have a token.
 func known(err error) error {
 	var network net.Error
 	var certificate *tls.CertificateVerificationError
 	var outer *url.Error
-	if !errors.As(err, &outer) || errors.As(outer.Err, &network) || errors.As(outer.Err, &certificate) {
-		return err
+	if errors.As(err, &outer) && (errors.As(outer.Err, &network) || errors.As(outer.Err, &certificate)) {
+		return outer.Err
 	}
 	return errNoAnswer
 }

@@ -72,17 +72,32 @@ func (q *queue) close() {
 	}
 }
 
-// next is the chunk to send first, which waits on until it is done.
+// next is the chunk to send first, which waits on until it is done. Where none waits, the current one does from now on.
 func (q *queue) next() (first chunk, ok bool) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	if len(q.waiting) == 0 {
 		q.close()
 	}
-	if len(q.waiting) == 0 {
-		return chunk{}, false
+	return q.first()
+}
+
+// whole is as next, and leaves the current chunk to grow.
+func (q *queue) whole() (first chunk, ok bool) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	return q.first()
+}
+
+func (q *queue) first() (first chunk, ok bool) {
+	if len(q.waiting) > 0 {
+		return q.waiting[0], true
 	}
-	return q.waiting[0], true
+	select {
+	case <-q.full: // what it told of is sent
+	default:
+	}
+	return chunk{}, false
 }
 
 // done takes the first chunk out.

@@ -108,7 +108,7 @@ func (t *Tracer) Start(ctx context.Context) error {
 		case <-full:
 		case <-timer.C:
 		}
-		wait := t.sender.send(work)
+		wait := t.sender.send(work, ctx.Done())
 		full = t.queue.full
 		if wait > 0 { // a full queue makes no collector answer sooner
 			full = nil

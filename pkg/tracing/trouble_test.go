@@ -231,6 +231,54 @@ func TestTheCollectorsCertificateIsChecked(t *testing.T) {
 	}
 }
 
+// Some collectors have a token in their path, so no failure tells it.
+func TestNoFailureTellsThePath(t *testing.T) {
+	unvouched := httptest.NewTLSServer(http.HandlerFunc(collector.Accept))
+	unvouched.Config.ErrorLog = log.New(io.Discard, "", 0)
+	defer unvouched.Close()
+	for to, want := range map[string]string{"http://127.0.0.1:1": "refused", unvouched.URL: "certificate"} {
+		r := start(t, to+"/planted")
+		pass(r.ctx, "x")
+		r.stop()
+		if said := r.lines.String(); strings.Contains(said, "planted") || !strings.Contains(said, want) {
+			t.Errorf("of %s the log says %s", to, said)
+		}
+	}
+}
+
+// What ends while others are sent waits for company: of messages that are not whole there is one in five seconds.
+func TestSpansThatEndWhileOthersAreSentWaitForCompany(t *testing.T) {
+	for _, passes := range []int{1, 300, 2000} { // each call: a few hundred bytes, less than a message, and more than one
+		synctest.Test(t, func(t *testing.T) {
+			const busy = 200
+			calls, small, ended := 0, 0, 1
+			var r *running
+			r = start(t, "http://collector.invalid", by(func(request *http.Request) (*http.Response, error) {
+				if request.ContentLength < 128<<10 {
+					small++
+				}
+				if calls++; calls > busy || r.ctx.Err() != nil {
+					return answers(http.StatusOK), nil
+				}
+				for range passes {
+					pass(r.ctx, strings.Repeat("x", 63))
+					ended++
+				}
+				return answers(http.StatusOK), nil
+			}))
+			pass(r.ctx, "x")
+			later(4 * time.Minute)
+			r.stop()
+			if small > 49 {
+				t.Errorf("%d passes a call: %d messages of %d are small, want at most 49 in four minutes", passes, small, calls)
+			}
+			if sent := r.counted(t, "sent") + r.counted(t, "dropped"); sent != 3*ended {
+				t.Errorf("%d passes a call: %d of %d spans are sent", passes, sent, 3*ended)
+			}
+		})
+	}
+}
+
 // A message that is under way when the end comes is not sent a second time: its spans would be there twice.
 func TestWhatIsUnderWayAtTheEndIsSentOnce(t *testing.T) {
 	to, arrived := collector.Start(t), make(chan struct{}, 100)

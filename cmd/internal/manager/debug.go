@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -49,13 +50,20 @@ func (d *debugFlags) add(made manager.Manager, level *slog.LevelVar) error {
 	if err != nil {
 		return fmt.Errorf("flag --debug-bind-address: %w", err)
 	}
-	served := &manager.Server{
-		Name: "debug", Listener: listener, Server: &http.Server{Handler: debugHandler(level), ReadHeaderTimeout: 5 * time.Second},
-	}
-	if err := made.Add(served); err != nil {
+	if err := made.Add(debugServer(listener, level)); err != nil {
 		return errors.Join(fmt.Errorf("adding the debug endpoint: %w", err), listener.Close())
 	}
 	return nil
+}
+
+// lastAnswer is what the end of the process waits for: a profile may be asked for an hour.
+const lastAnswer = time.Second
+
+func debugServer(listener net.Listener, level *slog.LevelVar) *manager.Server {
+	return &manager.Server{
+		Name: "debug", Listener: listener, ShutdownTimeout: new(lastAnswer),
+		Server: &http.Server{Handler: debugHandler(level), ReadHeaderTimeout: 5 * time.Second},
+	}
 }
 
 func debugHandler(level *slog.LevelVar) http.Handler {
@@ -81,7 +89,18 @@ func debugHandler(level *slog.LevelVar) http.Handler {
 		level.Set(wanted)
 		tell(writer, level)
 	})
-	return mux
+	return loopbackOnly(mux)
+}
+
+// loopbackOnly refuses what a page in a browser asks for by a name of its own that leads to loopback, where the port may be forwarded to.
+func loopbackOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		if !isLoopback((&url.URL{Host: request.Host}).Hostname()) {
+			http.Error(writer, "this host is not answered here: ask by localhost or a loopback address, such as http://127.0.0.1:6060", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(writer, request)
+	})
 }
 
 // levels by the words for them; between them there are verbosities by number.

@@ -6,10 +6,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -73,6 +76,67 @@ func TestDebugIsOnLoopbackAlone(t *testing.T) {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
+}
+
+// TestDebugAnswersLoopbackNamesAlone: a page whose name was rebound to loopback reaches a port that is forwarded there. Red when it is answered.
+func TestDebugAnswersLoopbackNamesAlone(t *testing.T) {
+	handler := debugHandler(&slog.LevelVar{})
+	for host, code := range map[string]int{
+		"127.0.0.1:6060": 200, "[::1]:6060": 200, "localhost:6060": 200, "localhost": 200, "127.0.0.2": 200, "[::1]": 200,
+		"evil.example.com:6060": 403, "localhost.evil.example.com": 403, "10.0.0.1:6060": 403, "[2001:db8::1]:6060": 403, "": 403, "127.0.0.1.evil.example.com": 403,
+	} {
+		for _, path := range []string{"/debug/log-level", "/debug/pprof/cmdline"} {
+			request, answer := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil), httptest.NewRecorder()
+			request.Host = host
+			handler.ServeHTTP(answer, request)
+			if answer.Code != code || code == 403 && !strings.Contains(answer.Body.String(), "ask by localhost or a loopback address") {
+				t.Errorf("host %q, %s: %d %.100s", host, path, answer.Code, answer.Body)
+			}
+		}
+	}
+}
+
+// TestAProfileDoesNotDelayTheEnd: red when the end waits for a profile of an hour.
+func TestAProfileDoesNotDelayTheEnd(t *testing.T) {
+	var level slog.LevelVar
+	listener, err := fleet.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	served, begun := debugServer(listener, &level), make(chan struct{})
+	answering := served.Server.Handler
+	served.Server.Handler = http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		close(begun)
+		answering.ServeHTTP(writer, request)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- served.Start(ctx) }()
+	asking, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	request, err := http.NewRequestWithContext(asking, http.MethodGet, "http://"+listener.Addr().String()+"/debug/pprof/profile?seconds=3600", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		if response, err := http.DefaultClient.Do(request); err == nil {
+			_ = response.Body.Close()
+		}
+	}()
+	<-begun
+	cancel()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the end waits for a profile")
+	}
+	giveUp()
+	<-asked
 }
 
 // quietly are the arguments of a manager that serves nothing.

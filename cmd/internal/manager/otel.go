@@ -26,12 +26,13 @@ type otel struct {
 	hasRatio bool
 }
 
-// variable of exporters, which may be about traces alone.
-func (o otel) variable(name string) string {
-	if own := o.get("OTEL_EXPORTER_OTLP_TRACES_" + name); own != "" {
-		return own
+// variable of exporters, which may be about traces alone; from is what it is called in full.
+func (o otel) variable(name string) (from, text string) {
+	const own, base = "OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"
+	if text := o.get(own + name); text != "" {
+		return own + name, text
 	}
-	return o.get("OTEL_EXPORTER_OTLP_" + name)
+	return base + name, o.get(base + name)
 }
 
 // options of a Tracer of a program, if there is to be one.
@@ -43,8 +44,8 @@ func (o otel) options(program, version string) (options tracing.Options, isOn bo
 	if err != nil || options.Endpoint == nil {
 		return options, false, err
 	}
-	if protocol := o.variable("PROTOCOL"); protocol != "" && protocol != "http/protobuf" && o.flags.endpoint == "" {
-		return options, false, fmt.Errorf("variable OTEL_EXPORTER_OTLP_PROTOCOL is %q: traces are sent by http/protobuf", protocol)
+	if from, protocol := o.variable("PROTOCOL"); protocol != "" && protocol != "http/protobuf" && o.flags.endpoint == "" {
+		return options, false, fmt.Errorf("variable %s is %q: traces are sent by http/protobuf", from, protocol)
 	}
 	if options.Ratio, err = o.ratio(); err != nil {
 		return options, false, err
@@ -68,11 +69,8 @@ func (o otel) named() (from, text string, isBase bool) {
 	if o.flags.endpoint != "" {
 		return "flag --tracing-endpoint", o.flags.endpoint, false
 	}
-	const own, base = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"
-	if text := o.get(own); text != "" {
-		return "variable " + own, text, false
-	}
-	return "variable " + base, o.get(base), true
+	from, text = o.variable("ENDPOINT")
+	return "variable " + from, text, from == "OTEL_EXPORTER_OTLP_ENDPOINT"
 }
 
 // endpoint is nil where traces go nowhere.
@@ -132,14 +130,15 @@ func (o otel) ratio() (float64, error) {
 
 // header is sent with traces. It often authenticates us, so no error repeats it.
 func (o otel) header() (http.Header, error) {
-	pairs, err := pairs(o.variable("HEADERS"))
+	from, text := o.variable("HEADERS")
+	pairs, err := pairs(text)
 	if err != nil {
-		return nil, fmt.Errorf("variable OTEL_EXPORTER_OTLP_HEADERS: %w", err)
+		return nil, fmt.Errorf("variable %s: %w", from, err)
 	}
 	header := http.Header{}
 	for name, value := range pairs {
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
-			return nil, errors.New("variable OTEL_EXPORTER_OTLP_HEADERS has a name or a value that is no header")
+			return nil, fmt.Errorf("variable %s has a name or a value that is no header", from)
 		}
 		header.Set(name, value)
 	}
@@ -186,26 +185,27 @@ func pairs(text string) (map[string]string, error) {
 
 func (o otel) client() (*http.Client, error) {
 	timeout := tracing.DefaultTimeout
-	if text := o.variable("TIMEOUT"); text != "" {
+	if from, text := o.variable("TIMEOUT"); text != "" {
 		milliseconds, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || milliseconds <= 0 {
-			return nil, fmt.Errorf("variable OTEL_EXPORTER_OTLP_TIMEOUT is %q: it has to be a number of milliseconds", text)
+			return nil, fmt.Errorf("variable %s is %q: it has to be a number of milliseconds", from, text)
 		}
 		timeout = min(time.Duration(milliseconds)*time.Millisecond, time.Minute)
 	}
 	security := &tls.Config{MinVersion: tls.VersionTLS12}
-	file := o.flags.authorities
+	from, file := "flag --tracing-ca-file", o.flags.authorities
 	if file == "" {
-		file = o.variable("CERTIFICATE")
+		from, file = o.variable("CERTIFICATE")
+		from = "variable " + from
 	}
 	if file != "" {
 		pem, err := os.ReadFile(file)
 		if err != nil {
-			return nil, fmt.Errorf("reading the collector's authorities (--tracing-ca-file): %w", err)
+			return nil, fmt.Errorf("reading the collector's authorities (%s): %w", from, err)
 		}
 		security.RootCAs = x509.NewCertPool()
 		if !security.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("file %q has no PEM certificates (--tracing-ca-file)", file)
+			return nil, fmt.Errorf("file %q has no PEM certificates (%s)", file, from)
 		}
 	}
 	if err := o.clientCertificate(security); err != nil {
@@ -216,12 +216,13 @@ func (o otel) client() (*http.Client, error) {
 
 // clientCertificate authenticates us, where the environment has one.
 func (o otel) clientCertificate(security *tls.Config) error {
-	certificate, key := o.variable("CLIENT_CERTIFICATE"), o.variable("CLIENT_KEY")
+	from, certificate := o.variable("CLIENT_CERTIFICATE")
+	keyFrom, key := o.variable("CLIENT_KEY")
 	if certificate == "" && key == "" {
 		return nil
 	}
 	if _, err := tls.LoadX509KeyPair(certificate, key); err != nil {
-		return fmt.Errorf("reading OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and its key: %w", err)
+		return fmt.Errorf("reading the client certificate of variables %s and %s: %w", from, keyFrom, err)
 	}
 	security.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		read, err := tls.LoadX509KeyPair(certificate, key) // again, since certificates are renewed

@@ -62,7 +62,7 @@ func trace(tracer *tracing.Tracer, config *rest.Config, options *manager.Options
 	if tracer == nil {
 		return
 	}
-	config.Wrap(remote.Traced)
+	config.Wrap(remote.Traced(config.Host))
 	options.BaseContext = func() context.Context { return tracer.Into(context.Background()) }
 }
 

@@ -97,7 +97,19 @@ func TestWrongSettingsOfTracesAreRefused(t *testing.T) {
 		{"--tracing-endpoint=https://c", map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "planted"}, "key=value"},
 		{"--tracing-endpoint=https://c", map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "a=b\nplanted: x"}, "no header"},
 		{"--tracing-endpoint=https://c", map[string]string{"OTEL_EXPORTER_OTLP_TIMEOUT": "soon"}, "milliseconds"},
-		{"--tracing-endpoint=https://c", map[string]string{"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": "/nowhere"}, "CLIENT_CERTIFICATE"},
+		{"--tracing-endpoint=https://c", map[string]string{"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": "/nowhere"}, "OTLP_CLIENT_CERTIFICATE"},
+		{"", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "c"}, "variable OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"},
+		{"", map[string]string{
+			"OTEL_EXPORTER_OTLP_ENDPOINT": "https://c", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc",
+		}, "variable OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"},
+		{"--tracing-endpoint=https://c", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_HEADERS": "planted"}, "variable OTEL_EXPORTER_OTLP_TRACES_HEADERS:"},
+		{"--tracing-endpoint=https://c", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_HEADERS": "a b=planted"}, "variable OTEL_EXPORTER_OTLP_TRACES_HEADERS has"},
+		{"--tracing-endpoint=https://c", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT": "soon"}, "variable OTEL_EXPORTER_OTLP_TRACES_TIMEOUT"},
+		{"--tracing-endpoint=https://c", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE": "/nowhere"}, "variable OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE"},
+		{"--tracing-endpoint=https://c", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE": "/dev/null"}, "variable OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE"},
+		{"--tracing-endpoint=https://c", map[string]string{
+			"OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE": "/nowhere", "OTEL_EXPORTER_OTLP_CLIENT_KEY": "/nowhere",
+		}, "OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY"},
 	} {
 		_, isOn, err := read(t, strings.Fields(c.arguments), c.environment)
 		if err == nil || isOn || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "planted") {

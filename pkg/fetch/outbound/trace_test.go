@@ -2,16 +2,12 @@ package outbound_test
 
 import (
 	"bytes"
-	"context"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
@@ -22,14 +18,7 @@ import (
 
 // A request is told by its method, its host and how it ended; nothing of the path, the query, the credentials or the answer is.
 func TestRequestsAreTracedByHostAndStatus(t *testing.T) {
-	to := collector.Start(t)
-	endpoint, err := url.Parse(to.URL + "/v1/traces")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tracer := tracing.New(tracing.Options{
-		Endpoint: endpoint, Client: tracing.NewClient(nil, time.Minute), Ratio: 1, Metrics: tracing.NewMetrics(prometheus.NewRegistry()),
-	})
+	to, ctx, flush := collector.Traced(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Planted", "planted")
 		switch r.URL.Path {
@@ -42,7 +31,7 @@ func TestRequestsAreTracedByHostAndStatus(t *testing.T) {
 	}))
 	defer server.Close()
 	made := network(t, outbound.Options{AllowInsecure: true, AllowCIDRs: fetchtest.Loopback})
-	ctx, root := tracing.BeginTrace(tracer.Into(t.Context()), tracing.Fetch, "test")
+	ctx, root := tracing.BeginTrace(ctx, tracing.Fetch, "test")
 	login := outbound.Request{Credentials: fetch.Credentials{Username: "planted", Password: "planted"}}
 	for _, path := range []string{"/planted/there?token=planted", "/planted/missing", "/planted/broken"} {
 		if _, err := get(ctx, made, login, server.URL+path); err != nil {
@@ -53,11 +42,7 @@ func TestRequestsAreTracedByHostAndStatus(t *testing.T) {
 		t.Errorf("a closed port: %v", err)
 	}
 	root.End()
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := tracer.Start(ended); err != nil {
-		t.Fatal(err)
-	}
+	flush()
 	host := "  request GET server.address=" + strings.TrimPrefix(server.URL, "http://") + " http.response.status_code="
 	want := []string{
 		"fetch test", host + "200 trellis.result=ok", host + "404 trellis.result=unexpected", host + "500 trellis.result=unexpected (failed)",
