@@ -10,18 +10,35 @@ import (
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
-// Emptied are the objects that a revision without any would let go of; none where nothing is
-// installed, or all of it may go: that was approved, or is on record as what is wanted.
-func (p *Pass) Emptied(crds v1.CRDRemove) (objects ownership.Inventory, approval string) {
+// Emptied are the objects that a revision without any would let go of, as its prune would find them,
+// and the hash that approves it; none where nothing is installed, or all of it may go: that was
+// approved, or is on record as what is wanted. There is no hash while an object has no UID: it would
+// hold for others of the same names.
+func (p *Pass) Emptied(ctx context.Context, crds v1.CRDRemove) (objects ownership.Inventory, approval string, stop *Stop) {
 	record := p.Record()
 	if record == nil || record.IsEmpty() {
-		return nil, ""
+		return nil, "", nil
 	}
-	objects = removal.Pruned(slices.Concat(record.InCluster(), record.Superseded), crds)
+	objects, err := p.unshared(ctx, removal.Pruned(slices.Concat(record.InCluster(), record.Superseded), crds))
+	if err != nil {
+		return nil, "", Failed(err)
+	}
+	if lacksUID(objects) { // a rollout did not end; the cluster is asked only then
+		if objects, err = removal.Present(ctx, p.target(), p.Owner, objects); err != nil {
+			return nil, "", p.remoteFailed(AboutApply, err)
+		}
+	}
+	if lacksUID(objects) {
+		return objects, "", nil
+	}
 	if approval = removal.Approval(objects); approval == p.Asked.PruneApproved {
-		return nil, ""
+		return nil, "", nil
 	}
-	return objects, approval
+	return objects, approval, nil
+}
+
+func lacksUID(objects ownership.Inventory) bool {
+	return slices.ContainsFunc(objects, func(entry ownership.Entry) bool { return entry.UID == "" })
 }
 
 // Prune removes what earlier revisions had and this one has not, once everything else is healthy.

@@ -219,12 +219,16 @@ func (h *handovers) underWay(cluster target.Ref) bool {
 // prunable are the superseded objects that go: neither those that a hook made its own, nor those
 // that siblings have.
 func (p *Pass) prunable(ctx context.Context) (ownership.Inventory, error) {
-	superseded := p.Record().WithoutHooked(p.Record().Superseded)
-	if !canBeShared(superseded) {
-		return superseded, nil
+	return p.unshared(ctx, p.Record().WithoutHooked(p.Record().Superseded))
+}
+
+// unshared are those of the objects that no sibling has.
+func (p *Pass) unshared(ctx context.Context, objects ownership.Inventory) (ownership.Inventory, error) {
+	if !canBeShared(objects) {
+		return objects, nil
 	}
 	siblings, err := p.siblings(ctx)
-	free, _ := superseded.SplitShared(siblings)
+	free, _ := objects.SplitShared(siblings)
 	return free, err
 }
 

@@ -81,6 +81,12 @@ func Prune(
 	return append(held, stuck...), approvalNote(held, mass), err
 }
 
+// Present are those of the objects that are there and ours, as Prune finds them: each with its UID,
+// unless the API server of its kind does not answer.
+func Present(ctx context.Context, target calls.Target, owner ownership.Owner, objects ownership.Inventory) (ownership.Inventory, error) {
+	return newDeleter(target, owner).present(ctx, objects)
+}
+
 // Pruned are those of the objects that a prune would delete, and not leave where they are.
 func Pruned(objects ownership.Inventory, crds kubermaticv1.CRDRemove) ownership.Inventory {
 	return slices.DeleteFunc(slices.Clone(objects), func(entry ownership.Entry) bool {

@@ -63,16 +63,19 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 		return r.notRendered(f, err)
 	}
 	f.pass.Objects, f.pass.Hooks, f.chart = made.Objects, made.Hooks, made.Chart
-	return emptied(f)
+	return keepsWhatVanished(ctx, f)
 }
 
-// emptied refuses to let everything go that is installed because the add-on renders to nothing now.
-// Somebody who wants that approves it, and until then it is looked after.
-func emptied(f *facts) loop.Outcome {
+// keepsWhatVanished refuses to let everything go that is installed because the add-on renders to
+// nothing now. Somebody who wants that approves it, and until then it is looked after.
+func keepsWhatVanished(ctx context.Context, f *facts) loop.Outcome {
 	if len(f.pass.Objects) > 0 {
 		return nil
 	}
-	installed, approval := f.pass.Emptied(rendering.CRDPolicy(f.choice.Version.Template).Remove)
+	installed, approval, stop := f.pass.Emptied(ctx, rendering.CRDPolicy(f.choice.Version.Template).Remove)
+	if stop != nil {
+		return outcomeOf(stop)
+	}
 	if len(installed) == 0 {
 		return nil
 	}
@@ -80,11 +83,17 @@ func emptied(f *facts) loop.Outcome {
 	for i, entry := range installed {
 		names[i] = calls.CutText(entry.Key.String())
 	}
-	return loop.Stalled{
+	kept := loop.Stalled{
 		Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonNoManifests,
 		Message: fmt.Sprintf("the add-on renders to nothing for this cluster any more, and what is installed stays: annotate the installation "+
 			"with %s: %s to let it go: %s", kubermaticv1.AnnotationPruneApproved, approval, text.Names(names, mostNamed)),
 	}
+	if approval == "" {
+		kept.Recheck = clusterRecheck
+		kept.Message = "the add-on renders to nothing for this cluster any more, and what is installed stays: its last rollout did not end, and " +
+			"whether the cluster has all of that can't be told while an API server there does not answer: " + text.Names(names, mostNamed)
+	}
+	return kept
 }
 
 // rendersAnew says once for each value of annotation reconcile-at that what is kept does not count.
