@@ -83,7 +83,8 @@ func AddonInstallation(
 	if err := errors.Join(made.Add(connections), made.Add(marked), made.Add(parts.Store), made.Add(platform)); err != nil {
 		return none, err
 	}
-	pulled := pullsecret.NewRecords(made.GetClient(), made.GetAPIReader(), pullsecret.Options{
+	saving := addoninstallation.NewSavingClient(made.GetClient(), made.GetAPIReader())
+	pulled := pullsecret.NewRecords(saving, saving, pullsecret.Options{
 		Namespace: parts.Namespace, Name: parts.PullSecret, Key: parts.InputsKey, Needs: images.Pulls,
 	})
 	if parts.Identities != nil {

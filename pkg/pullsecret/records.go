@@ -45,7 +45,7 @@ type Options struct {
 // process, since one process writes at a time.
 type Records struct {
 	Options
-	client client.Client
+	client Writer
 	reader client.Reader
 
 	mutex  sync.Mutex
@@ -54,8 +54,16 @@ type Records struct {
 	held map[string]*Held
 }
 
-// NewRecords writes by a client, and reads past caches by a reader.
-func NewRecords(c client.Client, reader client.Reader, options Options) *Records {
+// Writer writes records.
+type Writer interface {
+	Create(ctx context.Context, object client.Object, options ...client.CreateOption) error
+	Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error
+	Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error
+}
+
+// NewRecords writes by a client whose calls don't end with a pass, since what was copied has to be
+// saved, and reads past caches by a reader.
+func NewRecords(c Writer, reader client.Reader, options Options) *Records {
 	return &Records{Options: options, client: c, reader: reader, held: map[string]*Held{}}
 }
 
