@@ -85,7 +85,7 @@ func AddonInstallation(
 	}
 	saving := addoninstallation.NewSavingClient(made.GetClient(), made.GetAPIReader())
 	pulled := pullsecret.NewRecords(saving, saving, pullsecret.Options{
-		Namespace: parts.Namespace, Name: parts.PullSecret, Key: parts.InputsKey, Needs: images.Pulls,
+		Namespace: parts.Namespace, Name: parts.PullSecret, Key: parts.InputsKey, Away: pullsecret.AwayFor, Needs: images.Pulls,
 	})
 	if parts.Identities != nil {
 		parts.Identities.OnForgotten(pulled.Forget)
