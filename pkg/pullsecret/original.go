@@ -64,7 +64,7 @@ func (h *Held) Original(ctx context.Context, now time.Time) (Original, error) {
 	if len(content) == 0 {
 		if !r.isUselessTold {
 			ctrl.LoggerFrom(ctx).Info("the pull Secret is of no use, and its copies stay as they are: it is of another type, empty or too large",
-				"secret", r.Name, "type", secret.Type, "maxBytes", MaxBytes)
+				"secret", r.Name)
 		}
 		r.isUselessTold, none.Keeps = true, true
 		return none, nil
