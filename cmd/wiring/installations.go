@@ -83,8 +83,9 @@ func AddonInstallation(
 	if err := errors.Join(made.Add(connections), made.Add(marked), made.Add(parts.Store), made.Add(platform)); err != nil {
 		return none, err
 	}
-	pulled := pullsecret.NewRecords(made.GetClient(), made.GetAPIReader(), pullsecret.Options{
-		Namespace: parts.Namespace, Name: parts.PullSecret, Key: parts.InputsKey, Needs: images.Pulls,
+	saving := addoninstallation.NewSavingClient(made.GetClient(), made.GetAPIReader())
+	pulled := pullsecret.NewRecords(saving, saving, pullsecret.Options{
+		Namespace: parts.Namespace, Name: parts.PullSecret, Key: parts.InputsKey, Away: pullsecret.AwayFor, Needs: images.Pulls,
 	})
 	if parts.Identities != nil {
 		parts.Identities.OnForgotten(pulled.Forget)

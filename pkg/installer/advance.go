@@ -51,9 +51,7 @@ func (p *Pass) Advance(ctx context.Context) *Stop {
 	p.PlanRollout()
 	var held *Stop // what stands on the foundation waits for the hooks that run before it
 	p.State.rollout.SetGate(func(ctx context.Context) (bool, error) {
-		if held = p.copyBeforeHooks(ctx); held == nil {
-			held = p.runHooks(ctx, p.Record().Action.Pre())
-		}
+		held = p.beforeWorkloads(ctx)
 		return held == nil, nil
 	})
 	p.State.rollout.SetSiblings(p.siblings)

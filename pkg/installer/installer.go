@@ -89,6 +89,8 @@ type Pass struct {
 	Foreign  *helmrelease.Foreign
 	extras   ownership.Inventory
 	Progress apply.Progress
+	// copiesDue is when copies of the pull Secret go, if the original does not come back; 0: they don't.
+	copiesDue time.Duration
 	// Applied is the record of a rollout that the pass saw to its end, as it was then; nil for
 	// none.
 	Applied *revision.Record
@@ -294,8 +296,15 @@ func (p *Pass) ForeignObjects(
 	return survey.OfRelease(ctx, p.target(), claimed, p.Foreign.Marks(), limits)
 }
 
-// NextSurvey is how long it takes until the objects are compared with the record.
-func (p *Pass) NextSurvey() time.Duration { return max(p.State.nextSurvey.Sub(p.Now), firstRecheck) }
+// NextSurvey is how long it takes until the objects are compared with the record, or copies of a
+// pull Secret go.
+func (p *Pass) NextSurvey() time.Duration {
+	next := p.State.nextSurvey.Sub(p.Now)
+	if p.copiesDue > 0 {
+		next = min(next, p.copiesDue)
+	}
+	return max(next, firstRecheck)
+}
 
 func (p *Pass) nameOf() func(id string) string {
 	name, origin := p.Seed.NameOf, p.Owner.ClusterUID

@@ -4,20 +4,22 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/pullsecret"
 )
 
-// CopyPullSecret has the platform's pull Secret in the namespaces of what is applied. It calls the
-// user cluster where the Secret or the namespaces changed, or where a comparison that this pass
-// made found another Secret than the one that was written.
+// CopyPullSecret has the platform's pull Secret in the namespaces of what is applied, and of what is
+// still to be pruned. It calls the user cluster where the Secret or the namespaces changed, or where
+// a comparison that this pass made found another Secret than the one that was written.
 func (p *Pass) CopyPullSecret(ctx context.Context) *Stop {
 	if p.Record().Unreadable() != nil { // what is not known needs nothing new
 		return nil
@@ -29,24 +31,71 @@ func (p *Pass) CopyPullSecret(ctx context.Context) *Stop {
 			if err != nil {
 				return p.doubted(err)
 			}
-			use.Namespaces = p.pullingNamespaces(objects, record.Hooks)
+			use = held.Roll(p.Owner.Installation, p.pulling(objects, record.Hooks))
 		}
-		use.Former = nil
+		if len(p.Record().Superseded) == 0 { // else pods of the revision before may still run
+			use.Former = nil
+		}
 		held.Note(p.Owner.Installation, use)
 		drifted, err := p.driftedCopies(ctx, held)
 		if err != nil {
-			return p.remoteFailed(AboutHealth, err)
+			return p.copyFailed(AboutHealth, err)
 		}
-		return p.syncCopies(ctx, held, drifted)
+		notes, stop := p.syncCopies(ctx, held, drifted)
+		if stop != nil {
+			return stop
+		}
+		return p.uncopied(inTheWay(notes, use))
 	})
 }
 
-// copyBeforeHooks is CopyPullSecret while a revision is applied, before its hooks and workloads.
-func (p *Pass) copyBeforeHooks(ctx context.Context) *Stop {
+// beforeWorkloads has copies and runs hooks while a revision is applied. Where hooks come first,
+// they may make a namespace that is missing.
+func (p *Pass) beforeWorkloads(ctx context.Context) *Stop {
+	event := p.Record().Action.Pre()
+	notes, stop := p.copyBeforeHooks(ctx)
+	if stop != nil {
+		return stop
+	}
+	isMissing := func(note calls.Note) bool { return note.Reason == v1.ReasonNamespaceMissing }
+	isAwaited := p.Record().HasHooks(event) && slices.ContainsFunc(notes, isMissing)
+	if isAwaited {
+		notes = slices.DeleteFunc(notes, isMissing)
+	}
+	if stop := p.uncopied(notes); stop != nil {
+		return stop
+	}
+	if stop := p.runHooks(ctx, event); stop != nil || !isAwaited {
+		return stop
+	}
+	if notes, stop = p.copyBeforeHooks(ctx); stop != nil {
+		return stop
+	}
+	return p.uncopied(notes)
+}
+
+// copyBeforeHooks is CopyPullSecret while a revision is applied, before its hooks and workloads. It
+// gives notes about what is in the way.
+func (p *Pass) copyBeforeHooks(ctx context.Context) (notes []calls.Note, stop *Stop) {
+	stop = p.holdCopies(ctx, func(held *pullsecret.Held) (stop *Stop) {
+		use := held.Roll(p.Owner.Installation, p.pulling(p.Objects, p.Record().Hooks))
+		held.Note(p.Owner.Installation, use)
+		notes, stop = p.syncCopies(ctx, held, nil)
+		notes = inTheWay(notes, use)
+		return stop
+	})
+	return notes, stop
+}
+
+// copyForDeletionHooks writes what is not there yet, as where a hook just made the namespace. What
+// can't be written does not keep anything from being removed.
+func (p *Pass) copyForDeletionHooks(ctx context.Context) *Stop {
 	return p.holdCopies(ctx, func(held *pullsecret.Held) *Stop {
-		namespaces := p.pullingNamespaces(p.Objects, p.Record().Hooks)
-		held.Note(p.Owner.Installation, held.Roll(p.Owner.Installation, p.Record().Revision, namespaces))
-		return p.syncCopies(ctx, held, nil)
+		if _, known := held.Known(p.Owner.Installation, p.Record().Revision); !known {
+			return nil
+		}
+		_, stop := p.syncCopies(ctx, held, nil)
+		return stop
 	})
 }
 
@@ -54,7 +103,8 @@ func (p *Pass) copyBeforeHooks(ctx context.Context) *Stop {
 func (p *Pass) DropPullSecret(ctx context.Context) *Stop {
 	return p.holdCopies(ctx, func(held *pullsecret.Held) *Stop {
 		held.Note(p.Owner.Installation, pullsecret.Use{})
-		return p.syncCopies(ctx, held, nil)
+		_, stop := p.syncCopies(ctx, held, nil) // nothing is written for it
+		return stop
 	})
 }
 
@@ -77,9 +127,9 @@ func (p *Pass) holdCopies(ctx context.Context, do func(*pullsecret.Held) *Stop) 
 	return do(held)
 }
 
-// pullingNamespaces are those in which objects and hooks need the Secret.
-func (p *Pass) pullingNamespaces(objects []*unstructured.Unstructured, hooked []hooks.Hook) []string {
-	all := slices.Clone(objects)
+// pulling says in which namespaces objects and hooks of the revision need the Secret.
+func (p *Pass) pulling(objects []*unstructured.Unstructured, hooked []hooks.Hook) pullsecret.Use {
+	all, pull := slices.Clone(objects), p.installer.Pull
 	for _, hook := range hooked {
 		object := &unstructured.Unstructured{}
 		if err := object.UnmarshalJSON(hook.Object); err != nil {
@@ -90,7 +140,22 @@ func (p *Pass) pullingNamespaces(objects []*unstructured.Unstructured, hooked []
 		}
 		all = append(all, object)
 	}
-	return p.installer.Pull.Needs(all, p.installer.Pull.Name)
+	use, firm := pullsecret.Use{Revision: p.Record().Revision, Namespaces: pull.Needs(all, pull.Name)}, pull.Needs(objects, pull.Name)
+	for _, namespace := range use.Namespaces {
+		if !slices.Contains(firm, namespace) {
+			use.Hooked = append(use.Hooked, namespace)
+		}
+	}
+	return use
+}
+
+// inTheWay are the notes but those about namespaces that hooks make and remove, or that go: copies
+// there are written by a later pass, if there will be one.
+func inTheWay(notes []calls.Note, use pullsecret.Use) []calls.Note {
+	return slices.DeleteFunc(notes, func(note calls.Note) bool {
+		awaited := note.Reason == v1.ReasonNamespaceMissing || note.Reason == v1.ReasonNamespaceTerminating
+		return awaited && !use.IsFirm(note.Key.Namespace)
+	})
 }
 
 // driftedCopies joins a comparison that this pass made: the same list has them.
@@ -103,16 +168,21 @@ func (p *Pass) driftedCopies(ctx context.Context, held *pullsecret.Held) ([]owne
 }
 
 // syncCopies removes and writes what differs. What will be written is on record before, and what
-// was removed until after.
-func (p *Pass) syncCopies(ctx context.Context, held *pullsecret.Held, drifted []ownership.Key) *Stop {
-	content, digest, err := held.Original(ctx)
+// was removed until after. Notes are about copies that could not be written.
+func (p *Pass) syncCopies(ctx context.Context, held *pullsecret.Held, drifted []ownership.Key) (notes []calls.Note, stop *Stop) {
+	original, err := held.Original(ctx, p.Now)
 	if err != nil {
-		return Failed(err)
+		return nil, Failed(err)
 	}
-	plan := held.Plan(p.Owner.Installation, p.installer.Pull.Name, digest, drifted)
+	p.copiesDue = original.Until
+	plan := held.Plan(p.Owner.Installation, original, drifted)
+	if outgrown, err := held.Outgrown(plan); err != nil || outgrown {
+		held.Doubt() // nothing of it is on record
+		return nil, p.outgrown(err)
+	}
 	if err := p.dropCopies(ctx, held, plan.Drop); err != nil {
 		held.Doubt() // they are on record
-		return p.remoteFailed(AboutApply, err)
+		return nil, p.copyFailed(AboutApply, err)
 	}
 	for _, at := range plan.Write {
 		if one := &held.Copies.Copies[at]; one.Nonce == "" {
@@ -121,19 +191,32 @@ func (p *Pass) syncCopies(ctx context.Context, held *pullsecret.Held, drifted []
 		}
 	}
 	if err := held.Save(ctx); err != nil {
+		return nil, Failed(err)
+	}
+	return p.putCopies(ctx, held, plan.Write, original)
+}
+
+func (p *Pass) outgrown(err error) *Stop {
+	if err != nil {
 		return Failed(err)
 	}
-	notes, err := p.putCopies(ctx, held, plan.Write, pulled{content, digest})
-	if saving := held.Save(ctx); saving != nil {
-		return Failed(saving)
+	return &Stop{
+		About: AboutApply, Reason: v1.ReasonFailed, Recheck: p.copyRecheck(),
+		Message: fmt.Sprintf("the record of copies of the pull Secret in this cluster would have more than %d bytes: "+
+			"the add-ons have pods in too many namespaces", pullsecret.MaxRecord),
 	}
-	if err != nil {
-		return p.remoteFailed(AboutApply, err)
+}
+
+// uncopied waits, ever longer, for what notes say; nil where there are none.
+func (p *Pass) uncopied(notes []calls.Note) *Stop {
+	if len(notes) == 0 {
+		return nil
 	}
-	if len(notes) > 0 {
-		return &Stop{About: AboutApply, Reason: notes[0].Reason, Message: TextOf(notes), Recheck: RefusedRecheck}
-	}
-	return nil
+	return &Stop{About: AboutApply, Reason: notes[0].Reason, Message: TextOf(notes), Recheck: p.copyRecheck()}
+}
+
+func (p *Pass) copyRecheck() time.Duration {
+	return backoff.After(p.Refusals+1, RefusedRecheck, SlowestRetry)
 }
 
 // goesAlong are the UIDs of copies that don't keep a namespace which is removed.

@@ -2,6 +2,7 @@ package installer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,61 +22,112 @@ var secrets = calls.Resource{GroupVersionResource: corev1.SchemeGroupVersion.Wit
 // unusedVersion is a resource version that no object has: a write with it only creates.
 const unusedVersion = "1"
 
-// pulled is what is copied.
-type pulled struct {
-	content []byte
-	digest  string
+const (
+	// savedAtOnce is after how many written copies the record is saved: a process that ends leaves few
+	// behind whose UID is not on record.
+	savedAtOnce = 20
+	// maxCopyFields is far more than the fields of a copy take, in bytes: the user cluster made more up.
+	maxCopyFields = 2 << 10
+)
+
+// errCopyVanished says that a copy is not where it was written.
+var errCopyVanished = errors.New("the copy of the pull Secret is gone")
+
+// putCopies writes copies at these positions, and saves what came of it. Notes are about those that
+// could not be written. Copies that vanished are made anew once, after their new nonces are on
+// record.
+func (p *Pass) putCopies(
+	ctx context.Context, held *pullsecret.Held, at []int, original pullsecret.Original,
+) (notes []calls.Note, stop *Stop) {
+	notes, vanished, stop := p.tryCopies(ctx, held, at, original)
+	if stop != nil || len(vanished) == 0 {
+		return notes, stop
+	}
+	for _, position := range vanished {
+		one := &held.Copies.Copies[position]
+		one.UID, one.Nonce = "", pullsecret.NewNonce() // the one before was seen
+		held.Change()
+	}
+	if err := held.Save(ctx); err != nil {
+		return notes, Failed(err)
+	}
+	again, vanished, stop := p.tryCopies(ctx, held, vanished, original)
+	for _, position := range vanished {
+		again = append(again, *vanishedCopy(held.Copies.Copies[position].Key))
+	}
+	return append(notes, again...), stop
 }
 
-// putCopies writes copies at these positions. Notes are about those that could not be.
-func (p *Pass) putCopies(ctx context.Context, held *pullsecret.Held, at []int, what pulled) (notes []calls.Note, err error) {
-	for _, position := range at {
+// tryCopies tries each once, and saves the record. Vanished are positions of those that are gone.
+func (p *Pass) tryCopies(
+	ctx context.Context, held *pullsecret.Held, at []int, original pullsecret.Original,
+) (notes []calls.Note, vanished []int, stop *Stop) {
+	var failed error
+	for tried, position := range at {
 		one := &held.Copies.Copies[position]
-		note, err := p.putCopy(ctx, held, one, what)
-		if err != nil {
-			return notes, err
+		note, err := p.putCopy(ctx, held, one, original)
+		if errors.Is(err, errCopyVanished) {
+			vanished = append(vanished, position)
+			continue
+		}
+		if failed = err; failed != nil {
+			break
 		}
 		if note != nil {
 			notes = append(notes, *note)
 		}
+		if (tried+1)%savedAtOnce != 0 {
+			continue
+		}
+		if err := held.Save(ctx); err != nil {
+			return notes, vanished, Failed(err)
+		}
 	}
-	return notes, nil
+	if err := held.Save(ctx); err != nil {
+		return notes, vanished, Failed(err)
+	}
+	if failed != nil {
+		return notes, vanished, p.copyFailed(AboutApply, failed)
+	}
+	return notes, vanished, nil
 }
 
 // putCopy writes one copy: over the object with the UID on record, or as a new one. What else has
 // its name stays.
-func (p *Pass) putCopy(ctx context.Context, held *pullsecret.Held, one *pullsecret.Copy, what pulled) (*calls.Note, error) {
+func (p *Pass) putCopy(
+	ctx context.Context, held *pullsecret.Held, one *pullsecret.Copy, original pullsecret.Original,
+) (*calls.Note, error) {
 	client := calls.ClientOf(p.target(), secrets, one.Namespace)
-	err := p.sendCopy(ctx, client, held, one, what)
-	if apierrors.IsConflict(err) || apierrors.IsInvalid(err) { // another UID is either
-		live, failed := client.Read(ctx, one.Key)
-		if failed != nil {
-			return nil, failed
-		}
-		switch {
-		case live == nil:
-			one.UID, one.Nonce = "", pullsecret.NewNonce() // the one before was seen
-			held.Change()
-			if err := held.Save(ctx); err != nil {
-				return nil, err
-			}
-		case one.UID == "" && live.Annotations[v1.AnnotationPullSecret] == one.Nonce:
-			one.UID = live.UID // written before a process ended
-		case one.UID == live.UID:
-			return refusedCopy(one.Key, err)
-		default:
-			return takenCopy(one.Key), nil
-		}
-		err = p.sendCopy(ctx, client, held, one, what)
+	err := p.sendCopy(ctx, client, held, one, original)
+	if !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) { // another UID is either
+		return refusedCopy(one.Key, err)
 	}
-	return refusedCopy(one.Key, err)
+	live, failed := client.Read(ctx, one.Key)
+	switch {
+	case failed != nil:
+		return nil, failed
+	case live == nil:
+		return nil, errCopyVanished
+	case live.UID == "":
+		return nil, withoutUID(one.Key)
+	case one.UID == live.UID:
+		return refusedCopy(one.Key, err)
+	case one.UID != "" || live.Annotations[v1.AnnotationPullSecret] != one.Nonce:
+		return takenCopy(one.Key), nil
+	}
+	one.UID = live.UID // written before a process ended
+	return refusedCopy(one.Key, p.sendCopy(ctx, client, held, one, original))
+}
+
+func withoutUID(key ownership.Key) error {
+	return calls.Misbehaves("the copy of the pull Secret in namespace %q has no UID", key.Namespace)
 }
 
 // sendCopy takes the copy over into the record if it is accepted.
 func (p *Pass) sendCopy(
-	ctx context.Context, client calls.Client, held *pullsecret.Held, one *pullsecret.Copy, what pulled,
+	ctx context.Context, client calls.Client, held *pullsecret.Held, one *pullsecret.Copy, original pullsecret.Original,
 ) error {
-	object, owner := held.Object(*one, what.content), held.OwnerOf()
+	object, owner := held.Object(*one, original.Content), held.OwnerOf()
 	object.SetUID(one.UID)
 	if one.UID == "" {
 		object.SetResourceVersion(unusedVersion)
@@ -90,10 +142,22 @@ func (p *Pass) sendCopy(
 	if err != nil {
 		return err
 	}
+	if live.UID == "" {
+		return withoutUID(one.Key)
+	}
 	fields, _ := fieldsets.Believable(live.ManagedFields, owner.FieldManager(), len(body))
-	one.UID, one.Fields, one.Content = live.UID, fields, what.digest
+	if len(fields) > maxCopyFields {
+		fields = nil
+	}
+	one.UID, one.Fields, one.Content = live.UID, fields, original.Digest
 	held.Change()
 	return nil
+}
+
+// vanishedCopy is told where the user cluster refuses to have a copy, and does not have it.
+func vanishedCopy(key ownership.Key) *calls.Note {
+	return &calls.Note{Key: key, Reason: v1.ReasonFailed, Message: fmt.Sprintf(
+		"the copy of the pull Secret %q in namespace %q is gone each time it is to be written", key.Name, key.Namespace)}
 }
 
 // refusedCopy tells why a copy could not be written, without the answer's own words, which may have
@@ -115,6 +179,28 @@ func refusedCopy(key ownership.Key, err error) (*calls.Note, error) {
 		return nil, fmt.Errorf("copying the pull Secret %q to namespace %q: %w", key.Name, key.Namespace, err)
 	}
 	return note, nil
+}
+
+// copyFailed is a call about copies that failed, without words of an answer: they could quote the
+// content.
+func (p *Pass) copyFailed(about About, err error) *Stop {
+	stop := p.remoteFailed(about, err)
+	if stop.Message == err.Error() { // else it is about the connection
+		said := *stop
+		said.Message = "the copies of the pull Secret: " + unquoted(err)
+		return &said
+	}
+	return stop
+}
+
+func unquoted(err error) string {
+	switch {
+	case calls.IsAnswer(err):
+		return calls.Said(err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return "the API server did not answer in time"
+	}
+	return "the API server did not answer as it should"
 }
 
 // dropCopies removes copies by their UID.

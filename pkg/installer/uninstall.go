@@ -45,6 +45,9 @@ func (p *Pass) deletionHooks(ctx context.Context, event string) *Stop {
 	if !p.deletesWithHooks(event) {
 		return nil
 	}
+	if stop := p.copyForDeletionHooks(ctx); stop != nil {
+		return stop
+	}
 	waiting := p.advanceHooks(ctx, event)
 	if waiting == nil || waiting.Kind != Waiting {
 		return waiting

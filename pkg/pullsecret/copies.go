@@ -23,12 +23,24 @@ type Use struct {
 	// Revision is the one whose objects ask for them.
 	Revision   int      `json:"revision"`
 	Namespaces []string `json:"namespaces"`
+	// Hooked are those among Namespaces that only hooks need, which may be what makes them.
+	Hooked []string `json:"hooked,omitempty"`
 	// Former are the namespaces of the revision before, while this one is applied.
 	Former []string `json:"former,omitempty"`
 }
 
 // all are the namespaces that have to have copies.
 func (u Use) all() []string { return slices.Concat(u.Namespaces, u.Former) }
+
+// IsFirm says whether objects need a copy in a namespace, rather than hooks or what goes.
+func (u Use) IsFirm(namespace string) bool {
+	return slices.Contains(u.Namespaces, namespace) && !slices.Contains(u.Hooked, namespace)
+}
+
+func (u Use) equal(other Use) bool {
+	return u.Revision == other.Revision && slices.Equal(u.Namespaces, other.Namespaces) &&
+		slices.Equal(u.Hooked, other.Hooked) && slices.Equal(u.Former, other.Former)
+}
 
 // Copies are those of one user cluster. The zero value has none.
 type Copies struct {
@@ -46,8 +58,7 @@ const MaxNamespaces = 100
 func (c *Copies) Need(installation string, use Use) (changed bool) {
 	use.Namespaces = bounded(use.Namespaces)
 	before, had := c.Uses[installation]
-	if had == (len(use.all()) > 0) && before.Revision == use.Revision &&
-		slices.Equal(before.Namespaces, use.Namespaces) && slices.Equal(before.Former, use.Former) {
+	if had == (len(use.all()) > 0) && before.equal(use) {
 		return false
 	}
 	if len(use.all()) == 0 {
@@ -67,12 +78,12 @@ func bounded(namespaces []string) []string {
 	return sorted[:min(len(sorted), MaxNamespaces)]
 }
 
-// Roll is what an installation needs while a revision is applied: what the one before it had stays.
-func (c *Copies) Roll(installation string, revision int, namespaces []string) Use {
+// Roll is what an installation needs while a revision is applied, and until what only the one before
+// it had is gone: what that one needed stays.
+func (c *Copies) Roll(installation string, rolled Use) Use {
 	before, had := c.Uses[installation]
-	rolled := Use{Revision: revision, Namespaces: namespaces}
 	switch {
-	case had && before.Revision == revision:
+	case had && before.Revision == rolled.Revision:
 		rolled.Former = before.Former
 	case had:
 		rolled.Former = bounded(before.all())
@@ -87,15 +98,16 @@ type Plan struct {
 	Drop  []Copy
 }
 
-// Plan compares the copies that concern an installation with the original's name and digest; an
-// empty digest is that of no original. It adds copies that are missing, without UID and nonce.
-// Those in namespaces that nobody needs go, as do those of another name. Drifted are copies that are
-// not in the user cluster as they were written.
-func (c *Copies) Plan(installation, name, digest string, drifted []ownership.Key) (plan Plan) {
+// Plan compares the copies that concern an installation with the original. It adds copies that are
+// missing, without UID and nonce. Those in namespaces that nobody needs go; as do, unless copies are
+// kept, those of another name or without original. Drifted are copies that are not in the user
+// cluster as they were written.
+func (c *Copies) Plan(installation string, original Original, drifted []ownership.Key) (plan Plan) {
+	name, digest := original.Name, original.Digest
 	own, has := c.Uses[installation].all(), map[string]bool{}
 	c.Copies = slices.DeleteFunc(c.Copies, func(one Copy) bool {
 		isOwn := slices.Contains(own, one.Namespace)
-		if !c.needs(one.Namespace) || isOwn && (digest == "" || one.Name != name) {
+		if !c.needs(one.Namespace) || isOwn && !original.Keeps && (digest == "" || one.Name != name) {
 			plan.Drop = append(plan.Drop, one)
 			return true
 		}

@@ -39,7 +39,7 @@ func TestPlansOfCopies(t *testing.T) {
 		"an installation leaves": {installation: "three", digest: "x", copies: []Copy{written("a", "pull", "x"), written("c", "pull", "x")}, drop: []string{"c"}},
 	} {
 		known := Copies{Uses: uses, Copies: test.copies}
-		plan := known.Plan(test.installation, "pull", test.digest, test.drifted)
+		plan := known.Plan(test.installation, Original{Name: "pull", Digest: test.digest}, test.drifted)
 		var write, drop []string
 		for _, at := range plan.Write {
 			write = append(write, known.Copies[at].Namespace)
@@ -57,18 +57,18 @@ func TestPlansOfCopies(t *testing.T) {
 func TestANewRevisionKeepsFormerCopiesUntilItIsApplied(t *testing.T) {
 	known := Copies{}
 	known.Need("one", Use{Revision: 1, Namespaces: []string{"a"}})
-	rolled := known.Roll("one", 2, []string{"b"})
+	rolled := known.Roll("one", Use{Revision: 2, Namespaces: []string{"b"}})
 	known.Need("one", rolled)
-	again := known.Roll("one", 2, []string{"b"})
-	if diff := cmp.Diff([]Use{{2, []string{"b"}, []string{"a"}}, rolled}, []Use{rolled, again}); diff != "" {
+	again := known.Roll("one", Use{Revision: 2, Namespaces: []string{"b"}})
+	if diff := cmp.Diff([]Use{{Revision: 2, Namespaces: []string{"b"}, Former: []string{"a"}}, rolled}, []Use{rolled, again}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	known.Copies = []Copy{written("a", "pull", "x"), written("b", "pull", "x")}
-	if plan := known.Plan("one", "pull", "x", nil); len(plan.Write)+len(plan.Drop) > 0 {
+	if plan := known.Plan("one", Original{Name: "pull", Digest: "x"}, nil); len(plan.Write)+len(plan.Drop) > 0 {
 		t.Errorf("while it is applied: %v", plan)
 	}
 	known.Need("one", Use{Revision: 2, Namespaces: []string{"b"}})
-	if plan := known.Plan("one", "pull", "x", nil); len(plan.Drop) != 1 || plan.Drop[0].Namespace != "a" {
+	if plan := known.Plan("one", Original{Name: "pull", Digest: "x"}, nil); len(plan.Drop) != 1 || plan.Drop[0].Namespace != "a" {
 		t.Errorf("once it is applied: %v", plan)
 	}
 	var many []string

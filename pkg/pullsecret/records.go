@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,6 +25,11 @@ const (
 	keyCopies = "copies.json"
 	// managedBy is the value of label managed-by of these ConfigMaps.
 	managedBy = "pull-secret"
+	// listed records are read at once.
+	listed = 50
+	// MaxRecord is how large a record may grow, in bytes; a ConfigMap may have twice that. Few copies
+	// take 700 bytes.
+	MaxRecord, entryBytes = 512 << 10, 700
 )
 
 func encoded(content []byte) string { return base64.StdEncoding.EncodeToString(content) }
@@ -37,6 +42,8 @@ type Options struct {
 	Key []byte
 	// Read gives a marked Secret whole.
 	Read func(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error)
+	// Away is how long the original has to be away before its copies go.
+	Away time.Duration
 	// Needs are the namespaces whose pods, among these objects, name the Secret, and those labelled.
 	Needs func(objects []*unstructured.Unstructured, name string) []string
 }
@@ -45,17 +52,29 @@ type Options struct {
 // process, since one process writes at a time.
 type Records struct {
 	Options
-	client client.Client
+	client Writer
 	reader client.Reader
 
 	mutex  sync.Mutex
 	listed bool
+	// awaySince is when the original was first not found, or without its mark; zero: it is there.
+	awaySince time.Time
+	// isUselessTold says that the log has that the original is of no use.
+	isUselessTold bool
 	// held by the name of the Cluster.
 	held map[string]*Held
 }
 
-// NewRecords writes by a client, and reads past caches by a reader.
-func NewRecords(c client.Client, reader client.Reader, options Options) *Records {
+// Writer writes records.
+type Writer interface {
+	Create(ctx context.Context, object client.Object, options ...client.CreateOption) error
+	Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error
+	Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error
+}
+
+// NewRecords writes by a client whose calls don't end with a pass, since what was copied has to be
+// saved, and reads past caches by a reader.
+func NewRecords(c Writer, reader client.Reader, options Options) *Records {
 	return &Records{Options: options, client: c, reader: reader, held: map[string]*Held{}}
 }
 
@@ -65,6 +84,8 @@ type Held struct {
 	records *Records
 	cluster string
 	version string
+	// size is that of the record as it was read or saved, in bytes.
+	size int
 	// unsaved says that it was changed since it was read or saved.
 	unsaved bool
 	// stale has it read again: somebody else wrote it, or a write failed.
@@ -122,17 +143,22 @@ func (r *Records) list(ctx context.Context) error {
 	if r.listed {
 		return nil
 	}
-	var found corev1.ConfigMapList
-	err := r.reader.List(ctx, &found, client.InNamespace(r.Namespace), client.MatchingLabels{v1.LabelManagedBy: managedBy})
-	if err != nil {
-		return fmt.Errorf("listing the copies of pull Secrets: %w", err)
-	}
-	for i := range found.Items {
-		if cluster, is := strings.CutPrefix(found.Items[i].Name, recordPrefix); is {
-			held := r.newHeld(cluster)
-			held.take(&found.Items[i])
-			r.held[cluster] = held
+	for next, more := "", true; more; {
+		var found corev1.ConfigMapList
+		err := r.reader.List(ctx, &found, client.InNamespace(r.Namespace), client.MatchingLabels{v1.LabelManagedBy: managedBy},
+			client.Limit(listed), client.Continue(next))
+		if err != nil {
+			return fmt.Errorf("listing the copies of pull Secrets: %w", err)
 		}
+		for i := range found.Items {
+			if cluster, is := strings.CutPrefix(found.Items[i].Name, recordPrefix); is {
+				held := r.newHeld(cluster)
+				held.take(&found.Items[i])
+				r.held[cluster] = held
+			}
+		}
+		next = found.Continue
+		more = next != ""
 	}
 	r.listed = true
 	return nil
@@ -141,6 +167,7 @@ func (r *Records) list(ctx context.Context) error {
 // take takes a record over. One that can't be read is as none: its copies are somebody else's then.
 func (h *Held) take(found *corev1.ConfigMap) {
 	h.Copies, h.version, h.stale, h.unsaved = Copies{}, found.ResourceVersion, false, false
+	h.size = len(found.Data[keyCopies])
 	if err := json.Unmarshal([]byte(found.Data[keyCopies]), &h.Copies); err != nil {
 		h.Copies = Copies{}
 	}
@@ -194,20 +221,20 @@ func (h *Held) Note(installation string, use Use) {
 	h.unsaved = h.Need(installation, use) || h.unsaved
 }
 
-// Original is what is to be copied, and its digest; both empty where there is none.
-func (h *Held) Original(ctx context.Context) (content []byte, digest string, err error) {
-	if h.records.Name == "" {
-		return nil, "", nil
-	}
-	secret, err := h.records.Read(ctx, client.ObjectKey{Namespace: h.records.Namespace, Name: h.records.Name})
-	if apierrors.IsNotFound(err) {
-		return nil, "", nil
-	}
+// Outgrown says whether the record would become too large by what is to be written, and larger than
+// it is.
+func (h *Held) Outgrown(plan Plan) (bool, error) {
+	text, err := json.Marshal(h.Copies)
 	if err != nil {
-		return nil, "", fmt.Errorf("reading the pull Secret %q: %w", h.records.Name, err)
+		return false, fmt.Errorf("encoding the copies of the pull Secret: %w", err)
 	}
-	content = contentOf(secret)
-	return content, digestOf(h.records.Key, content), nil
+	size := len(text)
+	for _, at := range plan.Write {
+		if h.Copies.Copies[at].UID == "" {
+			size += entryBytes
+		}
+	}
+	return size > MaxRecord && size > h.size, nil
 }
 
 // Save writes the record where it was changed; one without copies and uses is removed.
@@ -238,7 +265,7 @@ func (h *Held) Save(ctx context.Context) error {
 		h.stale = true
 		return fmt.Errorf("recording which copies of the pull Secret cluster %q has: %w", h.cluster, err)
 	}
-	h.version, h.unsaved = object.ResourceVersion, false
+	h.version, h.size, h.unsaved = object.ResourceVersion, len(text), false
 	return nil
 }
 

@@ -42,7 +42,13 @@ func pullLogin(password string) []byte {
 func pullWorld(t *testing.T) (w *world, original *corev1.Secret) {
 	t.Helper()
 	w = newWorld(t)
-	w.pull, w.driftInterval = "mirror", time.Second
+	return w, w.havePull()
+}
+
+// havePull makes the original, and two add-ons whose pods need it.
+func (w *world) havePull() (original *corev1.Secret) {
+	w.t.Helper()
+	w.pull, w.driftInterval, w.pullAway = "mirror", time.Second, time.Second
 	original = &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.catalogue, Name: w.pull, Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UsePull},
@@ -55,7 +61,7 @@ func pullWorld(t *testing.T) (w *world, original *corev1.Secret) {
 		w.commit(repository, strings.ReplaceAll(pulling, "NAME", name))
 		w.publishFrom(name, kubermaticv1.CatalogueCustom, repository)
 	}
-	return w, original
+	return original
 }
 
 // copyIn is the Secret of that name in a namespace of the user cluster.
@@ -249,5 +255,33 @@ func TestARestartCopiesNothingAnew(t *testing.T) {
 	}
 	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(w.copyIn(other)), w.copyIn(other)); !apierrors.IsNotFound(err) {
 		t.Errorf("a copy in a tenant's namespace: %v", err)
+	}
+}
+
+// TestHooksMakeTheNamespaceThatTheyPullIn: a namespace that hooks make is no reason to keep the hook that makes it waiting, and has the copy
+// then. Red when a copy that hooks alone need holds up what is applied.
+func TestHooksMakeTheNamespaceThatTheyPullIn(t *testing.T) {
+	w := newHookWorld(t)
+	w.havePull()
+	namespaces := map[string]string{}
+	templates := map[string]string{"settings": settings}
+	for _, event := range []string{"pre-install", "post-install", "pre-delete"} {
+		namespaces[event] = fmt.Sprintf("%s-%d", event, worlds)
+		marks := fmt.Sprintf("annotations: {helm.sh/hook: %s, helm.sh/hook-weight: '%%d'}", event)
+		templates[event+"-space"] = fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s, "+marks+"}\n", namespaces[event], 1)
+		templates[event+"-pods"] = strings.Replace(strings.ReplaceAll(pulling, "{name: NAME}",
+			fmt.Sprintf("{name: NAME, namespace: %s, "+marks+"}", namespaces[event], 2)), "NAME", "hooked", -1)
+	}
+	w.publishChart("hooked", "hooked", nil, templates)
+	w.start()
+	object := w.install("hooked", "")
+	w.ready(object)
+	w.annotate(object, kubermaticv1.AnnotationReconcileAt, "now")
+	w.expectCopy(namespaces["pre-install"], "first-word")
+	w.expectCopy(namespaces["post-install"], "first-word")
+	w.delete(object)
+	expect.Gone(t, w.seed, object)
+	if err := w.seed.Get(t.Context(), client.ObjectKey{Name: namespaces["pre-delete"]}, &corev1.Namespace{}); err != nil {
+		t.Errorf("the hooks before the removal: %v", err)
 	}
 }

@@ -77,6 +77,8 @@ type world struct {
 	images []string
 	// pull is the name of the platform's pull Secret.
 	pull string
+	// pullAway is how long it has to be away before its copies go.
+	pullAway time.Duration
 	// logger, where set, takes what the controller logs.
 	logger logr.Logger
 	// marks tell merged catalogues from others.
@@ -228,6 +230,9 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 	dependencies, err := wiring.AddonInstallation(made.Context(), made, w.marks, parts)
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	if w.pull != "" {
+		dependencies.PullSecret.Away = w.pullAway
 	}
 	w.figures = prometheus.NewPedanticRegistry()
 	dependencies.Metrics = addoninstallation.NewMetrics(w.figures)
