@@ -85,7 +85,9 @@ func New(checked *rest.Config, options Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing certificates: %w", err)
 	}
-	c := &Client{options: options, prefix: pathOf(checked.Host), budget: options.Budget, share: options.Budget.share(), traffic: newTraffic(time.Now())}
+	c := &Client{
+		options: options, prefix: pathOf(checked.Host), budget: options.Budget, share: options.Budget.share(), traffic: newTraffic(time.Now()),
+	}
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second, Control: checkAddress}
 	c.transport = &http.Transport{
 		Proxy: nil, // not from the environment either

@@ -1,6 +1,7 @@
 package tracing_test
 
 import (
+	"context"
 	"io"
 	"log"
 	"net"
@@ -246,6 +247,8 @@ func TestNoFailureTellsThePath(t *testing.T) {
 	}
 }
 
+func isOver(ctx context.Context) bool { return ctx.Err() != nil }
+
 // What ends while others are sent waits for company: of messages that are not whole there is one in five seconds.
 func TestSpansThatEndWhileOthersAreSentWaitForCompany(t *testing.T) {
 	for _, passes := range []int{1, 300, 2000} { // each call: a few hundred bytes, less than a message, and more than one
@@ -257,7 +260,7 @@ func TestSpansThatEndWhileOthersAreSentWaitForCompany(t *testing.T) {
 				if request.ContentLength < 128<<10 {
 					small++
 				}
-				if calls++; calls > busy || r.ctx.Err() != nil {
+				if calls++; calls > busy || isOver(r.ctx) {
 					return answers(http.StatusOK), nil
 				}
 				for range passes {

@@ -96,7 +96,8 @@ func debugHandler(level *slog.LevelVar) http.Handler {
 func loopbackOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		if !isLoopback((&url.URL{Host: request.Host}).Hostname()) {
-			http.Error(writer, "this host is not answered here: ask by localhost or a loopback address, such as http://127.0.0.1:6060", http.StatusForbidden)
+			const refusal = "this host is not answered here: ask by localhost or a loopback address, such as http://127.0.0.1:6060"
+			http.Error(writer, refusal, http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(writer, request)
