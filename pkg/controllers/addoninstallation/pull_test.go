@@ -269,8 +269,8 @@ func TestHooksMakeTheNamespaceThatTheyPullIn(t *testing.T) {
 		namespaces[event] = fmt.Sprintf("%s-%d", event, worlds)
 		marks := fmt.Sprintf("annotations: {helm.sh/hook: %s, helm.sh/hook-weight: '%%d'}", event)
 		templates[event+"-space"] = fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s, "+marks+"}\n", namespaces[event], 1)
-		templates[event+"-pods"] = strings.Replace(strings.ReplaceAll(pulling, "{name: NAME}",
-			fmt.Sprintf("{name: NAME, namespace: %s, "+marks+"}", namespaces[event], 2)), "NAME", "hooked", -1)
+		templates[event+"-pods"] = strings.ReplaceAll(strings.ReplaceAll(pulling, "{name: NAME}",
+			fmt.Sprintf("{name: NAME, namespace: %s, "+marks+"}", namespaces[event], 2)), "NAME", "hooked")
 	}
 	w.publishChart("hooked", "hooked", nil, templates)
 	w.start()

@@ -90,8 +90,8 @@ func keepsWhatVanished(ctx context.Context, f *facts) loop.Outcome {
 	}
 	if approval == "" {
 		kept.Recheck = clusterRecheck
-		kept.Message = "the add-on renders to nothing for this cluster any more, and what is installed stays: its last rollout did not end, and " +
-			"whether the cluster has all of that can't be told while an API server there does not answer: " + text.Names(names, mostNamed)
+		kept.Message = "the add-on renders to nothing for this cluster any more, and what is installed stays: its last rollout did not end, " +
+			"and whether the cluster has all of that can't be told while an API server there does not answer: " + text.Names(names, mostNamed)
 	}
 	return kept
 }
