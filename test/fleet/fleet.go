@@ -44,6 +44,9 @@ type ClusterOptions struct {
 	Workloads bool
 	// Audit has the API server note each call of these users, without bodies: AuditLog is the file.
 	Audit []string
+	// FreeOwners lets whoever writes an object name any owner of it, as an API server does by itself. Without, who names one needs rights
+	// on it (admission plugin OwnerReferencesPermissionEnforcement): whatever works so works with free owners too.
+	FreeOwners bool
 }
 
 // Fleet is a set of running control planes.

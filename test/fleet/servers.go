@@ -116,8 +116,9 @@ func (c *Cluster) serverArguments() []string {
 		"--service-account-key-file", c.file("accounts.pub"), "--service-account-signing-key-file", c.file("accounts.key"),
 		"--service-cluster-ip-range", serviceRange, "--allow-privileged=true", "--endpoint-reconciler-type", "none",
 		"--profiling=false", "--shutdown-delay-duration=0s",
-		// Where it is on, who names an owner needs rights on it: whatever works here works where it is off too.
-		"--enable-admission-plugins", "OwnerReferencesPermissionEnforcement",
+	}
+	if !c.options.FreeOwners {
+		arguments = append(arguments, "--enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	}
 	if len(c.options.Audit) > 0 {
 		arguments = append(arguments, "--audit-policy-file", c.file("audit.yaml"), "--audit-log-path", c.AuditLog())

@@ -54,7 +54,7 @@ func newPlatform(t *testing.T, more ...fleet.ClusterOptions) *platform {
 	t.Helper()
 	clusters := append([]fleet.ClusterOptions{
 		{Name: masterName, Audit: []string{account(masterChart)}},
-		{Name: seedName, Audit: []string{account(seedChart), account(distributor)}},
+		{Name: seedName, Audit: []string{account(seedChart), account(distributor)}, FreeOwners: true}, // former releases need that
 		{Name: userName, Audit: []string{"admin"}},
 	}, more...)
 	p := &platform{

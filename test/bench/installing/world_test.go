@@ -39,7 +39,7 @@ type world struct {
 // newWorld starts everything but the manager.
 func newWorld(b *testing.B) *world {
 	b.Helper()
-	w := &world{fleet: fleet.ForTest(b, fleet.ClusterOptions{Name: "both"}), sources: fleet.SourcesForTest(b)}
+	w := &world{fleet: fleet.ForTest(b, fleet.ClusterOptions{Name: "both", FreeOwners: true}), sources: fleet.SourcesForTest(b)}
 	w.both = w.fleet.Cluster("both")
 	w.seed = kit.Client(b, w.both.Config)
 	for _, name := range []string{platformNamespace, catalogueNamespace, clusterNamespace, targetNamespace} {
