@@ -185,7 +185,7 @@ func (p *Pass) syncCopies(ctx context.Context, held *pullsecret.Held, drifted []
 		return nil, p.copyFailed(AboutApply, err)
 	}
 	for _, at := range plan.Write {
-		if one := &held.Copies.Copies[at]; one.Nonce == "" {
+		if one := &held.All[at]; one.Nonce == "" {
 			one.Nonce = pullsecret.NewNonce()
 			held.Change()
 		}

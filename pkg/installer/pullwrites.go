@@ -44,7 +44,7 @@ func (p *Pass) putCopies(
 		return notes, stop
 	}
 	for _, position := range vanished {
-		one := &held.Copies.Copies[position]
+		one := &held.All[position]
 		one.UID, one.Nonce = "", pullsecret.NewNonce() // the one before was seen
 		held.Change()
 	}
@@ -53,7 +53,7 @@ func (p *Pass) putCopies(
 	}
 	again, vanished, stop := p.tryCopies(ctx, held, vanished, original)
 	for _, position := range vanished {
-		again = append(again, *vanishedCopy(held.Copies.Copies[position].Key))
+		again = append(again, *vanishedCopy(held.All[position].Key))
 	}
 	return append(notes, again...), stop
 }
@@ -64,7 +64,7 @@ func (p *Pass) tryCopies(
 ) (notes []calls.Note, vanished []int, stop *Stop) {
 	var failed error
 	for tried, position := range at {
-		one := &held.Copies.Copies[position]
+		one := &held.All[position]
 		note, err := p.putCopy(ctx, held, one, original)
 		if errors.Is(err, errCopyVanished) {
 			vanished = append(vanished, position)

@@ -46,7 +46,7 @@ func (u Use) equal(other Use) bool {
 type Copies struct {
 	// Origin is the UID of the Cluster that had the user cluster first: see package cluster.
 	Origin types.UID `json:"origin"`
-	Copies []Copy    `json:"copies,omitempty"`
+	All    []Copy    `json:"copies,omitempty"`
 	// Uses by installation; one without namespaces is left out.
 	Uses map[string]Use `json:"uses,omitempty"`
 }
@@ -93,7 +93,7 @@ func (c *Copies) Roll(installation string, rolled Use) Use {
 
 // Plan is what is to be done for one installation.
 type Plan struct {
-	// Write are positions in Copies.
+	// Write are positions in All.
 	Write []int
 	Drop  []Copy
 }
@@ -105,7 +105,7 @@ type Plan struct {
 func (c *Copies) Plan(installation string, original Original, drifted []ownership.Key) (plan Plan) {
 	name, digest := original.Name, original.Digest
 	own, has := c.Uses[installation].all(), map[string]bool{}
-	c.Copies = slices.DeleteFunc(c.Copies, func(one Copy) bool {
+	c.All = slices.DeleteFunc(c.All, func(one Copy) bool {
 		isOwn := slices.Contains(own, one.Namespace)
 		if !c.needs(one.Namespace) || isOwn && !original.Keeps && (digest == "" || one.Name != name) {
 			plan.Drop = append(plan.Drop, one)
@@ -120,10 +120,10 @@ func (c *Copies) Plan(installation string, original Original, drifted []ownershi
 	for _, namespace := range bounded(own) {
 		if !has[namespace] {
 			key := ownership.Key{Kind: "Secret", Namespace: namespace, Name: name}
-			c.Copies = append(c.Copies, Copy{Entry: ownership.Entry{Key: key, Version: "v1"}})
+			c.All = append(c.All, Copy{Entry: ownership.Entry{Key: key, Version: "v1"}})
 		}
 	}
-	for at, one := range c.Copies {
+	for at, one := range c.All {
 		isOwn := slices.Contains(own, one.Namespace)
 		if isOwn && (one.UID == "" || one.Content != digest || slices.Contains(drifted, one.Key)) {
 			plan.Write = append(plan.Write, at)
@@ -135,7 +135,7 @@ func (c *Copies) Plan(installation string, original Original, drifted []ownershi
 // Of are the copies in namespaces of an installation that are known to be written.
 func (c *Copies) Of(installation string) (written ownership.Inventory) {
 	own := c.Uses[installation].all()
-	for _, one := range c.Copies {
+	for _, one := range c.All {
 		if one.UID != "" && slices.Contains(own, one.Namespace) {
 			written = append(written, one.Entry)
 		}
@@ -147,7 +147,7 @@ func (c *Copies) Of(installation string) (written ownership.Inventory) {
 func (c *Copies) Alone(installation string) (alone []types.UID) {
 	others := Copies{Uses: maps.Clone(c.Uses)}
 	delete(others.Uses, installation)
-	for _, one := range c.Copies {
+	for _, one := range c.All {
 		if one.UID != "" && !others.needs(one.Namespace) {
 			alone = append(alone, one.UID)
 		}

@@ -38,11 +38,11 @@ func TestPlansOfCopies(t *testing.T) {
 		"somebody changed it":    {installation: "one", digest: "x", copies: []Copy{written("a", "pull", "x"), written("shared", "pull", "x")}, drifted: []ownership.Key{drifted}, write: []string{"a"}},
 		"an installation leaves": {installation: "three", digest: "x", copies: []Copy{written("a", "pull", "x"), written("c", "pull", "x")}, drop: []string{"c"}},
 	} {
-		known := Copies{Uses: uses, Copies: test.copies}
+		known := Copies{Uses: uses, All: test.copies}
 		plan := known.Plan(test.installation, Original{Name: "pull", Digest: test.digest}, test.drifted)
 		var write, drop []string
 		for _, at := range plan.Write {
-			write = append(write, known.Copies[at].Namespace)
+			write = append(write, known.All[at].Namespace)
 		}
 		for _, one := range plan.Drop {
 			drop = append(drop, one.Namespace)
@@ -63,7 +63,7 @@ func TestANewRevisionKeepsFormerCopiesUntilItIsApplied(t *testing.T) {
 	if diff := cmp.Diff([]Use{{Revision: 2, Namespaces: []string{"b"}, Former: []string{"a"}}, rolled}, []Use{rolled, again}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	known.Copies = []Copy{written("a", "pull", "x"), written("b", "pull", "x")}
+	known.All = []Copy{written("a", "pull", "x"), written("b", "pull", "x")}
 	if plan := known.Plan("one", Original{Name: "pull", Digest: "x"}, nil); len(plan.Write)+len(plan.Drop) > 0 {
 		t.Errorf("while it is applied: %v", plan)
 	}

@@ -196,7 +196,7 @@ func (h *Held) Release() { <-h.turn }
 func (h *Held) Doubt() { h.stale = true }
 
 // IsIdle says whether there is nothing to copy, and no copy.
-func (h *Held) IsIdle() bool { return h.records.Name == "" && len(h.Copies.Copies) == 0 }
+func (h *Held) IsIdle() bool { return h.records.Name == "" && len(h.All) == 0 }
 
 // Known is the use that is on record of an installation, if it is that of a revision. That
 // an installation needs no copy stands in its own record, and is kept in memory (without).
@@ -230,7 +230,7 @@ func (h *Held) Outgrown(plan Plan) (bool, error) {
 	}
 	size := len(text)
 	for _, at := range plan.Write {
-		if h.Copies.Copies[at].UID == "" {
+		if h.All[at].UID == "" {
 			size += entryBytes
 		}
 	}
@@ -242,7 +242,7 @@ func (h *Held) Save(ctx context.Context) error {
 	if !h.unsaved {
 		return nil
 	}
-	object, isEmpty := h.object(), len(h.Copies.Copies)+len(h.Uses) == 0
+	object, isEmpty := h.object(), len(h.All)+len(h.Uses) == 0
 	if isEmpty && h.version == "" {
 		h.unsaved = false
 		return nil
