@@ -121,9 +121,6 @@ func (p *Pass) holdCopies(ctx context.Context, do func(*pullsecret.Held) *Stop) 
 		return nil
 	}
 	defer held.Release()
-	if held.IsIdle() {
-		return nil
-	}
 	return do(held)
 }
 

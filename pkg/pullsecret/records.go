@@ -116,6 +116,10 @@ func (r *Records) Hold(ctx context.Context, cluster string, origin types.UID) (*
 	if held.Origin != origin { // what is on record is in another user cluster
 		held.Copies, held.without = Copies{Origin: origin}, map[string]int{}
 	}
+	if r.Name == "" && len(held.All)+len(held.Uses) == 0 {
+		held.Release()
+		return nil, nil
+	}
 	return held, nil
 }
 
@@ -194,9 +198,6 @@ func (h *Held) Release() { <-h.turn }
 
 // Doubt has the record read again by the next pass.
 func (h *Held) Doubt() { h.stale = true }
-
-// IsIdle says whether there is nothing to copy, and no copy.
-func (h *Held) IsIdle() bool { return h.records.Name == "" && len(h.All) == 0 }
 
 // Known is the use that is on record of an installation, if it is that of a revision. That
 // an installation needs no copy stands in its own record, and is kept in memory (without).
