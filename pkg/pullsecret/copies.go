@@ -16,6 +16,9 @@ type Copy struct {
 	ownership.Entry
 	// Nonce is on the copy, and was recorded before it: nobody else knew it when it was written.
 	Nonce string `json:"nonce"`
+	// Left says that the last installation that needed it was let go with what it has there. It
+	// stays as it is until another one needs it.
+	Left bool `json:"left,omitempty"`
 }
 
 // Use is where an installation needs copies.
@@ -51,8 +54,12 @@ type Copies struct {
 	Uses map[string]Use `json:"uses,omitempty"`
 }
 
-// MaxNamespaces is for how many namespaces one installation gets copies.
-const MaxNamespaces = 100
+const (
+	// MaxNamespaces is for how many namespaces one installation gets copies.
+	MaxNamespaces = 100
+	// MaxLeft is how many copies stay on record that nobody needs.
+	MaxLeft = 200
+)
 
 // Need notes what an installation needs from a revision on, and says whether that is new.
 func (c *Copies) Need(installation string, use Use) (changed bool) {
@@ -69,6 +76,35 @@ func (c *Copies) Need(installation string, use Use) (changed bool) {
 		c.Uses = map[string]Use{}
 	}
 	c.Uses[installation] = use
+	for at := range c.All {
+		c.All[at].Left = c.All[at].Left && !c.needs(c.All[at].Namespace)
+	}
+	return true
+}
+
+// Leave has an installation that is gone need nothing, where what it has stays in the user cluster:
+// so do the copies that nobody else needs. On record they are known again where an installation
+// comes back. It says whether anything changed.
+func (c *Copies) Leave(installation string) (changed bool) {
+	use, had := c.Uses[installation]
+	if !had {
+		return false
+	}
+	delete(c.Uses, installation)
+	left := 0
+	for at, one := range c.All {
+		c.All[at].Left = one.Left || slices.Contains(use.all(), one.Namespace) && !c.needs(one.Namespace)
+		if c.All[at].Left {
+			left++
+		}
+	}
+	c.All = slices.DeleteFunc(c.All, func(one Copy) bool { // the oldest are first
+		if !one.Left || left <= MaxLeft {
+			return false
+		}
+		left--
+		return true
+	})
 	return true
 }
 
@@ -99,15 +135,15 @@ type Plan struct {
 }
 
 // Plan compares the copies that concern an installation with the original. It adds copies that are
-// missing, without UID and nonce. Those in namespaces that nobody needs go; as do, unless copies are
-// kept, those of another name or without original. Drifted are copies that are not in the user
-// cluster as they were written.
+// missing, without UID and nonce. Those in namespaces that nobody needs go, unless they were left;
+// as do, unless copies are kept, those of another name or without original. Drifted are copies that
+// are not in the user cluster as they were written.
 func (c *Copies) Plan(installation string, original Original, drifted []ownership.Key) (plan Plan) {
 	name, digest := original.Name, original.Digest
 	own, has := c.Uses[installation].all(), map[string]bool{}
 	c.All = slices.DeleteFunc(c.All, func(one Copy) bool {
 		isOwn := slices.Contains(own, one.Namespace)
-		if !c.needs(one.Namespace) || isOwn && !original.Keeps && (digest == "" || one.Name != name) {
+		if !one.Left && !c.needs(one.Namespace) || isOwn && !original.Keeps && (digest == "" || one.Name != name) {
 			plan.Drop = append(plan.Drop, one)
 			return true
 		}

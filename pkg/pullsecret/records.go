@@ -98,6 +98,22 @@ type Held struct {
 // Hold gives the copies of a Cluster's user cluster to a pass, until it calls Release; nil where
 // there is neither a Secret to copy nor a copy. It waits for another pass over the same cluster.
 func (r *Records) Hold(ctx context.Context, cluster string, origin types.UID) (*Held, error) {
+	held, err := r.take(ctx, cluster)
+	if err != nil || held == nil {
+		return nil, err
+	}
+	if held.Origin != origin { // what is on record is in another user cluster
+		held.Copies, held.without = Copies{Origin: origin}, map[string]int{}
+	}
+	if r.Name == "" && len(held.All)+len(held.Uses) == 0 {
+		held.Release()
+		return nil, nil
+	}
+	return held, nil
+}
+
+// take is Hold for whatever user cluster the Cluster has.
+func (r *Records) take(ctx context.Context, cluster string) (*Held, error) {
 	held, err := r.of(ctx, cluster)
 	if err != nil || held == nil {
 		return nil, err
@@ -112,13 +128,6 @@ func (r *Records) Hold(ctx context.Context, cluster string, origin types.UID) (*
 			held.Release()
 			return nil, err
 		}
-	}
-	if held.Origin != origin { // what is on record is in another user cluster
-		held.Copies, held.without = Copies{Origin: origin}, map[string]int{}
-	}
-	if r.Name == "" && len(held.All)+len(held.Uses) == 0 {
-		held.Release()
-		return nil, nil
 	}
 	return held, nil
 }
@@ -142,7 +151,8 @@ func (r *Records) newHeld(cluster string) *Held {
 	return &Held{records: r, cluster: cluster, turn: make(chan struct{}, 1), without: map[string]int{}}
 }
 
-// list reads all records, once.
+// list reads all records, once: without a name too, since copies of a Secret that was named before
+// have to go.
 func (r *Records) list(ctx context.Context) error {
 	if r.listed {
 		return nil
@@ -157,7 +167,7 @@ func (r *Records) list(ctx context.Context) error {
 		for i := range found.Items {
 			if cluster, is := strings.CutPrefix(found.Items[i].Name, recordPrefix); is {
 				held := r.newHeld(cluster)
-				held.take(&found.Items[i])
+				held.parse(&found.Items[i])
 				r.held[cluster] = held
 			}
 		}
@@ -168,8 +178,8 @@ func (r *Records) list(ctx context.Context) error {
 	return nil
 }
 
-// take takes a record over. One that can't be read is as none: its copies are somebody else's then.
-func (h *Held) take(found *corev1.ConfigMap) {
+// parse takes a record over. One that can't be read is as none: its copies are somebody else's then.
+func (h *Held) parse(found *corev1.ConfigMap) {
 	h.Copies, h.version, h.stale, h.unsaved = Copies{}, found.ResourceVersion, false, false
 	h.size = len(found.Data[keyCopies])
 	if err := json.Unmarshal([]byte(found.Data[keyCopies]), &h.Copies); err != nil {
@@ -189,7 +199,7 @@ func (h *Held) read(ctx context.Context) error {
 	if err := h.records.reader.Get(ctx, client.ObjectKeyFromObject(h.object()), found); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading which copies of the pull Secret cluster %q has: %w", h.cluster, err)
 	}
-	h.take(found)
+	h.parse(found)
 	return nil
 }
 
@@ -268,6 +278,19 @@ func (h *Held) Save(ctx context.Context) error {
 	}
 	h.version, h.size, h.unsaved = object.ResourceVersion, len(text), false
 	return nil
+}
+
+// Leave has an installation that is gone, or whose cluster is, need nothing in a Cluster's user
+// cluster, which is not called: what is there stays.
+func (r *Records) Leave(ctx context.Context, cluster, installation string) error {
+	held, err := r.take(ctx, cluster)
+	if err != nil || held == nil {
+		return err
+	}
+	defer held.Release()
+	delete(held.without, installation)
+	held.unsaved = held.Copies.Leave(installation) || held.unsaved
+	return held.Save(ctx)
 }
 
 // Forget removes the record of a Cluster that is gone.
