@@ -142,8 +142,11 @@ func (p *Pass) sendCopy(
 	if err != nil {
 		return err
 	}
-	if live.UID == "" {
+	switch {
+	case live.UID == "":
 		return withoutUID(one.Key)
+	case one.UID != "" && one.UID != live.UID:
+		return calls.Misbehaves("the copy of the pull Secret in namespace %q has another UID than the one that was written", one.Namespace)
 	}
 	fields, _ := fieldsets.Believable(live.ManagedFields, owner.FieldManager(), len(body))
 	if len(fields) > maxCopyFields {
