@@ -49,8 +49,8 @@ func (p *Pass) CopyPullSecret(ctx context.Context) *Stop {
 	})
 }
 
-// DropFormerCopies removes copies that only the revision before needed, once what it had is pruned.
-func (p *Pass) DropFormerCopies(ctx context.Context) *Stop {
+// DropFormer removes copies that only the revision before needed, once what it had is pruned.
+func (p *Pass) DropFormer(ctx context.Context) *Stop {
 	if p.Record().Unreadable() != nil || len(p.Record().Superseded) > 0 {
 		return nil
 	}

@@ -10,34 +10,34 @@ import (
 // steps of a pass, in order.
 func (r *Reconciler) steps() []loop.Step[facts] {
 	return []loop.Step[facts]{
-		{Name: "find-cluster", Run: r.findCluster},                                 // the one Cluster whose namespace this is; paused ones end here
-		{Name: "kkp-addon", Run: r.kkpAddonGone},                                   // KKP's own add-on of that name has to be gone
-		{Name: "load-record", Run: r.loadRecord},                                   // what was applied last, read once per process
-		{Name: "resolve", Run: r.resolve},                                          // the add-on's version that fits
-		{Name: "granted", Run: r.granted},                                          // the platform's values that a set grants
-		{Name: "pinned", Run: r.pinned},                                            // of content that only the record has, the rest of the pass
-		{Name: "values", Run: r.resolveValues},                                     // the layers of values, checked against the form
-		{Name: "fetch", Run: r.fetch},                                              // the version's content, from the store
-		{Name: "connect", Run: r.connect},                                          // a live connection to the user cluster
-		{Name: "compare", Run: r.compare},                                          // inputs equal: no render, no write
-		{Name: "order", Run: r.inTurn},                                             // what comes first by slot and dependsOn is as far as it has to be
-		{Name: "required", Run: r.required},                                        // kinds that the version needs the cluster to serve
-		{Name: "render", Run: r.render},                                            // content and values become objects; helm: its release name is free
-		{Name: "allowed", Run: r.allowed},                                          // what Custom catalogues may not have
-		{Name: "take-over", Run: installs((*installer.Pass).FindExtras)},           // helm: what a release that is followed has besides
-		{Name: "intent", Run: r.recordIntent},                                      // on record before the first write
-		{Name: "apply", Run: r.apply},                                              // stage by stage; helm: behind namespaces and CRDs hooks come first
-		{Name: "record", Run: installs((*installer.Pass).RecordApplied)},           // on record with every UID
-		{Name: "release", Run: installs((*installer.Pass).WriteRelease)},           // helm: the copy that `helm list` shows
-		{Name: "inherit", Run: installs((*installer.Pass).AdoptShared)},            // what was used of an installation that went, or left it
-		{Name: "drift", Run: installs((*installer.Pass).RepairDrift)},              // now and then, healthy or not: is it still what was applied?
-		{Name: "copies", Run: installs((*installer.Pass).CopyPullSecret)},          // copies of the pull Secret follow it; new ones come in apply
-		{Name: "post-hooks", Run: installs((*installer.Pass).PostHooks)},           // helm: hooks that run once everything is applied
-		{Name: "health", Run: installs((*installer.Pass).Assess)},                  // until everything works
-		{Name: "last-hooks", Run: installs((*installer.Pass).LastHooks)},           // the same, where atomic asks for health first
-		{Name: "prune", Run: installs((*installer.Pass).Prune)},                    // what the new revision no longer has
-		{Name: "former-copies", Run: installs((*installer.Pass).DropFormerCopies)}, // of the pull Secret, which only it had
-		{Name: "rest", Run: restUntilSurvey},                                       // until the next comparison
+		{Name: "find-cluster", Run: r.findCluster},                        // the one Cluster whose namespace this is; paused ones end here
+		{Name: "kkp-addon", Run: r.kkpAddonGone},                          // KKP's own add-on of that name has to be gone
+		{Name: "load-record", Run: r.loadRecord},                          // what was applied last, read once per process
+		{Name: "resolve", Run: r.resolve},                                 // the add-on's version that fits
+		{Name: "granted", Run: r.granted},                                 // the platform's values that a set grants
+		{Name: "pinned", Run: r.pinned},                                   // of content that only the record has, the rest of the pass
+		{Name: "values", Run: r.resolveValues},                            // the layers of values, checked against the form
+		{Name: "fetch", Run: r.fetch},                                     // the version's content, from the store
+		{Name: "connect", Run: r.connect},                                 // a live connection to the user cluster
+		{Name: "compare", Run: r.compare},                                 // inputs equal: no render, no write
+		{Name: "order", Run: r.inTurn},                                    // what comes first by slot and dependsOn is as far as it has to be
+		{Name: "required", Run: r.required},                               // kinds that the version needs the cluster to serve
+		{Name: "render", Run: r.render},                                   // content and values become objects; helm: its release name is free
+		{Name: "allowed", Run: r.allowed},                                 // what Custom catalogues may not have
+		{Name: "take-over", Run: installs((*installer.Pass).FindExtras)},  // helm: what a release that is followed has besides
+		{Name: "intent", Run: r.recordIntent},                             // on record before the first write
+		{Name: "apply", Run: r.apply},                                     // stage by stage; helm: behind namespaces and CRDs hooks come first
+		{Name: "record", Run: installs((*installer.Pass).RecordApplied)},  // on record with every UID
+		{Name: "release", Run: installs((*installer.Pass).WriteRelease)},  // helm: the copy that `helm list` shows
+		{Name: "inherit", Run: installs((*installer.Pass).AdoptShared)},   // what was used of an installation that went, or left it
+		{Name: "drift", Run: installs((*installer.Pass).RepairDrift)},     // now and then, healthy or not: is it still what was applied?
+		{Name: "copies", Run: installs((*installer.Pass).CopyPullSecret)}, // copies of the pull Secret follow it; new ones come in apply
+		{Name: "post-hooks", Run: installs((*installer.Pass).PostHooks)},  // helm: hooks that run once everything is applied
+		{Name: "health", Run: installs((*installer.Pass).Assess)},         // until everything works
+		{Name: "last-hooks", Run: installs((*installer.Pass).LastHooks)},  // the same, where atomic asks for health first
+		{Name: "prune", Run: installs((*installer.Pass).Prune)},           // what the new revision no longer has
+		{Name: "old-copies", Run: installs((*installer.Pass).DropFormer)}, // of the pull Secret, which only it had
+		{Name: "rest", Run: restUntilSurvey},                              // until the next comparison
 	}
 }
 
@@ -59,16 +59,16 @@ func (r *Reconciler) maintenanceSteps() []loop.Step[facts] {
 // which the next pass has.
 func (r *Reconciler) rollbackSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
-		{Name: "connect", Run: r.connect},                                          // a live connection to the user cluster
-		{Name: "apply", Run: installs((*installer.Pass).GoBack)},                   // the objects on record, stage by stage
-		{Name: "record", Run: installs((*installer.Pass).RecordApplied)},           // on record with every UID
-		{Name: "release", Run: installs((*installer.Pass).WriteRelease)},           // helm: the copy that `helm list` shows
-		{Name: "post-hooks", Run: installs((*installer.Pass).PostHooks)},           // helm: hooks that run once everything is applied
-		{Name: "health", Run: installs((*installer.Pass).Assess)},                  // until everything works
-		{Name: "last-hooks", Run: installs((*installer.Pass).LastHooks)},           // the same, where atomic asks for health first
-		{Name: "prune", Run: installs((*installer.Pass).Prune)},                    // what only the failed revision had
-		{Name: "former-copies", Run: installs((*installer.Pass).DropFormerCopies)}, // of the pull Secret, which only it had
-		{Name: "rest", Run: restUntilSurvey},                                       // until the next comparison
+		{Name: "connect", Run: r.connect},                                 // a live connection to the user cluster
+		{Name: "apply", Run: installs((*installer.Pass).GoBack)},          // the objects on record, stage by stage
+		{Name: "record", Run: installs((*installer.Pass).RecordApplied)},  // on record with every UID
+		{Name: "release", Run: installs((*installer.Pass).WriteRelease)},  // helm: the copy that `helm list` shows
+		{Name: "post-hooks", Run: installs((*installer.Pass).PostHooks)},  // helm: hooks that run once everything is applied
+		{Name: "health", Run: installs((*installer.Pass).Assess)},         // until everything works
+		{Name: "last-hooks", Run: installs((*installer.Pass).LastHooks)},  // the same, where atomic asks for health first
+		{Name: "prune", Run: installs((*installer.Pass).Prune)},           // what only the failed revision had
+		{Name: "old-copies", Run: installs((*installer.Pass).DropFormer)}, // of the pull Secret, which only it had
+		{Name: "rest", Run: restUntilSurvey},                              // until the next comparison
 	}
 }
 
