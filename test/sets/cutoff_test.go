@@ -38,8 +38,7 @@ func TestSeedsWithoutAMasterGoOnWithinTheirLastGate(t *testing.T) {
 	w.startServer(dune)
 	w.has("web", "two", dune)
 	w.repaired("web", "two", everywhere...)
-	copied := &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: of.Name}}
-	expect.Object(t, w.seeds[south].client, copied, func(found *v1.AddonSet) error {
+	expect.Object(t, w.seeds[south].client, w.copyOf(of), func(found *v1.AddonSet) error {
 		if now := found.Status.Counts; now == nil || now.Current != 2 {
 			return fmt.Errorf("its counts are %+v", now)
 		}
@@ -66,9 +65,7 @@ func TestASeedThatIsListedAgainKeepsItsUserClusters(t *testing.T) {
 	w, of := newRegions(t)
 	left := []string{birch, dune}
 	made, objects := w.uids("web", left...), w.objects(asRolled, w.target, left...)
-	if err := w.master.Delete(t.Context(), w.seeds[south].listed()); err != nil {
-		t.Fatal(err)
-	}
+	w.seeds[south].unlist()
 	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 2, Current: 2}))
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "two"))
 	w.has("web", "two", amber, cedar)

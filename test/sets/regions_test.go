@@ -97,15 +97,20 @@ func (w *world) more() *v1.AddonSet {
 	})
 }
 
+// asMade tells an object that was made anew from one that was not.
+func asMade(object client.Object) string {
+	return fmt.Sprintf("%T %s/%s %s", object, object.GetNamespace(), object.GetName(), object.GetUID())
+}
+
 // asIs tells an object that was made anew, or written, from one that was not.
 func asIs(object client.Object) string {
-	return fmt.Sprintf("%T %s/%s %s %s", object, object.GetNamespace(), object.GetName(), object.GetUID(), object.GetResourceVersion())
+	return asMade(object) + " " + object.GetResourceVersion()
 }
 
 // asRolled is asIs for what no change of a text changes; settings that were written are the same as before.
 func asRolled(object client.Object) string {
 	if _, isSettings := object.(*corev1.ConfigMap); isSettings {
-		return fmt.Sprintf("%T %s/%s %s", object, object.GetNamespace(), object.GetName(), object.GetUID())
+		return asMade(object)
 	}
 	return asIs(object)
 }

@@ -41,8 +41,6 @@ type seed struct {
 	stop func()
 	// clock is that of the controllers that are started next; nil is that of the machine.
 	clock clock.PassiveClock
-	// records are where the next controller of installations keeps its records; nil takes them as they are.
-	records func(addoninstallation.Records) addoninstallation.Records
 }
 
 // addSeed has the master list a seed.
@@ -65,6 +63,14 @@ func (w *world) addSeed(name, server string, isMaster bool) {
 func (s *seed) list() {
 	s.world.t.Helper()
 	kit.Create(s.world.t, s.world.master, s.listed())
+}
+
+// unlist takes the seed off the master's list.
+func (s *seed) unlist() {
+	s.world.t.Helper()
+	if err := s.world.master.Delete(s.world.t.Context(), s.listed()); err != nil {
+		s.world.t.Fatal(err)
+	}
 }
 
 func (s *seed) listed() *kkpv1.Seed {
@@ -149,9 +155,6 @@ func (s *seed) runInstallations() (stop func()) {
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	if s.records != nil {
-		dependencies.Records = s.records(dependencies.Records)
 	}
 	made.SetUp(addoninstallation.New(dependencies))
 	made.Run()
