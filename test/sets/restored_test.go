@@ -29,8 +29,9 @@ func TestARestoredMasterRemovesNothingFromUserClusters(t *testing.T) {
 	w.rolled(of, "one")
 	for _, one := range w.seeds {
 		copied := w.copyOf(later)
-		if err := one.client.Get(t.Context(), client.ObjectKeyFromObject(copied), copied); err != nil {
-			t.Error(err)
+		err := one.client.Get(t.Context(), client.ObjectKeyFromObject(copied), copied)
+		if err != nil || !copied.DeletionTimestamp.IsZero() {
+			t.Errorf("the copy on %s is %+v: %v", one.name, copied.ObjectMeta, err)
 		}
 	}
 	w.has("more", "one", amber, birch) // nobody opens the next group of a set that the master does not know
