@@ -26,8 +26,8 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// The user clusters. Amber and birch have API servers of their own; cedar's is that of a seed, which is the master's too where a world has one
-// seed only.
+// The user clusters. Amber, birch and dune have API servers of their own; cedar's is that of a seed, which is the master's too where a world
+// has one seed only.
 const (
 	amber = "amber"
 	birch = "birch"

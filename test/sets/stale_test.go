@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -151,7 +150,7 @@ func (w *world) raw(object client.Object, kind string) map[string]any {
 		w.t.Fatal(err)
 	}
 	if kind != "" {
-		object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{Group: v1.GroupVersion.Group, Version: v1.GroupVersion.Version, Kind: kind})
+		object.GetObjectKind().SetGroupVersionKind(v1.GroupVersion.WithKind(kind))
 	}
 	content, err := json.Marshal(object)
 	made := map[string]any{}
