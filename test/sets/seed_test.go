@@ -37,8 +37,6 @@ type seed struct {
 	client       client.Client
 	// wrap changes what the controllers that are started next send and are answered; nil changes nothing.
 	wrap func(http.RoundTripper) http.RoundTripper
-	// stop ends the controllers, where a test does that.
-	stop func()
 	// clock is that of the controllers that are started next; nil is that of the machine.
 	clock clock.PassiveClock
 }

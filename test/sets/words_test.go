@@ -18,8 +18,8 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// manifests have a ConfigMap that says which content is there, a ReplicaSet that is Ready where it has no pods, and, where they are asked
-// for, one ConfigMap more and a claim.
+// manifests have a ConfigMap that says which content is there, a ReplicaSet that is Ready where it has no pods, and, where it is asked
+// for, a claim.
 const manifests = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings}
@@ -34,12 +34,6 @@ spec:
   template:
     metadata: {labels: {app: web}}
     spec: {containers: [{name: web, image: "example.com/web:1"}]}
-{{- if .Variables.more }}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: more}
-{{- end }}
 {{- if .Variables.claim }}
 ---
 apiVersion: v1
