@@ -83,7 +83,7 @@ func (s *story) follow(ctx context.Context, steps []step) (took time.Duration, e
 	return took, nil
 }
 
-// setsLimit is the most that the steps of a set may add to the story. A good run takes half of it, so that a busy machine keeps it too.
+// setsLimit is the most that the steps of a set may add to the story. A busy machine keeps it too.
 const setsLimit = time.Minute
 
 // memoryLimit is the most memory, in bytes, that all processes may take together.

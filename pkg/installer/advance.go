@@ -144,6 +144,7 @@ func (p *Pass) RecordApplied(ctx context.Context) *Stop {
 		return p.doubted(err)
 	}
 	p.State.Record, p.State.rollout, p.State.unhealthyPasses = applied.Light(), nil, 0
+	p.State.brokenSince = time.Time{}
 	p.saved = &applied
 	p.surveyAfter()
 	p.State.health = nil

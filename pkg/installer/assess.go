@@ -37,7 +37,8 @@ func (p *Pass) Assess(ctx context.Context) *Stop {
 	if err != nil {
 		return p.remoteFailed(AboutHealth, err)
 	}
-	if !healthy(&health) && (p.State.unhealthyPasses >= explainFrom || p.Record().IsLate(p.Now)) {
+	p.noteHealth(&health)
+	if !healthy(&health) && (p.State.unhealthyPasses >= explainFrom || p.isLate()) {
 		health = survey.Explain(ctx, p.target(), health)
 	}
 	p.Health, p.State.health = &health, &health
@@ -50,6 +51,24 @@ func (p *Pass) Assess(ctx context.Context) *Stop {
 	}
 	p.State.unhealthyPasses++
 	return p.GiveWay(ctx, p.Unhealthy())
+}
+
+// noteHealth keeps since when what was healthy is not.
+func (p *Pass) noteHealth(now *survey.Health) {
+	before := p.State.health
+	switch {
+	case healthy(now):
+		p.State.brokenSince = time.Time{}
+	case before != nil && healthy(before):
+		p.State.brokenSince = p.Now
+	}
+}
+
+// isLate says whether the objects have had their time: a revision to become healthy, what was healthy
+// to become so again.
+func (p *Pass) isLate() bool {
+	since := p.State.brokenSince
+	return p.Record().IsLate(p.Now) && (since.IsZero() || p.Now.After(since.Add(p.Record().Timeout.Duration)))
 }
 
 // readHealth reads the objects whose health can change; in most passes only those that were not
@@ -96,7 +115,7 @@ func healthy(health *survey.Health) bool { return health.Healthy == health.Total
 
 // Failing counts the objects that failed, and those that did not become healthy in time.
 func (p *Pass) Failing() int {
-	if p.Record().IsLate(p.Now) {
+	if p.isLate() {
 		return p.Health.Total - p.Health.Healthy
 	}
 	return p.Health.Failing
@@ -116,7 +135,7 @@ func (p *Pass) Unhealthy() *Stop {
 	switch {
 	case health.Failing > 0:
 		reason = v1.ReasonUnhealthy
-	case p.Record().IsLate(p.Now):
+	case p.isLate():
 		reason, message = v1.ReasonTimeout, message+fmt.Sprintf("; not healthy within %s", p.Record().Timeout.Duration)
 		if p.Record().Atomic && p.Record().LastGood == 0 {
 			message += "; there is no earlier revision to go back to, so nothing is undone"

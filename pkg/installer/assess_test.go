@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -88,6 +89,41 @@ func TestUnhealthyNamesTheObject(t *testing.T) {
 	message := p.Unhealthy().Message
 	if !strings.Contains(message, "Deployment.apps shop/web: Available: 0/1 (and 1 more)") {
 		t.Errorf("got %q", message)
+	}
+}
+
+// Red when what was healthy for long is too late as soon as something of it breaks, or never; and when a revision that this process never
+// saw healthy has more than its time.
+func TestWhatBreaksHasItsTimeAnew(t *testing.T) {
+	applied := time.Now()
+	record := &revision.Record{State: revision.StateApplied}
+	record.Time.Time, record.Timeout.Duration = applied, 10*time.Minute
+	well, broken := survey.Health{Total: 1, Healthy: 1}, survey.Health{Total: 1}
+	p := &Pass{State: &State{Record: record}}
+	see := func(after time.Duration, health *survey.Health) string {
+		p.Now = applied.Add(after)
+		p.noteHealth(health)
+		p.Health, p.State.health = health, health
+		return p.Unhealthy().Reason
+	}
+	for _, step := range []struct {
+		why    string
+		after  time.Duration
+		health *survey.Health
+		want   string
+	}{
+		{"it is new", time.Minute, &broken, v1.ReasonProgressing},
+		{"it never got healthy", 11 * time.Minute, &broken, v1.ReasonTimeout},
+		{"it breaks", time.Hour, &broken, v1.ReasonProgressing},
+		{"it stays so", time.Hour + 9*time.Minute, &broken, v1.ReasonProgressing},
+		{"its time is over", time.Hour + 11*time.Minute, &broken, v1.ReasonTimeout},
+	} {
+		if step.after == time.Hour {
+			see(30*time.Minute, &well)
+		}
+		if got := see(step.after, step.health); got != step.want {
+			t.Errorf("%s: %s, want %s", step.why, got, step.want)
+		}
 	}
 }
 

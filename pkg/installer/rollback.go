@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
@@ -38,7 +39,7 @@ func (p *Pass) GiveWay(ctx context.Context, outcome *Stop) *Stop {
 		return p.doubted(err)
 	}
 	p.State.begin(back)
-	p.State.health, p.State.unhealthyPasses = nil, 0
+	p.State.health, p.State.unhealthyPasses, p.State.brokenSince = nil, 0, time.Time{}
 	return &Stop{
 		Kind: Checkpoint, About: AboutApply, Reason: v1.ReasonProgressing,
 		Message: fmt.Sprintf("version %q failed: version %q is brought back", back.Rollback.Version, back.Version),

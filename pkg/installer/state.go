@@ -46,6 +46,9 @@ type State struct {
 	// it not healthy yet.
 	health          *survey.Health
 	unhealthyPasses int32
+	// brokenSince is when what was healthy was found not to be; zero while it is, or where this
+	// process never saw it healthy.
+	brokenSince time.Time
 	// helmWritten is the state of the Helm release that the user cluster is known to show, and
 	// helmVersion the resource version of that Secret; helmTooLarge is the Secret that would show a
 	// revision and is too large; "" is none.

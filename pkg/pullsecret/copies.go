@@ -142,8 +142,8 @@ func (c *Copies) Plan(installation string, original Original, drifted []ownershi
 	name, digest := original.Name, original.Digest
 	own, has := c.Uses[installation].all(), map[string]bool{}
 	c.All = slices.DeleteFunc(c.All, func(one Copy) bool {
-		isOwn := slices.Contains(own, one.Namespace)
-		if !one.Left && !c.needs(one.Namespace) || isOwn && !original.Keeps && (digest == "" || one.Name != name) {
+		isOutdated := !original.Keeps && (digest == "" || one.Name != name)
+		if c.isSpare(one) || isOutdated && slices.Contains(own, one.Namespace) {
 			plan.Drop = append(plan.Drop, one)
 			return true
 		}
@@ -190,6 +190,9 @@ func (c *Copies) Alone(installation string) (alone []types.UID) {
 	}
 	return alone
 }
+
+// isSpare says whether nobody needs a copy, which was not left either.
+func (c *Copies) isSpare(one Copy) bool { return !one.Left && !c.needs(one.Namespace) }
 
 func (c *Copies) needs(namespace string) bool {
 	for _, use := range c.Uses {

@@ -35,7 +35,8 @@ func secretModes() []Mode {
 			},
 		},
 		{
-			Name: "losing-secrets", Tells: "says yes to each Secret that is written, with a UID, and has none", answer: aboutSecrets(func(x *exchange) bool {
+			Name: "losing-secrets", Tells: "says yes to each Secret that is written, with a UID, and has none",
+			answer: aboutSecrets(func(x *exchange) bool {
 				if x.asked != forWrite {
 					return x.text(http.StatusNotFound, statusHead+`"reason":"NotFound","code":404}`)
 				}
@@ -50,7 +51,8 @@ func secretModes() []Mode {
 			}),
 		},
 		{
-			Name: "quoting-secrets", Tells: "refuses each Secret that is written, and quotes what it says", answer: aboutSecrets(func(x *exchange) bool {
+			Name: "quoting-secrets", Tells: "refuses each Secret that is written, and quotes what it says",
+			answer: aboutSecrets(func(x *exchange) bool {
 				text, _ := io.ReadAll(io.LimitReader(x.r.Body, 1<<20))
 				quoted, err := json.Marshal(string(text))
 				return err == nil && x.text(http.StatusUnprocessableEntity, statusHead+`"reason":"Invalid","code":422,"message":%s}`, quoted)
