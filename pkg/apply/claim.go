@@ -84,7 +84,7 @@ func (w *writer) decide(ctx context.Context, it *item, live *metav1.PartialObjec
 	default:
 		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already and belongs to %s: remove it there, "+
 			"take it out of the add-on, or annotate the installation with %s: \"true\"%s",
-			it.key, w.ownerOf(live, found), kubermaticv1.AnnotationAdopt, managersHint(live)))
+			it.key, w.ownerOf(live, found), kubermaticv1.AnnotationAdopt, managersHint(live, found)))
 	}
 	return nil
 }

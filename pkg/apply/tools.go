@@ -196,20 +196,17 @@ func (a *adoption) merged(manager, version string) (ours metav1.ManagedFieldsEnt
 	return ours, err
 }
 
-// managersHint names annotation adopt-managers where no tool is known to have written an object.
-func managersHint(live *metav1.PartialObjectMetadata) string {
+// managersHint names annotation adopt-managers where no tool is known to have written an object, and
+// nobody else to own it.
+func managersHint(live *metav1.PartialObjectMetadata, found ownership.Ownership) string {
 	of := tools(live.ManagedFields)
-	if slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool { return of.Has(writersOf(&entry)) }) {
+	if found.OtherID != "" || metav1.GetControllerOfNoCopy(live) != nil || slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool { return of.Has(writersOf(&entry)) }) {
 		return ""
 	}
 	at := slices.IndexFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool { return entry.Subresource == "" })
 	if at < 0 {
 		return ""
 	}
-	writer := live.ManagedFields[at].Manager
-	if _, is := ownership.InstallationOf(writer); is {
-		return ""
-	}
 	return fmt.Sprintf(" (and with %s: %q too, where a tool wrote by that name which is no longer used)",
-		kubermaticv1.AnnotationAdoptManagers, calls.CutText(writer))
+		kubermaticv1.AnnotationAdoptManagers, calls.CutText(live.ManagedFields[at].Manager))
 }
