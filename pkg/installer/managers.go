@@ -47,7 +47,8 @@ func managerProblem(name string) string {
 	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return fmt.Sprintf("%q has a character that no field manager's name may have", calls.CutText(name))
 	case isInstallation:
-		return fmt.Sprintf("%q is an add-on installation: what one has that exists is not adopted, and what others left needs no name", calls.CutText(name))
+		return fmt.Sprintf("%q is an add-on installation: what one has that exists is not adopted, and what others left needs no name",
+			calls.CutText(name))
 	}
 	return ""
 }
