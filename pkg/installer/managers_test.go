@@ -27,7 +27,7 @@ func TestNamesOfFieldManagersAreRead(t *testing.T) {
 		{"none", "true", "", nil, "a name in it is empty"},
 		{"an empty one", "true", "manager,", nil, "a name in it is empty"},
 		{"a long one", "true", strings.Repeat("m", 129), nil, "is longer than the 128 bytes"},
-		{"a line", "true", "man\nager", nil, `"man\nager" has a character`},
+		{"a line", "true", "man\nager", nil, `"man ager" has a character`},
 		{"too many", "true", "a,b,c,d,e,f,g,h,i", nil, "more than 8 field managers"},
 		{"far too many", "true", strings.Repeat(",", 1<<18), nil, "more than 8 field managers"},
 		{"an installation", "true", "addon-installation/0123456789abcdef", nil, "is an add-on installation"},

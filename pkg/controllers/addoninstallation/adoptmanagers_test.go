@@ -68,6 +68,7 @@ const (
 func (w *world) offerNetwork(method kubermaticv1.Method) {
 	w.t.Helper()
 	parts := map[string][]string{"0.9.0": nil, "1.0.0": {oldKey}, "1.1.0": {oldKey, oldEnv}}
+	placed := map[string]string{}
 	var versions []kubermaticv1.AddonVersion
 	for _, version := range []string{"0.9.0", "1.0.0", "1.1.0"} {
 		files := networkFiles(parts[version]...)
@@ -76,9 +77,16 @@ func (w *world) offerNetwork(method kubermaticv1.Method) {
 		} else {
 			delete(files, "all.yaml")
 		}
-		made := w.content(version, method, "network-"+string(method)+"-"+version, files)
-		made.Values = nil
+		for name, text := range files {
+			placed[version+"/"+name] = text
+		}
+		made := w.version(offered{version: version})
+		made.Values, made.Template.Method, made.Source.Git.Path = nil, method, version
+		made.Source.Git.Remote = kubermaticv1.GitRemote(w.sources.GitURL + "/network.git")
 		versions = append(versions, made)
+	}
+	if _, err := w.sources.Commit("network", placed); err != nil {
+		w.t.Fatal(err)
 	}
 	w.offer("network", kubermaticv1.CatalogueCustom, versions...)
 }
@@ -235,7 +243,7 @@ func TestWhatAnotherToolBroughtIsTakenOverAsItStands(t *testing.T) {
 
 			object := w.install("network", "1.0.0")
 			expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
-				return errors.Join(expect.Condition(object, kubermaticv1.ConditionReady, "False", refusalOf[test.method]))
+				return expect.Condition(object, kubermaticv1.ConditionReady, "False", refusalOf[test.method])
 			})
 			if diff := cmp.Diff(before.identities(), w.networkIn(namespace).identities()); diff != "" {
 				t.Fatalf("something was written without adopt (-before +after):\n%s", diff)
