@@ -200,7 +200,8 @@ func (a *adoption) merged(manager, version string) (ours metav1.ManagedFieldsEnt
 // nobody else to own it.
 func managersHint(live *metav1.PartialObjectMetadata, found ownership.Ownership) string {
 	of := tools(live.ManagedFields)
-	if found.OtherID != "" || metav1.GetControllerOfNoCopy(live) != nil || slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool { return of.Has(writersOf(&entry)) }) {
+	wrote := func(entry metav1.ManagedFieldsEntry) bool { return of.Has(writersOf(&entry)) }
+	if found.OtherID != "" || metav1.GetControllerOfNoCopy(live) != nil || slices.ContainsFunc(live.ManagedFields, wrote) {
 		return ""
 	}
 	at := slices.IndexFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool { return entry.Subresource == "" })
