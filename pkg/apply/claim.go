@@ -2,25 +2,16 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/util/csaupgrade"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/calls"
-	"github.com/trellis-addons/trellis/pkg/fieldsets"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
-
-var clientSideManagers = sets.New("kubectl-client-side-apply", "kubectl-create", "kubectl", "helm", "before-first-apply")
 
 // adoptionManager owns the mark of adopted objects, which outlives the owner's fields.
 const adoptionManager = "addon-installation-adoption"
@@ -92,91 +83,13 @@ func (w *writer) decide(ctx context.Context, it *item, live *metav1.PartialObjec
 		it.entry.UID, it.entry.Created = live.UID, false
 	default:
 		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already and belongs to %s: remove it there, "+
-			"take it out of the add-on, or annotate the installation with %s: \"true\"",
-			it.key, w.ownerOf(live, found), kubermaticv1.AnnotationAdopt))
+			"take it out of the add-on, or annotate the installation with %s: \"true\"%s",
+			it.key, w.ownerOf(live, found), kubermaticv1.AnnotationAdopt, managersHint(live, found)))
 	}
 	return nil
 }
 
-// clientSideMarks are fields that client-side tools set. Their writer applied the object under any
-// name: KKP and operators run such tools inside of their own programs.
-var clientSideMarks = []fieldpath.Path{
-	fieldpath.MakePathOrDie("metadata", "annotations", lastApplied),
-	fieldpath.MakePathOrDie("metadata", "annotations", ownership.HelmReleaseAnnotation),
-	fieldpath.MakePathOrDie("metadata", "labels", kkpAddonLabel),
-}
-
-// kkpAddonLabel is on objects of KKP's own add-ons; its value is their name (pkg/addon of KKP).
-const kkpAddonLabel = "kubermatic-addon"
-
-// maxAppliers is more than the API server has: it merges update managers beyond ten into one.
-const maxAppliers = 30
-
-func appliers(managed []metav1.ManagedFieldsEntry) sets.Set[string] {
-	found := clientSideManagers.Clone()
-	for i := range managed {
-		entry := &managed[i]
-		if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" || entry.FieldsV1 == nil {
-			continue
-		}
-		fields := fieldsets.Parse(entry.FieldsV1.GetRawBytes())
-		if slices.ContainsFunc(clientSideMarks, fields.Has) {
-			found.Insert(entry.Manager)
-		}
-	}
-	return found
-}
-
-// dropLastApplied removes kubectl's copy, which is stale now; kubectl's --prune relies on it.
-var dropLastApplied = map[string]string{
-	"op": "remove", "path": "/metadata/annotations/" + strings.ReplaceAll(lastApplied, "/", "~1"),
-}
-
-// adoptionPatch moves the fields of client-side tools to a manager; empty where there are none.
-func adoptionPatch(live *metav1.PartialObjectMetadata, manager string) ([]byte, error) {
-	from := appliers(live.ManagedFields).Insert(manager) // a hook of ours
-	if len(from) > maxAppliers {
-		return nil, calls.Misbehaves("%q was applied by %d clients", live.Name, len(from))
-	}
-	live, err := sortedFields(live, from, manager)
-	if err != nil {
-		return nil, err
-	}
-	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, from, manager)
-	if _, stale := live.Annotations[lastApplied]; err != nil || len(patch) == 0 || !stale {
-		return patch, err
-	}
-	var operations []any
-	if err := json.Unmarshal(patch, &operations); err != nil {
-		return nil, err
-	}
-	return json.Marshal(append(operations, dropLastApplied))
-}
-
-// sortedFields sorts the field sets to move: unsorted ones take the library quadratic time.
-func sortedFields(live *metav1.PartialObjectMetadata, from sets.Set[string], to string) (*metav1.PartialObjectMetadata, error) {
-	ordered := *live
-	ordered.ManagedFields = slices.Clone(live.ManagedFields)
-	for i := range ordered.ManagedFields {
-		entry := &ordered.ManagedFields[i]
-		moves := from.Has(entry.Manager) && entry.Operation == metav1.ManagedFieldsOperationUpdate
-		if entry.FieldsV1 == nil || !moves && entry.Manager != to {
-			continue
-		}
-		fields, err := fieldsets.Read(entry.FieldsV1.GetRawBytes())
-		if err != nil {
-			return nil, calls.Misbehaves("the fields of manager %q of %q are no field set", calls.CutText(entry.Manager), live.Name)
-		}
-		text, err := fields.ToJSON()
-		if err != nil {
-			return nil, fmt.Errorf("encoding the fields of manager %q: %w", calls.CutText(entry.Manager), err)
-		}
-		entry.FieldsV1 = metav1.NewFieldsV1(string(text))
-	}
-	return &ordered, nil
-}
-
-// adoptFields makes the fields of client-side tools ours. It marks an adopted definition first:
+// adoptFields makes the fields of those who wrote it before ours. It marks an adopted definition first:
 // afterwards nothing else shows that it existed before.
 func (w *writer) adoptFields(
 	ctx context.Context, client calls.Client, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership,
@@ -186,7 +99,7 @@ func (w *writer) adoptFields(
 			return err
 		}
 	}
-	patch, err := adoptionPatch(live, w.owner.FieldManager())
+	patch, err := w.adoptionPatch(live, it.object.GetAPIVersion())
 	if err != nil || len(patch) == 0 {
 		return err
 	}

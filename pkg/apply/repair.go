@@ -16,11 +16,12 @@ type Applied struct {
 	Inventory ownership.Inventory
 	// Adopt adopts objects that replaced ours, except those of an installation that NameOf knows.
 	Adopt bool
-	// Release, NameOf, Siblings and Shared are as in RolloutOptions.
-	Release  *ownership.HelmMarks
-	NameOf   func(id string) string
-	Siblings ownership.Siblings
-	Shared   ownership.Inventory
+	// AdoptManagers, Release, NameOf, Siblings and Shared are as in RolloutOptions.
+	AdoptManagers []string
+	Release       *ownership.HelmMarks
+	NameOf        func(id string) string
+	Siblings      ownership.Siblings
+	Shared        ownership.Inventory
 }
 
 // Repaired is the result of a repair.
@@ -37,8 +38,11 @@ type Repaired struct {
 // Repaired is filled in also beside an error, which is a failed call.
 func Repair(ctx context.Context, target calls.Target, owner ownership.Owner, drifted []ownership.Key, applied Applied) (Repaired, error) {
 	w := &writer{
-		RolloutOptions: RolloutOptions{Adopt: applied.Adopt, Release: applied.Release, NameOf: applied.NameOf, Siblings: applied.Siblings},
-		owner:          owner, target: target, shared: applied.Shared.ByKey(),
+		RolloutOptions: RolloutOptions{
+			Adopt: applied.Adopt, AdoptManagers: applied.AdoptManagers, Release: applied.Release, NameOf: applied.NameOf,
+			Siblings: applied.Siblings,
+		},
+		owner: owner, target: target, shared: applied.Shared.ByKey(),
 		kinds: &calls.Kinds{Mapper: target.Mapper, Declared: calls.DeclaredKinds(applied.Objects)},
 	}
 	items := driftedItems(drifted, applied)

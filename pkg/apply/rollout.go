@@ -22,6 +22,8 @@ type RolloutOptions struct {
 	TargetNamespace string
 	// Adopt adopts objects of others, except of an installation that NameOf knows.
 	Adopt bool
+	// AdoptManagers are field managers whose fields of an object that Adopt takes over count as a tool's.
+	AdoptManagers []string
 	// Release is the Helm release that is adopted with its objects; nil if there is none.
 	Release *ownership.HelmMarks
 	// NameOf gives the name of the installation with an ID; "" if none exists. It may be nil.

@@ -34,12 +34,13 @@ func (p *Pass) PlanRollout() (left int) {
 	p.State.rollout = apply.NewRollout(p.Owner, p.Objects, p.Record().Inventory, apply.RolloutOptions{
 		TargetNamespace: p.Asked.TargetNamespace,
 		Adopt:           p.Asked.Adopt,
+		AdoptManagers:   p.Asked.AdoptManagers,
 		Release:         releaseMarks(p.Record()),
 		NameOf:          p.nameOf(),
 		Namespaces:      p.view().namespaces,
 		Shared:          p.Record().Shared,
 	})
-	p.State.adopting = p.Asked.Adopt
+	p.State.adopting = p.Asked.adoption()
 	p.State.stagePasses, p.State.stageWritten = 0, 0
 	return p.State.rollout.Remaining()
 }

@@ -128,6 +128,8 @@ type Asked struct {
 	CreateNamespace bool
 	// Adopt lets objects and a Helm release that exist be adopted.
 	Adopt bool
+	// AdoptManagers are field managers whose fields of what is adopted count as a tool's; none without Adopt.
+	AdoptManagers []string
 	// Once leaves a revision that was healthy as it is from then on.
 	Once bool
 	// ReconcileAt asks for everything to be compared when it changes.
@@ -271,7 +273,7 @@ func (p *Pass) target() calls.Target {
 // RenewRollout drops a rollout that was begun with another answer about adoption: it would go on
 // refusing what it may adopt now.
 func (p *Pass) RenewRollout() {
-	if p.State.adopting != p.Asked.Adopt {
+	if p.State.adopting != p.Asked.adoption() {
 		p.State.rollout = nil
 	}
 }

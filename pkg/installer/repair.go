@@ -98,8 +98,8 @@ func (p *Pass) repair(ctx context.Context, drift []survey.Drift) *Stop {
 		return p.doubted(err)
 	}
 	fixed, err := apply.Repair(ctx, p.target(), p.Owner, keysOf(drift), apply.Applied{
-		Objects: objects, Inventory: record.Inventory, Adopt: p.Asked.Adopt, Release: releaseMarks(record),
-		NameOf:   p.nameOf(),
+		Objects: objects, Inventory: record.Inventory, Adopt: p.Asked.Adopt, AdoptManagers: p.Asked.AdoptManagers,
+		Release: releaseMarks(record), NameOf: p.nameOf(),
 		Siblings: p.siblings, Shared: record.Shared,
 	})
 	if errors.Is(err, errHandover) {

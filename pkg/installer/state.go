@@ -23,9 +23,9 @@ type State struct {
 	Watched time.Time
 
 	// rollout is under way for the record's revision; nil once it is through, or after a restart.
-	// It was begun with annotation adopt, or without.
+	// It was begun with these words about adoption (Asked.adoption).
 	rollout  *apply.Rollout
-	adopting bool
+	adopting string
 	// stagePasses counts the passes in a row in which the rollout could write nothing more than the
 	// stageWritten of before.
 	stagePasses, stageWritten int

@@ -135,6 +135,7 @@ func setInstallationRequests() []request {
 		refused("sick", func(i anyInstallation) { delete(i.Annotations, kubermaticv1.AnnotationSick) }),
 		refused("platform-values", on(kubermaticv1.AnnotationPlatformValues)),
 		refused("adopt", on(kubermaticv1.AnnotationAdopt)),
+		refused("adopt-managers", on(kubermaticv1.AnnotationAdoptManagers)),
 		refused("allow-downgrade", on(kubermaticv1.AnnotationAllowDowngrade)),
 		refused("allow-prune", on(kubermaticv1.AnnotationAllowPrune)),
 	}

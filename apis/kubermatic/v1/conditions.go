@@ -225,6 +225,9 @@ const (
 	ReasonHookFailed = "HookFailed"
 	// ReasonRolledBack: an atomic upgrade failed and gave way to the version that was healthy last.
 	ReasonRolledBack = "RolledBack"
+	// ReasonAnnotationInvalid: an annotation of the installation can't be followed; the message says what to write instead. What is
+	// installed is looked after meanwhile.
+	ReasonAnnotationInvalid = "AnnotationInvalid"
 	// ReasonReleaseNameTaken: another installation, or somebody else in the user cluster, has a Helm release of the name.
 	ReasonReleaseNameTaken = "ReleaseNameTaken"
 )

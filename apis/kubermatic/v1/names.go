@@ -72,6 +72,9 @@ const (
 	AnnotationAllowDowngrade = Prefix + "allow-downgrade"
 	// AnnotationAdopt = "true" takes over objects that exist.
 	AnnotationAdopt = Prefix + "adopt"
+	// AnnotationAdoptManagers beside AnnotationAdopt names field managers, separated by commas: what they wrote of an object that is
+	// taken over counts as a tool's, as kubectl's does, so that what the add-on lacks of it goes.
+	AnnotationAdoptManagers = Prefix + "adopt-managers"
 	// AnnotationAdopted is on a CustomResourceDefinition that was there before an installation took it over: it is not
 	// removed with it.
 	AnnotationAdopted = Prefix + "adopted"

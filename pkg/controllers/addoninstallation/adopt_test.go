@@ -92,6 +92,12 @@ func folder(t testing.TB, files map[string]string) string {
 // program runs a real program of somebody with the user cluster's kubeconfig.
 func (w *world) program(name, release string, arguments ...string) string {
 	w.t.Helper()
+	return w.programAs(name, name, release, arguments...)
+}
+
+// programAs runs it by another name, which is its field manager's then.
+func (w *world) programAs(as, name, release string, arguments ...string) string {
+	w.t.Helper()
 	kept, err := binaries.Cache()
 	if err != nil {
 		w.t.Fatal(err)
@@ -105,6 +111,7 @@ func (w *world) program(name, release string, arguments ...string) string {
 		w.t.Fatal(err)
 	}
 	command := exec.CommandContext(w.t.Context(), path, append(arguments, "--kubeconfig", file)...)
+	command.Args[0] = as
 	command.Env = append(os.Environ(), "HOME="+filepath.Dir(file), "HELM_DRIVER=secrets")
 	output, err := command.CombinedOutput()
 	if err != nil {

@@ -128,7 +128,7 @@ var beforeApply = map[string]bool{
 // was withdrawn is finished: none needs what the pass could not get.
 func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcome) loop.Outcome {
 	said := verdictOf(outcome)
-	if !beforeApply[said.condition] && !order.IsHeld(said.reason) {
+	if !beforeApply[said.condition] && !order.IsHeld(said.reason) && said.reason != kubermaticv1.ReasonAnnotationInvalid {
 		return outcome
 	}
 	f.decide(ctx, f.onRecord)

@@ -98,6 +98,7 @@ func askedOf(installation *kubermaticv1.AddonInstallation) installer.Asked {
 		PruneMany:     annotations[kubermaticv1.AnnotationAllowPrune] == "true",
 		SkipHooks:     annotations[kubermaticv1.AnnotationSkipHooks] == "true",
 	}
+	asked.AdoptManagers, _ = installer.AdoptManagers(annotations) // a step tells of bad ones
 	if isRemoved(installation) {
 		asked.RemovedSince = installation.DeletionTimestamp.Time
 	}

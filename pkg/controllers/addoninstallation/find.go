@@ -11,6 +11,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/target"
@@ -83,6 +84,15 @@ func unknownCluster(err error) loop.Outcome {
 		return waiting(kubermaticv1.ReasonClusterUnknown, unknown.Error(), clusterRecheck)
 	}
 	return failed(err)
+}
+
+// adopts ends the pass where annotation adopt-managers can't be followed. To adopt without it leaves
+// fields behind for good: what is taken over once is not taken over again.
+func (r *Reconciler) adopts(_ context.Context, f *facts) loop.Outcome {
+	if _, err := installer.AdoptManagers(f.installation.Annotations); err != nil {
+		return loop.Stalled{Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonAnnotationInvalid, Message: err.Error()}
+	}
+	return nil
 }
 
 // kkpAddonGone waits while KKP has an Addon of the add-on's name in the cluster: KKP applies its

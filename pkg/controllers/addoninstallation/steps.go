@@ -16,6 +16,7 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 		{Name: "resolve", Run: r.resolve},                                 // the add-on's version that fits
 		{Name: "granted", Run: r.granted},                                 // the platform's values that a set grants
 		{Name: "pinned", Run: r.pinned},                                   // of content that only the record has, the rest of the pass
+		{Name: "adopts", Run: r.adopts},                                   // what is said of adoption can be read
 		{Name: "values", Run: r.resolveValues},                            // the layers of values, checked against the form
 		{Name: "fetch", Run: r.fetch},                                     // the version's content, from the store
 		{Name: "connect", Run: r.connect},                                 // a live connection to the user cluster

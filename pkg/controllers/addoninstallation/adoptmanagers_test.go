@@ -1,0 +1,300 @@
+package addoninstallation_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// network is what another tool brought: settings have a key that the add-on lacks, and env OLD is in its first version only.
+const network = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {version: one, old: "1"}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: closed}
+spec: {podSelector: {matchLabels: {app: web}}, policyTypes: [Ingress]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: "registry.k8s.io/web:1", env: [{name: OLD, value: "1"}, {name: KEPT, value: "1"}]}]}
+`
+
+// networkFiles are the add-on's content, without these parts of what was there.
+func networkFiles(without ...string) map[string]string {
+	text := network
+	for _, part := range without {
+		text = strings.ReplaceAll(text, part, "")
+	}
+	return map[string]string{
+		"Chart.yaml": "apiVersion: v2\nname: network\nversion: 1.0.0\n", "templates/all.yaml": text, "all.yaml": text,
+	}
+}
+
+const (
+	oldKey = `, old: "1"`
+	oldEnv = `{name: OLD, value: "1"}, `
+)
+
+// offerNetwork offers a version as it was, one without the key and one without the variable too.
+func (w *world) offerNetwork(method kubermaticv1.Method) {
+	w.t.Helper()
+	parts := map[string][]string{"0.9.0": nil, "1.0.0": {oldKey}, "1.1.0": {oldKey, oldEnv}}
+	placed := map[string]string{}
+	var versions []kubermaticv1.AddonVersion
+	for _, version := range []string{"0.9.0", "1.0.0", "1.1.0"} {
+		files := networkFiles(parts[version]...)
+		if method == kubermaticv1.MethodGoTemplate {
+			files = map[string]string{"all.yaml": files["all.yaml"]}
+		} else {
+			delete(files, "all.yaml")
+		}
+		for name, text := range files {
+			placed[version+"/"+name] = text
+		}
+		made := w.version(offered{version: version})
+		made.Values, made.Template.Method, made.Source.Git.Path = nil, method, version
+		made.Source.Git.Remote = kubermaticv1.GitRemote(w.sources.GitURL + "/network.git")
+		versions = append(versions, made)
+	}
+	if _, err := w.sources.Commit("network", placed); err != nil {
+		w.t.Fatal(err)
+	}
+	w.offer("network", kubermaticv1.CatalogueCustom, versions...)
+}
+
+// resourceSet writes as ClusterResourceSet does, by its client: made where nothing is, and else, where it reconciles, patched by
+// merge from what is there.
+func (w *world) resourceSet(namespace, manifests string) {
+	w.t.Helper()
+	config := rest.CopyConfig(fleet.Shared().Cluster("both").Config)
+	config.UserAgent = "manager/v1.14.2 cluster-resource-set (linux/amd64) cluster.x-k8s.io/0a1b2c3"
+	remote, err := client.New(config, client.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, text := range strings.Split(manifests, "---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.NewYAMLOrJSONDecoder(bytes.NewBufferString(text), len(text)).Decode(object); err != nil {
+			w.t.Fatal(err)
+		}
+		object.SetNamespace(namespace)
+		err := remote.Create(w.t.Context(), object.DeepCopy())
+		if apierrors.IsAlreadyExists(err) {
+			live := object.DeepCopy()
+			err = remote.Get(w.t.Context(), client.ObjectKeyFromObject(object), live)
+			object.SetResourceVersion(live.GetResourceVersion())
+			err = errors.Join(err, remote.Patch(w.t.Context(), object, client.MergeFrom(live)))
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// networkObjects are the three in a namespace.
+type networkObjects struct {
+	settings   corev1.ConfigMap
+	policy     networkingv1.NetworkPolicy
+	deployment appsv1.Deployment
+}
+
+func (w *world) networkIn(namespace string) *networkObjects {
+	w.t.Helper()
+	found := &networkObjects{}
+	found.settings.Name, found.policy.Name, found.deployment.Name = "settings", "closed", "web"
+	for _, object := range found.all() {
+		if err := w.seed.Get(w.t.Context(), client.ObjectKey{Namespace: namespace, Name: object.GetName()}, object); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return found
+}
+
+func (n *networkObjects) all() []client.Object {
+	return []client.Object{&n.settings, &n.policy, &n.deployment}
+}
+
+// identities are UID and generation of each.
+func (n *networkObjects) identities() (all []string) {
+	for _, object := range n.all() {
+		all = append(all, fmt.Sprintf("%s: %s, generation %d", object.GetName(), object.GetUID(), object.GetGeneration()))
+	}
+	return all
+}
+
+// writers are the field managers of each, without those that wrote a status.
+func (n *networkObjects) writers() map[string][]string {
+	found := map[string][]string{}
+	for _, object := range n.all() {
+		for _, entry := range object.GetManagedFields() {
+			if entry.Subresource == "" {
+				found[object.GetName()] = append(found[object.GetName()], entry.Manager)
+			}
+		}
+	}
+	return found
+}
+
+// formerTool is how objects came into the user cluster.
+type formerTool struct {
+	why         string
+	method      kubermaticv1.Method
+	annotations map[string]string
+	neighbour   bool
+	bring       func(w *world, namespace string)
+}
+
+var formerTools = []formerTool{
+	{
+		why: "a release by Helm's library inside of another program", method: kubermaticv1.MethodHelm,
+		bring: func(w *world, namespace string) {
+			files := networkFiles()
+			delete(files, "all.yaml")
+			w.programAs("manager", "helm", "", "install", "network", folder(w.t, files), "-n", namespace, "--create-namespace")
+		},
+	},
+	{
+		why: "a ClusterResourceSet that made them", method: kubermaticv1.MethodGoTemplate,
+		annotations: map[string]string{kubermaticv1.AnnotationAdoptManagers: "other, manager"},
+		bring: func(w *world, namespace string) {
+			w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+			w.resourceSet(namespace, network)
+		},
+	},
+	{
+		why: "a ClusterResourceSet that reconciled them", method: kubermaticv1.MethodGoTemplate,
+		annotations: map[string]string{kubermaticv1.AnnotationAdoptManagers: "manager"},
+		bring: func(w *world, namespace string) {
+			w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+			w.resourceSet(namespace, strings.ReplaceAll(network, `value: "1"}, `, `value: "0"}, `))
+			w.resourceSet(namespace, network)
+		},
+	},
+	{
+		why: "installations of another Cluster over the same user cluster", method: kubermaticv1.MethodHelm, neighbour: true,
+		bring: func(w *world, namespace string) {
+			moved := w.neighbours[0]
+			object := w.installIn(moved, "network", "network")
+			w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.AddonRef.Version = "0.9.0" })
+			w.expectApplied(object, "0.9.0")
+			w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.Paused = true })
+			w.expectReady(object, kubermaticv1.ReasonPaused)
+		},
+	},
+}
+
+// expectApplied waits until that version is in the user cluster. Nobody there makes Deployments healthy.
+func (w *world) expectApplied(object *kubermaticv1.AddonInstallation, version string) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		if object.Status.Version != version {
+			return fmt.Errorf("version %q with %+v, want %q", object.Status.Version, object.Status.Conditions, version)
+		}
+		return expect.Condition(object, kubermaticv1.ConditionApplied, "True", kubermaticv1.ReasonApplied)
+	})
+}
+
+// What another tool brought is taken over as it stands: UIDs and generations stay, and from then on the fields are the
+// installation's alone. What the add-on lacks goes, drift is put back, and what a later version lacks goes too. Red when Helm's marks
+// don't make their writer a tool (helmMark out of toolMarks), when adopt-managers is not looked at, by its second name too, and when
+// the fields of an installation that is gone stay its own.
+func TestWhatAnotherToolBroughtIsTakenOverAsItStands(t *testing.T) {
+	for _, test := range formerTools {
+		t.Run(test.why, func(t *testing.T) {
+			w := newWorld(t)
+			w.renderers = bothMethods()
+			if test.neighbour {
+				w.addNeighbour()
+			}
+			w.start()
+			w.offerNetwork(test.method)
+			namespace := fmt.Sprintf("network-%d", worlds)
+			test.bring(w, namespace)
+			before := w.networkIn(namespace)
+
+			object := w.install("network", "1.0.0")
+			expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+				return expect.Condition(object, kubermaticv1.ConditionReady, "False", refusalOf[test.method])
+			})
+			if diff := cmp.Diff(before.identities(), w.networkIn(namespace).identities()); diff != "" {
+				t.Fatalf("something was written without adopt (-before +after):\n%s", diff)
+			}
+			w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+				object.Annotations = map[string]string{kubermaticv1.AnnotationAdopt: "true"}
+				for key, value := range test.annotations {
+					object.Annotations[key] = value
+				}
+			})
+			w.expectApplied(object, "1.0.0")
+			after := w.networkIn(namespace)
+			if diff := cmp.Diff(before.identities(), after.identities()); diff != "" {
+				t.Errorf("UIDs and generations (-before +after):\n%s", diff)
+			}
+			if diff := cmp.Diff(map[string]string{"version": "one"}, after.settings.Data); diff != "" {
+				t.Errorf("data (-want +got):\n%s", diff)
+			}
+			owner := ownership.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}.FieldManager()
+			want := map[string][]string{"settings": {owner}, "closed": {owner}, "web": {owner}}
+			if diff := cmp.Diff(want, after.writers()); diff != "" {
+				t.Errorf("who has fields (-want +got):\n%s", diff)
+			}
+			w.expectOwned(object, after)
+		})
+	}
+}
+
+// refusalOf is what is said of each method's objects before they are adopted.
+var refusalOf = map[kubermaticv1.Method]string{
+	kubermaticv1.MethodHelm: kubermaticv1.ReasonReleaseNameTaken, kubermaticv1.MethodGoTemplate: kubermaticv1.ReasonObjectExists,
+}
+
+// expectOwned holds that drift in what was taken over is put back, and that the next version takes off what it lacks.
+func (w *world) expectOwned(object *kubermaticv1.AddonInstallation, have *networkObjects) {
+	w.t.Helper()
+	drifted := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"policyTypes":["Ingress","Egress"]}}`))
+	if err := w.seed.Patch(w.t.Context(), &have.policy, drifted); err != nil {
+		w.t.Fatal(err)
+	}
+	w.annotate(object, kubermaticv1.AnnotationReconcileAt, "now")
+	expect.Eventually(w.t, expect.Patience, func() error {
+		if now := w.networkIn(object.Spec.TargetNamespace).policy.Spec.PolicyTypes; len(now) != 1 {
+			return fmt.Errorf("drift stays: %v", now)
+		}
+		return nil
+	})
+	w.want(object, "1.1.0")
+	w.expectApplied(object, "1.1.0")
+	variables := w.networkIn(object.Spec.TargetNamespace).deployment.Spec.Template.Spec.Containers[0].Env
+	if slices.ContainsFunc(variables, func(one corev1.EnvVar) bool { return one.Name == "OLD" }) || len(variables) != 1 {
+		w.t.Errorf("what the next version lacks stays: %v", variables)
+	}
+}
