@@ -15,6 +15,10 @@ type Platform struct {
 	KKPVersion string
 	// K8sVersion of the control plane, such as v1.36.3-gke.100. If unreadable: likewise.
 	K8sVersion string
+	// Next are the versions that an upgrade which waits will bring, in their order; none as a rule.
+	// Of a range's versions those are preferred that fit the first of them too, and of these those
+	// that fit the second. They refuse nothing.
+	Next []string
 	// AllowPrereleases lets a pre-release platform match ranges that name no pre-release.
 	AllowPrereleases bool
 }
@@ -29,6 +33,8 @@ func readConstraints(version *v1.AddonVersion) (kkp, k8s *constraintRange) {
 // platformCheck decides for one platform. It caches the result by range: many versions share a few.
 type platformCheck struct {
 	kkp, k8s side
+	// next are for the versions of an upgrade that waits.
+	next []side
 }
 
 // side is one version of a platform, with its names in messages.
@@ -46,7 +52,14 @@ func newPlatformCheck(platform Platform) *platformCheck {
 		kkp: side{reason: v1.ExcludedKKPVersion, field: "kkpVersion", product: "KKP", text: platform.KKPVersion},
 		k8s: side{reason: v1.ExcludedK8sVersion, field: "k8sVersion", product: "Kubernetes", text: platform.K8sVersion},
 	}
-	for _, one := range []*side{&made.kkp, &made.k8s} {
+	for _, version := range platform.Next {
+		made.next = append(made.next, side{reason: v1.ExcludedK8sVersion, text: version})
+	}
+	all := []*side{&made.kkp, &made.k8s}
+	for i := range made.next {
+		all = append(all, &made.next[i])
+	}
+	for _, one := range all {
 		one.preReleases, one.seen = platform.AllowPrereleases, map[string]exclusion{}
 		if version, ok := PlatformVersion(one.text); ok {
 			one.version = version
@@ -62,6 +75,16 @@ func (j *platformCheck) fits(kkp, k8s *constraintRange) (reason, message string)
 		return reason, message
 	}
 	return j.k8s.fits(k8s)
+}
+
+// ahead is how many of the next versions, from the first on, a version with this constraint fits.
+func (j *platformCheck) ahead(k8s *constraintRange) int {
+	for i := range j.next {
+		if reason, _ := j.next[i].fits(k8s); reason != "" {
+			return i
+		}
+	}
+	return len(j.next)
 }
 
 func (s *side) fits(constraint *constraintRange) (reason, message string) {
