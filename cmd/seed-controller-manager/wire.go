@@ -28,21 +28,26 @@ type seed struct {
 	// direct reads and writes before the manager's caches run.
 	direct     client.Client
 	marks      *mergedcatalogue.Marks
+	clusters   *cluster.Finders
 	identities *cluster.Identities
 	options    *options
 }
 
+// Clusters finds the clusters of the seed.
+func (s *seed) Clusters() *cluster.Finders { return s.clusters }
+
 // wire puts the controllers together and into the manager.
 func wire(ctx context.Context, made manager.Manager, options *options, logger logr.Logger) error {
-	if err := cluster.IndexNamespaceName(ctx, made.GetFieldIndexer()); err != nil {
-		return fmt.Errorf("indexing clusters: %w", err)
+	clusters, err := wiring.NewFinder(ctx, made, options.clusters.kinds())
+	if err != nil {
+		return err
 	}
 	direct, err := client.New(made.GetConfig(), client.Options{Scheme: made.GetScheme(), HTTPClient: made.GetHTTPClient()})
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	s := seed{Manager: made, direct: direct, options: options}
-	s.identities = cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), wiring.Finder(made), options.Namespace)
+	s := &seed{Manager: made, direct: direct, clusters: clusters, options: options}
+	s.identities = cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), clusters, options.Namespace)
 	if options.Standalone {
 		logger.Info("running without KKP: cluster namespaces and status are filled in here")
 		if err := s.addStandalone(); err != nil {

@@ -63,7 +63,7 @@ func Records(made manager.Manager, key []byte) *revision.Records {
 // AddonInstallation are what controller addoninstallation works with. Caches, connections and the
 // store run in the manager.
 func AddonInstallation(
-	ctx context.Context, made manager.Manager, marks *mergedcatalogue.Marks, parts InstallationParts,
+	ctx context.Context, made Seed, marks *mergedcatalogue.Marks, parts InstallationParts,
 ) (addoninstallation.Dependencies, error) {
 	var none addoninstallation.Dependencies
 	connections, err := newConnections(ctx, made, parts.Identities, parts.Fence)
@@ -93,7 +93,7 @@ func AddonInstallation(
 	return addoninstallation.Dependencies{
 		PullSecret: pulled,
 		Client:     made.GetClient(), Marks: marks, Marked: marked, Direct: made.GetAPIReader(),
-		Recorder: made.GetEventRecorder("addoninstallation"), Finder: Finder(made), Connections: connections,
+		Recorder: made.GetEventRecorder("addoninstallation"), Finder: made.Clusters(), Connections: connections,
 		Store: parts.Store, SourceKinds: parts.SourceKinds, Renders: parts.Renders, Values: parts.Renders,
 		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Images: parts.Images,
 		Records: parts.Records, InputsKey: parts.InputsKey, Options: parts.Options,
@@ -103,14 +103,14 @@ func AddonInstallation(
 // newConnections makes the connections to user clusters. They hear of Clusters that go and of
 // kubeconfigs that change.
 func newConnections(
-	ctx context.Context, made manager.Manager, identities *cluster.Identities, fence *fence.Fence,
+	ctx context.Context, made Seed, identities *cluster.Identities, fence *fence.Fence,
 ) (*cluster.Connections, error) {
 	connections := cluster.NewConnections(made.GetAPIReader())
 	if fence != nil {
 		connections.Fence = fence
 	}
 	connections.UseIdentities(identities)
-	if err := Finder(made).Inform(ctx, made.GetCache(), connections.Forget); err != nil {
+	if err := made.Clusters().Inform(ctx, made.GetCache(), connections.Forget); err != nil {
 		return nil, err
 	}
 	return connections, watchKubeconfigs(ctx, made, connections)

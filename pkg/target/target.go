@@ -124,6 +124,8 @@ type Description struct {
 	Ref
 	// KubernetesVersion of the control plane; "" while unknown.
 	KubernetesVersion string
+	// NoVersion says why it is unknown, to people; empty: no more is known.
+	NoVersion string
 	// APIServerUp says whether the API server runs, by the platform.
 	APIServerUp         bool
 	Labels, Annotations map[string]string

@@ -52,7 +52,8 @@ func Namespace(name string) *corev1.Namespace {
 // Manager is one that runs no longer than its test.
 type Manager struct {
 	manager.Manager
-	t      testing.TB
+	clusters *cluster.Finders
+	t        testing.TB
 	ctx    context.Context
 	cancel context.CancelFunc
 	ended  func() error
@@ -61,28 +62,46 @@ type Manager struct {
 // Master makes a manager as the program of the master does, but for what a test changes.
 func Master(t testing.TB, config *rest.Config, change ...func(*manager.Options)) *Manager {
 	t.Helper()
-	return runnable(t, func(context.Context) (manager.Manager, error) {
-		return newManager(config, manager.Options{Cache: wiring.Cache(nil)}, change)
+	return runnable(t, func(context.Context) (manager.Manager, *cluster.Finders, error) {
+		made, err := newManager(config, manager.Options{Cache: wiring.Cache(nil)}, change)
+		return made, nil, err
 	})
 }
 
-// Seed makes a manager as the program of a seed does, with the index of Clusters, but for what a test changes.
+// Seed makes a manager as the program of a seed does, for KKP's Clusters, but for what a test changes.
 func Seed(t testing.TB, config *rest.Config, catalogueNamespace string, change ...func(*manager.Options)) *Manager {
 	t.Helper()
-	return runnable(t, func(ctx context.Context) (manager.Manager, error) {
-		return NewSeed(ctx, config, catalogueNamespace, change...)
+	return SeedOf(t, config, catalogueNamespace, cluster.OnlyKKP, change...)
+}
+
+// SeedOf is Seed for clusters of these kinds.
+func SeedOf(
+	t testing.TB, config *rest.Config, catalogueNamespace string, kinds cluster.Kinds, change ...func(*manager.Options),
+) *Manager {
+	t.Helper()
+	return runnable(t, func(ctx context.Context) (manager.Manager, *cluster.Finders, error) {
+		made, err := newManager(config, manager.Options{Cache: wiring.Cache(wiring.HeldOnSeeds(catalogueNamespace))}, change)
+		if err != nil {
+			return nil, nil, err
+		}
+		clusters, err := wiring.NewFinder(ctx, made, kinds)
+		return made, clusters, err
 	})
 }
 
 // NewSeed is Seed for a process of its own, which a test started.
 func NewSeed(
 	ctx context.Context, to *rest.Config, catalogueNamespace string, change ...func(*manager.Options),
-) (manager.Manager, error) {
+) (wiring.Seed, error) {
 	made, err := newManager(to, manager.Options{Cache: wiring.Cache(wiring.HeldOnSeeds(catalogueNamespace))}, change)
 	if err != nil {
 		return nil, err
 	}
-	return made, cluster.IndexNamespaceName(ctx, made.GetFieldIndexer())
+	clusters, err := wiring.NewFinder(ctx, made, cluster.OnlyKKP)
+	if err != nil {
+		return nil, err
+	}
+	return &Manager{Manager: made, clusters: clusters}, nil
 }
 
 func newManager(to *rest.Config, options manager.Options, change []func(*manager.Options)) (manager.Manager, error) {
@@ -95,16 +114,19 @@ func newManager(to *rest.Config, options manager.Options, change []func(*manager
 }
 
 // runnable is a manager for a test to run.
-func runnable(t testing.TB, create func(context.Context) (manager.Manager, error)) *Manager {
+func runnable(t testing.TB, create func(context.Context) (manager.Manager, *cluster.Finders, error)) *Manager {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background()) // it may end in the test's own cleanup
 	t.Cleanup(cancel)
-	made, err := create(ctx)
+	made, clusters, err := create(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Manager{Manager: made, t: t, ctx: ctx, cancel: cancel}
+	return &Manager{Manager: made, clusters: clusters, t: t, ctx: ctx, cancel: cancel}
 }
+
+// Clusters finds the clusters of a seed.
+func (m *Manager) Clusters() *cluster.Finders { return m.clusters }
 
 // Context is that of the manager's life.
 func (m *Manager) Context() context.Context { return m.ctx }
