@@ -6,12 +6,14 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	flags "github.com/trellis-addons/trellis/cmd/internal/manager"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/upgrade"
 )
 
 // Words of --cluster-kinds.
@@ -25,6 +27,7 @@ type clusterOptions struct {
 	served        clusterKinds
 	controlPlanes []schema.GroupResource
 	allowCIDRs    []netip.Prefix
+	upgrades      upgrade.Rules
 }
 
 func newClusterOptions() clusterOptions { return clusterOptions{served: clusterKinds{kindKKP}} }
@@ -38,7 +41,14 @@ func (o *clusterOptions) register(set *flag.FlagSet) {
 	flags.ListVar(set, &o.allowCIDRs, "allow-cluster-cidrs",
 		"address ranges, comma-separated, that kubeconfigs of Cluster API's Clusters may lead to although they are loopback or link-local",
 		flags.CIDR)
+	set.BoolVar(&o.upgrades.Hold, "hold-upgrades", false,
+		"upgrades of Cluster API's Clusters wait for add-ons that have a slot; false takes off what holds them")
+	set.DurationVar(&o.upgrades.Timeout, "upgrade-hold-timeout", time.Hour,
+		"how long a stage of such an upgrade waits at most; 0: until somebody lets it go on")
 }
+
+// has says whether Clusters of a kind are served.
+func (o *clusterOptions) has(word string) bool { return slices.Contains(o.served, word) }
 
 // kinds are what the flags say.
 func (o *clusterOptions) kinds() cluster.Kinds {

@@ -15,6 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
+	"github.com/trellis-addons/trellis/pkg/controllers/clusterupgrade"
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
 	"github.com/trellis-addons/trellis/pkg/controllers/standalone"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
@@ -67,6 +68,9 @@ func wire(ctx context.Context, made manager.Manager, options *options, logger lo
 	if err := s.addSets(core); err != nil {
 		return fmt.Errorf("setting up controller addonset: %w", err)
 	}
+	if err := s.addUpgrades(); err != nil {
+		return fmt.Errorf("setting up controller clusterupgrade: %w", err)
+	}
 	if err := s.addInstallations(ctx); err != nil {
 		return fmt.Errorf("setting up controller addoninstallation: %w", err)
 	}
@@ -110,6 +114,21 @@ func (s *seed) addSets(core *coreaddon.Reconciler) error {
 	})
 	dependencies.Core = core.SetFigures
 	controller := addonset.New(dependencies)
+	if err := metrics.Registry.Register(controller); err != nil {
+		return fmt.Errorf("registering its metrics: %w", err)
+	}
+	return controller.SetupWithManager(s)
+}
+
+// addUpgrades adds what holds upgrades of Cluster API's Clusters, and takes off what it held.
+func (s *seed) addUpgrades() error {
+	if !s.options.clusters.has(kindClusterAPI) {
+		return nil
+	}
+	controller := clusterupgrade.New(wiring.ClusterUpgrade(s, s.marks, clusterupgrade.Options{
+		CatalogueNamespace: s.options.CatalogueNamespace, WorkerName: s.options.WorkerName, AllowPrereleases: s.options.allowPrereleases,
+		Rules: s.options.clusters.upgrades,
+	}))
 	if err := metrics.Registry.Register(controller); err != nil {
 		return fmt.Errorf("registering its metrics: %w", err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
+	"github.com/trellis-addons/trellis/pkg/controllers/clusterupgrade"
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
@@ -104,6 +105,14 @@ func CoreAddon(made Seed, marks *mergedcatalogue.Marks, options coreaddon.Option
 	return coreaddon.Dependencies{
 		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: finder, Live: finder,
 		Recorder: made.GetEventRecorder("coreaddon"), Options: options,
+	}
+}
+
+// ClusterUpgrade are what controller clusterupgrade works with.
+func ClusterUpgrade(made Seed, marks *mergedcatalogue.Marks, options clusterupgrade.Options) clusterupgrade.Dependencies {
+	return clusterupgrade.Dependencies{
+		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: made.Clusters(), Holder: made.Clusters(),
+		Recorder: made.GetEventRecorder("clusterupgrade"), Options: options,
 	}
 }
 

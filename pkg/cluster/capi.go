@@ -162,11 +162,15 @@ func (f *CAPIFinder) Annotate(ctx context.Context, ref target.Ref, change func(a
 	if err != nil {
 		return err
 	}
-	var object client.Object = found
+	return annotate(ctx, f.writer, f.objectOf(found), change)
+}
+
+// objectOf is a Cluster as an object of the version that is served.
+func (f *CAPIFinder) objectOf(found *capiv1.Cluster) client.Object {
 	if f.servedVersion() == capiv1.V1Beta1.Version {
-		object = &capiv1.ClusterV1Beta1{Cluster: *found}
+		return &capiv1.ClusterV1Beta1{Cluster: *found}
 	}
-	return annotate(ctx, f.writer, object, change)
+	return found
 }
 
 // Gone implements Finder: as for KKP's, and what is not served is never gone.

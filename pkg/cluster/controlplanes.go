@@ -85,8 +85,9 @@ func (c *controlPlanes) served(kind schema.GroupKind) (schema.GroupVersionKind, 
 	return schema.GroupVersionKind{}, false
 }
 
-// known is a version of Kubernetes without its v, or why there is none.
-type known struct{ version, problem string }
+// known is a version of Kubernetes without its v, or why there is none; and what the control plane
+// was told to have, where that can be read.
+type known struct{ version, problem, asked string }
 
 // getter is the part of a client.Reader that is needed.
 type getter interface {
@@ -96,36 +97,52 @@ type getter interface {
 // versionOf is the version of a Cluster's control plane: the oldest that runs, as its Cluster says or
 // else its own object, which is read by the reader. What is wanted counts before anything runs only.
 func (c *controlPlanes) versionOf(ctx context.Context, reader getter, found *capiv1.Cluster) (known, error) {
-	if running := found.Status.ControlPlane.Versions; len(running) > 0 {
-		texts := make([]string, len(running))
-		for i, one := range running {
-			texts[i] = one.Version
-		}
-		return oldest(texts), nil
+	plane, problem, err := c.plane(ctx, reader, found)
+	asked, _, _ := unstructured.NestedString(plane.Object, "spec", "version")
+	version := known{problem: problem}
+	if reported := textsOf(found.Status.ControlPlane.Versions); len(reported) > 0 {
+		version, err = oldest(reported), nil
+	} else if versions := running(plane); len(versions) > 0 {
+		version = oldest(versions)
+	} else if problem == "" {
+		version = oldest([]string{cmp.Or(asked, found.Spec.Topology.Version)})
 	}
+	version.asked = strings.TrimPrefix(asked, "v")
+	return version, err
+}
+
+// plane is the control plane object of a Cluster; empty where it has none, or the problem says why
+// there is nothing to read.
+func (c *controlPlanes) plane(
+	ctx context.Context, reader getter, found *capiv1.Cluster,
+) (object *unstructured.Unstructured, problem string, err error) {
+	object = &unstructured.Unstructured{}
 	plane := planeOf(found)
 	if plane.name == "" {
-		return oldest([]string{found.Spec.Topology.Version}), nil
+		return object, "", nil
 	}
 	served, isServed := c.served(plane.kind)
 	if !isServed {
-		return known{problem: fmt.Sprintf("its control plane is a %s, which is none of the kinds that this seed may read: see its "+
-			"--cluster-api-providers", shown(plane.kind))}, nil
+		return object, fmt.Sprintf("its control plane is a %s, which is none of the kinds that this seed may read: see its "+
+			"--cluster-api-providers", shown(plane.kind)), nil
 	}
-	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(served)
-	err := reader.Get(ctx, client.ObjectKey{Namespace: plane.namespace, Name: plane.name}, object)
+	err = reader.Get(ctx, client.ObjectKey{Namespace: plane.namespace, Name: plane.name}, object)
 	if apierrors.IsNotFound(err) {
-		return known{problem: fmt.Sprintf("its control plane, %s %q, does not exist", shown(plane.kind), plane.name)}, nil
+		return &unstructured.Unstructured{}, fmt.Sprintf("its control plane, %s %q, does not exist", shown(plane.kind), plane.name), nil
 	}
 	if err != nil {
-		return known{}, fmt.Errorf("reading %s %q: %w", plane.kind, plane.name, err)
+		return &unstructured.Unstructured{}, "", fmt.Errorf("reading %s %q: %w", plane.kind, plane.name, err)
 	}
-	if versions := running(object); len(versions) > 0 {
-		return oldest(versions), nil
+	return object, "", nil
+}
+
+func textsOf(versions []capiv1.StatusVersion) []string {
+	texts := make([]string, len(versions))
+	for i, one := range versions {
+		texts[i] = one.Version
 	}
-	wanted, _, _ := unstructured.NestedString(object.Object, "spec", "version")
-	return oldest([]string{cmp.Or(wanted, found.Spec.Topology.Version)}), nil
+	return texts
 }
 
 // shown is a kind that a Cluster names: in v1beta1 its text may be anything.

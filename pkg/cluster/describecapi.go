@@ -47,7 +47,8 @@ func describeCAPI(found *capiv1.Cluster, version known) target.Description {
 		Owner: metav1.OwnerReference{
 			APIVersion: found.APIVersion, Kind: found.Kind, Name: found.Name, UID: found.UID,
 		},
-		Object: found,
+		Upgrade: upgradeOf(found, version),
+		Object:  found,
 	}
 }
 

@@ -96,7 +96,7 @@ func (r Request) Named(entry *catalogue.Entry) Choice {
 // platform is the cluster's, with KKP's version from the distributor.
 func (r Request) platform(entry *catalogue.Entry) catalogue.Platform {
 	return catalogue.Platform{
-		KKPVersion: entry.KKPVersion, K8sVersion: r.Cluster.KubernetesVersion, AllowPrereleases: r.AllowPrereleases,
+		KKPVersion: entry.KKPVersion, K8sVersion: r.Cluster.KubernetesVersion, Next: r.Cluster.Next(), AllowPrereleases: r.AllowPrereleases,
 	}
 }
 

@@ -42,6 +42,11 @@ const (
 	KubeconfigSuffix = "-kubeconfig"
 	// KubeconfigKey is the key there.
 	KubeconfigKey = "value"
+	// AnnotationBeforeUpgrade on a Cluster, with any value, keeps an upgrade from beginning. Any annotation with this prefix does; this one
+	// is ours.
+	AnnotationBeforeUpgrade = "before-upgrade.hook.cluster." + Group + "/trellis"
+	// AnnotationHoldSequence on a pool of a topology holds its upgrade, and those behind it, whatever the value.
+	AnnotationHoldSequence = "topology." + Group + "/hold-upgrade-sequence"
 	// ConditionControlPlaneInitialized says that an API server answers.
 	ConditionControlPlaneInitialized = "ControlPlaneInitialized"
 )
@@ -166,6 +171,38 @@ type Topology struct {
 	// version of Kubernetes that is wanted.
 	// +optional
 	Version string `json:"version,omitempty"`
+	// workers are the pools of machines.
+	// +optional
+	Workers TopologyWorkers `json:"workers,omitempty"`
+}
+
+// TopologyWorkers are the pools of machines of a topology, which are upgraded in this order.
+type TopologyWorkers struct {
+	// machineDeployments are pools of one kind.
+	// +optional
+	MachineDeployments []WorkerPool `json:"machineDeployments,omitempty"`
+	// machinePools are pools of the other kind.
+	// +optional
+	MachinePools []WorkerPool `json:"machinePools,omitempty"`
+}
+
+// WorkerPool is one pool of machines.
+type WorkerPool struct {
+	// metadata of what is made from it.
+	// +optional
+	Metadata PoolMetadata `json:"metadata,omitempty"`
+	// name of the pool.
+	Name string `json:"name"`
+}
+
+// PoolMetadata is what a topology says of a pool's metadata.
+type PoolMetadata struct {
+	// labels of the pool.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+	// annotations of the pool.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 // ClusterStatus is what Cluster API says of a Cluster.
@@ -176,6 +213,9 @@ type ClusterStatus struct {
 	// controlPlane is what runs of it, in v1beta2.
 	// +optional
 	ControlPlane ControlPlaneStatus `json:"controlPlane,omitempty"`
+	// workers is what comes to the pools of machines, in v1beta2.
+	// +optional
+	Workers WorkersStatus `json:"workers,omitempty"`
 	// conditions, of which the types are read that have a constant here.
 	// +optional
 	Conditions []Condition `json:"conditions,omitempty"`
@@ -193,6 +233,16 @@ type ControlPlaneStatus struct {
 	// versions of Kubernetes that its machines have.
 	// +optional
 	Versions []StatusVersion `json:"versions,omitempty"`
+	// upgradePlan are the versions that it gets yet, in their order.
+	// +optional
+	UpgradePlan []StatusVersion `json:"upgradePlan,omitempty"`
+}
+
+// WorkersStatus is what comes to the pools of machines.
+type WorkersStatus struct {
+	// upgradePlan are the versions that they get yet, in their order.
+	// +optional
+	UpgradePlan []StatusVersion `json:"upgradePlan,omitempty"`
 }
 
 // StatusVersion is one version.
