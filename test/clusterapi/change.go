@@ -52,8 +52,8 @@ func Annotate(ctx context.Context, c client.Client, key types.NamespacedName, an
 	})
 }
 
-// AnnotateDeployment puts an annotation on one of the topology's machineDeployments; value "" takes it off.
-func AnnotateDeployment(ctx context.Context, c client.Client, key types.NamespacedName, deployment, annotation, value string) error {
+// HoldWorkers puts annotation HoldSequence on one of the topology's machineDeployments; value "" takes it off.
+func HoldWorkers(ctx context.Context, c client.Client, key types.NamespacedName, deployment, value string) error {
 	return Change(ctx, c, key, func(cluster *unstructured.Unstructured) error {
 		path := []string{"spec", "topology", "workers", "machineDeployments"}
 		items, _, err := unstructured.NestedSlice(cluster.Object, path...)
@@ -66,10 +66,10 @@ func AnnotateDeployment(ctx context.Context, c client.Client, key types.Namespac
 				continue
 			}
 			if value == "" {
-				unstructured.RemoveNestedField(fields, "metadata", "annotations", annotation)
+				unstructured.RemoveNestedField(fields, "metadata", "annotations", HoldSequence)
 				return unstructured.SetNestedSlice(cluster.Object, items, path...)
 			}
-			if err := unstructured.SetNestedField(fields, value, "metadata", "annotations", annotation); err != nil {
+			if err := unstructured.SetNestedField(fields, value, "metadata", "annotations", HoldSequence); err != nil {
 				return err
 			}
 			return unstructured.SetNestedSlice(cluster.Object, items, path...)

@@ -16,17 +16,17 @@ import (
 // program is the name of Cluster API's manager among the binaries.
 const program = "cluster-api"
 
-// InstallCRDs installs Cluster API's own CRDs for tests that need no manager: objects stand as they are written, in the newest version,
-// and the older ones are not to be asked for, since nobody converts.
+// InstallCRDs installs the CRDs of Cluster API and of the stand-in for tests that need no manager: objects stand as they are written, in
+// the newest version, and the older ones are not to be asked for, since nobody converts.
 func InstallCRDs(ctx context.Context, config *rest.Config) error {
 	crds, err := definitions(ctx)
 	if err != nil {
 		return err
 	}
-	return fleet.InstallDefinitions(ctx, config, crds...)
+	return fleet.InstallDefinitions(ctx, config, append(crds, providerCRDs()...)...)
 }
 
-// InstallOlderCRDs installs Cluster API's own CRDs as an older Cluster API has them: v1beta1 alone, which is stored too.
+// InstallOlderCRDs is InstallCRDs as with an older Cluster API: of its own kinds there is v1beta1 alone, which is stored too.
 func InstallOlderCRDs(ctx context.Context, config *rest.Config) error {
 	all, err := definitions(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func InstallOlderCRDs(ctx context.Context, config *rest.Config) error {
 		crd.Spec.Versions[0].Storage = true
 		older = append(older, crd)
 	}
-	return fleet.InstallDefinitions(ctx, config, older...)
+	return fleet.InstallDefinitions(ctx, config, append(older, providerCRDs()...)...)
 }
 
 // definitions are Cluster API's CRDs, which lie beside its manager.

@@ -22,5 +22,6 @@
 // conditions and versions; a new spec.version has the API server started as that release, with both versions in status meanwhile. There
 // are no machines: pools have no replicas, and the version of their template tells how far an upgrade is.
 //
-// The manager takes about 3 s to start and 100 MiB.
+// The manager is there after 2 to 6 s, CRDs included, and takes about 80 MiB. Deleting a Cluster takes seconds, with machinePools half a
+// minute: Cluster API comes back every five seconds to see what is left.
 package clusterapi

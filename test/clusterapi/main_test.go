@@ -5,10 +5,12 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trellis-addons/trellis/test/expect"
@@ -22,6 +24,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard()) // the clients' library warns at length when nobody has said where to log
 	fleet.Main(m, fleet.ClusterOptions{Name: management, Controllers: true}, fleet.ClusterOptions{Name: user}, fleet.ClusterOptions{Name: older})
 }
 
@@ -38,7 +41,7 @@ func begin(t *testing.T, options Options, provider Provider, cluster Cluster) *s
 	t.Helper()
 	f := fleet.Shared()
 	manager := ForTest(t, f, f.Cluster(management), options)
-	t.Logf("Cluster API was ready after %s", manager.Took)
+	t.Logf("Cluster API was there after %s", manager.Took)
 	s := &story{
 		t: t, client: fleet.InNamespace(t, management, cluster.Namespace),
 		key:    types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name},

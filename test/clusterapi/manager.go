@@ -2,6 +2,7 @@ package clusterapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -24,7 +26,7 @@ type Options struct {
 type Manager struct {
 	// Process ends with the fleet. Once it is killed, Cluster API's webhooks refuse every write of its objects, until it is started again.
 	Process *fleet.Process
-	// Took is how long it took until its webhooks answered, with CRDs installed before.
+	// Took is how long it took until CRDs were there and Clusters were admitted.
 	Took time.Duration
 }
 
@@ -50,7 +52,7 @@ func Start(ctx context.Context, f *fleet.Fleet, management *fleet.Cluster, optio
 	if err != nil {
 		return nil, fmt.Errorf("making a client of cluster %q: %w", management.Name, err)
 	}
-	m := &Manager{}
+	m, begin := &Manager{}, time.Now()
 	err = fleet.WithPort(ctx, func(ctx context.Context, port int) error {
 		if err := install(ctx, f, management, port); err != nil {
 			return err
@@ -58,9 +60,25 @@ func Start(ctx context.Context, f *fleet.Fleet, management *fleet.Cluster, optio
 		if err := m.run(ctx, f, management, command{path: path, port: port, options: options}); err != nil {
 			return err
 		}
-		return admitAt(ctx, c, path, loopback(port), f.Authority().PEM)
+		return m.serve(ctx, c, path, port, f.Authority().PEM)
 	})
+	m.Took = time.Since(begin)
 	return m, err
+}
+
+// serve has the API server ask the manager, and returns once it does: who creates a Cluster earlier has one without defaults.
+func (m *Manager) serve(ctx context.Context, c client.Client, path string, port int, authority []byte) error {
+	if err := admitAt(ctx, c, path, loopback(port), authority); err != nil {
+		return err
+	}
+	return m.Process.Await(ctx, "Cluster API to admit Clusters", func(ctx context.Context) error {
+		probe := Cluster{Namespace: "default", Name: "probe", Class: "none", Version: "none"}.Object()
+		err := c.Create(ctx, probe, client.DryRunAll)
+		if apierrors.IsInvalid(err) {
+			return nil
+		}
+		return fmt.Errorf("a Cluster of version \"none\": %w", errors.Join(errWaiting, err))
+	})
 }
 
 // install puts the CRDs there before the manager starts, which does not without them.
@@ -91,7 +109,6 @@ func (m *Manager) run(ctx context.Context, f *fleet.Fleet, management *fleet.Clu
 		return err
 	}
 	probes := "127.0.0.1:" + strconv.Itoa(health)
-	begin := time.Now()
 	m.Process, err = f.Run(fleet.Command{Name: name, Path: c.path, Arguments: []string{
 		"--kubeconfig", filepath.Join(folder, "kubeconfig"),
 		"--feature-gates", fmt.Sprintf("ClusterTopology=true,RuntimeSDK=%t", !c.options.WithoutRuntimeSDK),
@@ -101,12 +118,10 @@ func (m *Manager) run(ctx context.Context, f *fleet.Fleet, management *fleet.Clu
 	if err != nil {
 		return err
 	}
-	err = m.Process.Await(ctx, "Cluster API to be ready", func(ctx context.Context) error {
+	return m.Process.Await(ctx, "Cluster API to be ready", func(ctx context.Context) error {
 		_, err := fleet.Get(ctx, "http://"+probes+"/readyz")
 		return err
 	})
-	m.Took = time.Since(begin)
-	return err
 }
 
 // writeKeys writes what the manager serves its webhooks with, and what it reaches the API server by.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,7 +29,10 @@ func TestAnUpgradeWaitsForItsAnnotations(t *testing.T) {
 		Rolling: func(ctx context.Context, step Step) {
 			select {
 			case rolling <- step:
-				<-goOn
+			case <-ctx.Done():
+			}
+			select {
+			case <-goOn:
 			case <-ctx.Done():
 			}
 		},
@@ -39,7 +43,7 @@ func TestAnUpgradeWaitsForItsAnnotations(t *testing.T) {
 	}
 
 	s.do(Annotate(t.Context(), s.client, s.key, BeforeUpgrade+ours, "held by a test"))
-	s.do(AnnotateDeployment(t.Context(), s.client, s.key, "a", HoldSequence, "held by a test"))
+	s.do(HoldWorkers(t.Context(), s.client, s.key, "a", "held by a test"))
 	s.do(SetVersion(t.Context(), s.client, s.key, after))
 	s.cluster("says what holds it", func(cluster *unstructured.Unstructured) error {
 		if plan := listed(cluster, "upgradePlan"); !slices.Equal(plan, []string{after}) {
@@ -50,8 +54,13 @@ func TestAnUpgradeWaitsForItsAnnotations(t *testing.T) {
 	s.spread(Spread{ControlPlane: before, Deployments: map[string]string{"a": before, "b": before}, Pools: map[string]string{"p": before}})
 
 	s.do(Annotate(t.Context(), s.client, s.key, BeforeUpgrade+ours, ""))
-	if step := <-rolling; step != (Step{Cluster: s.key, From: before, To: after}) {
-		t.Errorf("the control plane goes %v", step)
+	select {
+	case step := <-rolling:
+		if step != (Step{Cluster: s.key, From: before, To: after}) {
+			t.Errorf("the control plane goes %v", step)
+		}
+	case <-time.After(expect.Patience):
+		t.Fatal("the control plane does not go")
 	}
 	s.cluster("has both versions, the older first", func(cluster *unstructured.Unstructured) error {
 		if versions := listed(cluster, "versions"); !slices.Equal(versions, []string{before, after}) {
@@ -74,7 +83,7 @@ func TestAnUpgradeWaitsForItsAnnotations(t *testing.T) {
 	if err := SetVersion(t.Context(), s.client, s.key, "v1.37.9"); err == nil || !strings.Contains(err.Error(), "denied the request") {
 		t.Errorf("another version while workers are held: %v", err)
 	}
-	if err := AnnotateDeployment(t.Context(), s.client, s.key, "a", HoldSequence, ""); err != nil {
+	if err := HoldWorkers(t.Context(), s.client, s.key, "a", ""); err != nil {
 		t.Fatal(err)
 	}
 	s.spread(Spread{ControlPlane: after, Deployments: map[string]string{"a": after, "b": after}, Pools: map[string]string{"p": after}})
@@ -110,13 +119,13 @@ func TestWithoutRuntimeSDKNothingHoldsTheControlPlane(t *testing.T) {
 			Namespace: "unheld", Name: "one", Version: before, Deployments: []string{"a"},
 			Annotations: map[string]string{BeforeUpgrade + ours: "held by a test"},
 		})
-	s.do(AnnotateDeployment(t.Context(), s.client, s.key, "a", HoldSequence, "held by a test"))
+	s.do(HoldWorkers(t.Context(), s.client, s.key, "a", "held by a test"))
 	s.do(SetVersion(t.Context(), s.client, s.key, after))
 	s.cluster("has only workers to wait for", func(cluster *unstructured.Unstructured) error {
 		return expect.Condition(cluster, "TopologyReconciled", "False", "MachineDeploymentsUpgradeDeferred")
 	})
 	s.spread(Spread{ControlPlane: after, Deployments: map[string]string{"a": before}, Pools: map[string]string{}})
-	s.do(AnnotateDeployment(t.Context(), s.client, s.key, "a", HoldSequence, ""))
+	s.do(HoldWorkers(t.Context(), s.client, s.key, "a", ""))
 	s.spread(Spread{ControlPlane: after, Deployments: map[string]string{"a": after}, Pools: map[string]string{}})
 	s.end()
 }
@@ -136,7 +145,7 @@ func TestAChainIsHeldBeforeItsFirstStepOnly(t *testing.T) {
 		},
 	}, Cluster{Namespace: "chain", Name: "one", Version: oldest, Deployments: []string{"a"}})
 	s.do(Annotate(t.Context(), s.client, s.key, BeforeUpgrade+ours, "held by a test"))
-	s.do(AnnotateDeployment(t.Context(), s.client, s.key, "a", HoldSequence, "held by a test"))
+	s.do(HoldWorkers(t.Context(), s.client, s.key, "a", "held by a test"))
 	s.do(SetVersion(t.Context(), s.client, s.key, after))
 	s.cluster("plans both steps", func(cluster *unstructured.Unstructured) error {
 		if plan := listed(cluster, "upgradePlan"); !slices.Equal(plan, []string{before, after}) {
@@ -149,11 +158,14 @@ func TestAChainIsHeldBeforeItsFirstStepOnly(t *testing.T) {
 		return expect.Condition(cluster, "TopologyReconciled", "False", "MachineDeploymentsUpgradeDeferred")
 	})
 	s.spread(Spread{ControlPlane: after, Deployments: map[string]string{"a": oldest}, Pools: map[string]string{}})
-	want := []Step{{s.key, oldest, before}, {s.key, before, after}}
-	if got := []Step{<-steps, <-steps}; !slices.Equal(got, want) || len(steps) > 0 {
-		t.Errorf("the control plane goes %v and %d more, want %v", got, len(steps), want)
+	var got []Step
+	for range len(steps) {
+		got = append(got, <-steps)
 	}
-	s.do(AnnotateDeployment(t.Context(), s.client, s.key, "a", HoldSequence, ""))
+	if want := []Step{{s.key, oldest, before}, {s.key, before, after}}; !slices.Equal(got, want) {
+		t.Errorf("the control plane goes %v, want %v", got, want)
+	}
+	s.do(HoldWorkers(t.Context(), s.client, s.key, "a", ""))
 	s.spread(Spread{ControlPlane: after, Deployments: map[string]string{"a": after}, Pools: map[string]string{}})
 	s.end()
 }
