@@ -133,9 +133,19 @@ func (m *management) plane(namespace, name string, content map[string]any) *unst
 // finder runs until the test ends.
 func (m *management) finder(kinds cluster.Kinds) *cluster.Finders {
 	m.t.Helper()
+	return m.manager(kinds).Clusters()
+}
+
+// manager runs until the test ends.
+func (m *management) manager(kinds cluster.Kinds) *world.Manager {
+	m.t.Helper()
 	made := world.SeedOf(m.t, m.config, "addon-catalogue", kinds)
 	made.Run()
-	return made.Clusters()
+	expect.Eventually(m.t, expect.Patience, func() error { // its caches have started
+		_, err := made.Clusters().List(m.t.Context())
+		return err
+	})
+	return made
 }
 
 // watch counts what a finder wakes a controller for.
@@ -182,8 +192,8 @@ func TestClustersOfClusterAPIAreFound(t *testing.T) {
 	initialised := set("status.initialization", map[string]any{"controlPlaneInitialized": true})
 	one := m.create("team-find", "one", all(initialised, set("status.controlPlane", map[string]any{"versions": versions("v1.37.1", "v1.36.3")}),
 		set("metadata.labels", map[string]any{"ring": "0"}), set("metadata.annotations", map[string]any{"cluster.x-k8s.io/paused": ""})))
-	m.create("team-find", "two", nil)
-	kkp := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "two"}}
+	m.create("team-find", "twin", nil)
+	kkp := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "twin"}}
 	world.Create(t, m, kkp)
 	kkp.Status.NamespaceName = "team-find"
 	if err := m.Status().Update(t.Context(), kkp); err != nil {
@@ -216,9 +226,9 @@ func TestClustersOfClusterAPIAreFound(t *testing.T) {
 		kind schema.GroupKind
 	}{
 		"without a name it is KKP's":      {ref: target.Ref{Namespace: "team-find"}, kind: target.KindKKP},
-		"one name for two":                {ref: target.Ref{Namespace: "team-find", Name: "two"}, says: `are named "two", of kinds`},
-		"of a kind it is one":             {ref: target.Ref{Namespace: "team-find", Name: "two", Kind: target.KindClusterAPI}, kind: target.KindClusterAPI},
-		"and of the other":                {ref: target.Ref{Namespace: "team-find", Name: "two", Kind: target.KindKKP}, kind: target.KindKKP},
+		"one name for two":                {ref: target.Ref{Namespace: "team-find", Name: "twin"}, says: `are named "twin", of kinds`},
+		"of a kind it is one":             {ref: target.Ref{Namespace: "team-find", Name: "twin", Kind: target.KindClusterAPI}, kind: target.KindClusterAPI},
+		"and of the other":                {ref: target.Ref{Namespace: "team-find", Name: "twin", Kind: target.KindKKP}, kind: target.KindKKP},
 		"of that name there is none":      {ref: target.Ref{Namespace: "team-find", Name: "three"}, says: "one"},
 		"another namespace":               {ref: target.Ref{Namespace: "team-other", Name: "one"}, says: `no Cluster "one" has namespace "team-other"`},
 		"made anew under its name, it is": {ref: target.Ref{Namespace: "team-find", Name: "one", UID: "former"}, says: "one"},
@@ -310,8 +320,7 @@ func TestStatusOfClusterAPIWakesOnlyForWhatIsGiven(t *testing.T) {
 	m := newest(t)
 	made := m.create("team-quiet", "quiet", nil)
 	plane := m.plane("team-quiet", "quiet", map[string]any{"status": map[string]any{"version": "v1.36.3"}})
-	manager := world.SeedOf(t, m.config, "addon-catalogue", bothKinds)
-	manager.Run()
+	manager := m.manager(bothKinds)
 	finder, seen := manager.Clusters(), watch(t, manager)
 	version := func(want string) func() error {
 		return func() error {
@@ -409,7 +418,7 @@ func TestKindsOfClustersComeAndGo(t *testing.T) {
 	made.Clusters().LookEvery(200 * time.Millisecond)
 	made.Run()
 	finder, seen := made.Clusters(), watch(t, made)
-	if listed, err := finder.List(t.Context()); err != nil || len(listed) > 0 {
+	if listed, err := finder.List(t.Context()); err != nil || len(listed) > 0 { // which needs no cache
 		t.Fatalf("without CRDs: %v, %v", listed, err)
 	}
 	ref := target.Ref{Kind: target.KindClusterAPI, Namespace: "team", Name: "one", UID: "u"}
