@@ -97,7 +97,7 @@ func AddonInstallation(
 	return addoninstallation.Dependencies{
 		PullSecret: pulled,
 		Client:     made.GetClient(), Marks: marks, Marked: marked, Direct: made.GetAPIReader(),
-		Recorder: made.GetEventRecorder("addoninstallation"), Finder: made.Clusters(), Connections: connections,
+		Recorder: made.GetEventRecorder("addoninstallation"), Finder: made.Clusters, Connections: connections,
 		Store: parts.Store, SourceKinds: parts.SourceKinds, Renders: parts.Renders, Values: parts.Renders,
 		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Images: parts.Images,
 		Records: parts.Records, InputsKey: parts.InputsKey, Options: parts.Options,
@@ -115,7 +115,7 @@ func newConnections(
 		connections.Fence = parts.Fence
 	}
 	connections.UseIdentities(parts.Identities)
-	if err := made.Clusters().Inform(ctx, made.GetCache(), connections.Forget); err != nil {
+	if err := made.Clusters.Inform(ctx, made.GetCache(), connections.Forget); err != nil {
 		return nil, err
 	}
 	return connections, watchKubeconfigs(ctx, made, connections)
@@ -155,7 +155,7 @@ func watchKubeconfigs(ctx context.Context, made Seed, connections *cluster.Conne
 			return fmt.Errorf("watching Secrets %q: %w", name, err)
 		}
 	}
-	return made.Clusters().WhenServed(ctx, target.KindClusterAPI, func(ctx context.Context) error {
+	return made.Clusters.WhenServed(ctx, target.KindClusterAPI, func(ctx context.Context) error {
 		labelled, err := labels.NewRequirement(cluster.LabelKubeconfig, selection.Exists, nil)
 		if err != nil {
 			return err

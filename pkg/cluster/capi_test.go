@@ -133,7 +133,7 @@ func (m *management) plane(namespace, name string, content map[string]any) *unst
 // finder runs until the test ends.
 func (m *management) finder(kinds cluster.Kinds) *cluster.Finders {
 	m.t.Helper()
-	return m.manager(kinds).Clusters()
+	return m.manager(kinds).Clusters
 }
 
 // manager runs until the test ends.
@@ -142,7 +142,7 @@ func (m *management) manager(kinds cluster.Kinds) *world.Manager {
 	made := world.SeedOf(m.t, m.config, "addon-catalogue", kinds)
 	made.Run()
 	expect.Eventually(m.t, expect.Patience, func() error { // its caches have started
-		_, err := made.Clusters().List(m.t.Context())
+		_, err := made.Clusters.List(m.t.Context())
 		return err
 	})
 	return made
@@ -154,7 +154,7 @@ func watch(t *testing.T, made *world.Manager) *passes {
 	seen := &passes{}
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(queue.ShutDown)
-	if err := made.Clusters().Watch(made.GetCache(), seen.requests, nil).Start(t.Context(), queue); err != nil {
+	if err := made.Clusters.Watch(made.GetCache(), seen.requests, nil).Start(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
 	return seen
@@ -321,7 +321,7 @@ func TestStatusOfClusterAPIWakesOnlyForWhatIsGiven(t *testing.T) {
 	made := m.create("team-quiet", "quiet", nil)
 	plane := m.plane("team-quiet", "quiet", map[string]any{"status": map[string]any{"version": "v1.36.3"}})
 	manager := m.manager(bothKinds)
-	finder, seen := manager.Clusters(), watch(t, manager)
+	finder, seen := manager.Clusters, watch(t, manager)
 	version := func(want string) func() error {
 		return func() error {
 			found, err := finder.Find(t.Context(), target.Ref{Namespace: "team-quiet", Name: "quiet"})
@@ -415,9 +415,9 @@ func TestKindsOfClustersComeAndGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	made := world.SeedOf(t, config, "addon-catalogue", bothKinds)
-	made.Clusters().LookEvery(200 * time.Millisecond)
+	made.Clusters.LookEvery(200 * time.Millisecond)
 	made.Run()
-	finder, seen := made.Clusters(), watch(t, made)
+	finder, seen := made.Clusters, watch(t, made)
 	if listed, err := finder.List(t.Context()); err != nil || len(listed) > 0 { // which needs no cache
 		t.Fatalf("without CRDs: %v, %v", listed, err)
 	}
