@@ -12,7 +12,7 @@ func (s *seed) admit() error {
 		webhook.PathCatalogues: &webhook.Catalogues{Namespace: s.options.Namespace},
 		webhook.PathSets:       &webhook.Sets{Namespace: s.options.Namespace},
 		webhook.PathInstallations: &webhook.Installations{
-			Reader: s.GetClient(), Marks: s.marks, Clusters: s.clusters,
+			Reader: s.GetClient(), Marks: s.marks, Clusters: s.Clusters,
 			CatalogueNamespace: s.options.CatalogueNamespace, AllowPrereleases: s.options.allowPrereleases,
 			Restrictions: s.options.restrictions,
 		},

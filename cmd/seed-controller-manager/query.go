@@ -52,7 +52,7 @@ func (s *seed) addQuery(ctx context.Context) error {
 		return err
 	}
 	// Every replica reads these from its cache, also one that does not lead.
-	finder := s.clusters
+	finder := s.Clusters
 	_, err = s.GetCache().GetInformer(ctx, &kubermaticv1.AddonInstallation{}, cache.BlockUntilSynced(false))
 	if err = errors.Join(err, finder.Inform(ctx, s.GetCache(), nil)); err != nil {
 		return fmt.Errorf("watching what the query endpoint reads: %w", err)

@@ -73,35 +73,36 @@ func SourceKinds(network *outbound.Network) fetch.Kinds {
 }
 
 // Seed is a manager on a seed, and what finds the clusters that it serves.
-type Seed interface {
+type Seed struct {
 	manager.Manager
-	Clusters() *cluster.Finders
+	Clusters *cluster.Finders
 }
 
-// NewFinder finds clusters of these kinds, as long as the manager runs.
-func NewFinder(ctx context.Context, made manager.Manager, kinds cluster.Kinds) (*cluster.Finders, error) {
+// NewSeed finds clusters of these kinds, as long as the manager runs.
+func NewSeed(ctx context.Context, made manager.Manager, kinds cluster.Kinds) (Seed, error) {
+	none := Seed{}
 	planes, err := FurtherCache(made, nil, func(options *cache.Options) { options.DefaultTransform = cluster.TrimControlPlane })
 	if err != nil {
-		return nil, fmt.Errorf("making the cache of control planes: %w", err)
+		return none, fmt.Errorf("making the cache of control planes: %w", err)
 	}
 	finder, err := cluster.NewFinders(ctx, made, planes, kinds)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	return finder, errors.Join(made.Add(planes), made.Add(finder))
+	return Seed{Manager: made, Clusters: finder}, errors.Join(made.Add(planes), made.Add(finder))
 }
 
 // Addon are what controller addon works with.
 func Addon(made Seed, marks *mergedcatalogue.Marks, options addon.Options) addon.Dependencies {
 	return addon.Dependencies{
-		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: made.Clusters(),
+		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: made.Clusters,
 		Recorder: made.GetEventRecorder("addon"), Options: options,
 	}
 }
 
 // CoreAddon are what controller coreaddon works with.
 func CoreAddon(made Seed, marks *mergedcatalogue.Marks, options coreaddon.Options) coreaddon.Dependencies {
-	finder := made.Clusters()
+	finder := made.Clusters
 	return coreaddon.Dependencies{
 		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: finder, Live: finder,
 		Recorder: made.GetEventRecorder("coreaddon"), Options: options,
@@ -118,7 +119,7 @@ func ClusterUpgrade(made Seed, marks *mergedcatalogue.Marks, options clusterupgr
 
 // AddonSet are what controller addonset works with.
 func AddonSet(made Seed, marks *mergedcatalogue.Marks, options addonset.Options) addonset.Dependencies {
-	finder := made.Clusters()
+	finder := made.Clusters
 	return addonset.Dependencies{
 		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: finder, Live: finder,
 		Recorder: made.GetEventRecorder("addonset"), Options: options,

@@ -109,7 +109,7 @@ func (w *world) start() {
 	own := query.NewCertificate(secret, []string{"127.0.0.1"})
 	own.Use(w.seed, w.seed)
 	w.endpoint = query.New(query.Dependencies{
-		Catalogue: catalogue, Clusters: made.Clusters(),
+		Catalogue: catalogue, Clusters: made.Clusters,
 		Installations: made.GetClient(), Certificates: own,
 		Reviews: query.NewReviews(w.counted, query.ReviewOptions{Clock: w.clock, Metrics: metrics, Audiences: w.audiences}),
 	}, query.Options{

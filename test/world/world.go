@@ -51,9 +51,8 @@ func Namespace(name string) *corev1.Namespace {
 
 // Manager is one that runs no longer than its test.
 type Manager struct {
-	manager.Manager
-	clusters *cluster.Finders
-	t        testing.TB
+	wiring.Seed
+	t      testing.TB
 	ctx    context.Context
 	cancel context.CancelFunc
 	ended  func() error
@@ -62,9 +61,9 @@ type Manager struct {
 // Master makes a manager as the program of the master does, but for what a test changes.
 func Master(t testing.TB, config *rest.Config, change ...func(*manager.Options)) *Manager {
 	t.Helper()
-	return runnable(t, func(context.Context) (manager.Manager, *cluster.Finders, error) {
+	return runnable(t, func(context.Context) (wiring.Seed, error) {
 		made, err := newManager(config, manager.Options{Cache: wiring.Cache(nil)}, change)
-		return made, nil, err
+		return wiring.Seed{Manager: made}, err
 	})
 }
 
@@ -79,13 +78,8 @@ func SeedOf(
 	t testing.TB, config *rest.Config, catalogueNamespace string, kinds cluster.Kinds, change ...func(*manager.Options),
 ) *Manager {
 	t.Helper()
-	return runnable(t, func(ctx context.Context) (manager.Manager, *cluster.Finders, error) {
-		made, err := newManager(config, manager.Options{Cache: wiring.Cache(wiring.HeldOnSeeds(catalogueNamespace))}, change)
-		if err != nil {
-			return nil, nil, err
-		}
-		clusters, err := wiring.NewFinder(ctx, made, kinds)
-		return made, clusters, err
+	return runnable(t, func(ctx context.Context) (wiring.Seed, error) {
+		return newSeed(ctx, config, catalogueNamespace, kinds, change)
 	})
 }
 
@@ -93,15 +87,17 @@ func SeedOf(
 func NewSeed(
 	ctx context.Context, to *rest.Config, catalogueNamespace string, change ...func(*manager.Options),
 ) (wiring.Seed, error) {
+	return newSeed(ctx, to, catalogueNamespace, cluster.OnlyKKP, change)
+}
+
+func newSeed(
+	ctx context.Context, to *rest.Config, catalogueNamespace string, kinds cluster.Kinds, change []func(*manager.Options),
+) (wiring.Seed, error) {
 	made, err := newManager(to, manager.Options{Cache: wiring.Cache(wiring.HeldOnSeeds(catalogueNamespace))}, change)
 	if err != nil {
-		return nil, err
+		return wiring.Seed{}, err
 	}
-	clusters, err := wiring.NewFinder(ctx, made, cluster.OnlyKKP)
-	if err != nil {
-		return nil, err
-	}
-	return &Manager{Manager: made, clusters: clusters}, nil
+	return wiring.NewSeed(ctx, made, kinds)
 }
 
 func newManager(to *rest.Config, options manager.Options, change []func(*manager.Options)) (manager.Manager, error) {
@@ -114,19 +110,16 @@ func newManager(to *rest.Config, options manager.Options, change []func(*manager
 }
 
 // runnable is a manager for a test to run.
-func runnable(t testing.TB, create func(context.Context) (manager.Manager, *cluster.Finders, error)) *Manager {
+func runnable(t testing.TB, create func(context.Context) (wiring.Seed, error)) *Manager {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background()) // it may end in the test's own cleanup
 	t.Cleanup(cancel)
-	made, clusters, err := create(ctx)
+	made, err := create(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Manager{Manager: made, clusters: clusters, t: t, ctx: ctx, cancel: cancel}
+	return &Manager{Seed: made, t: t, ctx: ctx, cancel: cancel}
 }
-
-// Clusters finds the clusters of a seed.
-func (m *Manager) Clusters() *cluster.Finders { return m.clusters }
 
 // Context is that of the manager's life.
 func (m *Manager) Context() context.Context { return m.ctx }

@@ -64,7 +64,7 @@ func (w *world) create(object client.Object) {
 func (w *world) start() (stop func()) {
 	w.t.Helper()
 	made := kit.Seed(w.t, fleet.Shared().Cluster("seed").Config, w.catalogue)
-	made.SetUp(addon.New(wiring.Addon(made, w.marks, addon.Options{CatalogueNamespace: w.catalogue, FaultPoint: w.faultPoint})))
+	made.SetUp(addon.New(wiring.Addon(made.Seed, w.marks, addon.Options{CatalogueNamespace: w.catalogue, FaultPoint: w.faultPoint})))
 	made.Run()
 	w.cancel, w.ended = made.Cancel, made.Wait
 	return made.Stop
