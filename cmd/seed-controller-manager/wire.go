@@ -121,7 +121,7 @@ func (s *seed) addUpgrades() error {
 	if !s.options.clusters.has(kindClusterAPI) {
 		return nil
 	}
-	controller := clusterupgrade.New(wiring.ClusterUpgrade(s, s.marks, clusterupgrade.Options{
+	controller := clusterupgrade.New(wiring.ClusterUpgrade(s.Seed, s.marks, clusterupgrade.Options{
 		CatalogueNamespace: s.options.CatalogueNamespace, WorkerName: s.options.WorkerName, AllowPrereleases: s.options.allowPrereleases,
 		Rules: s.options.clusters.upgrades,
 	}))
