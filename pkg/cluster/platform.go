@@ -54,14 +54,18 @@ func NewPlatform(
 		{kind: kkp(kindSeed), typed: &kkpv1.Seed{}, everywhere: true, differs: partDiffers(func(seed *kkpv1.Seed) any {
 			return slices.Sorted(maps.Keys(seed.Spec.Datacenters))
 		})},
-		{kind: kkp(kindAllocation), isOfKKP: true, typed: &kkpv1.IPAMAllocation{}, differs: partDiffers(func(allocation *kkpv1.IPAMAllocation) any {
-			return allocation.Spec
-		})},
+		{
+			kind: kkp(kindAllocation), isOfKKP: true, typed: &kkpv1.IPAMAllocation{},
+			differs: partDiffers(func(allocation *kkpv1.IPAMAllocation) any { return allocation.Spec }),
+		},
 		{
 			kind: kkp(kindConfiguration), typed: &kkpv1.KubermaticConfiguration{}, everywhere: true,
 			differs: partDiffers(func(one *kkpv1.KubermaticConfiguration) any { return one.Spec }),
 		},
-		{kind: KindKKPAddon, isOfKKP: true, differs: partDiffers(func(addon *metav1.PartialObjectMetadata) any { return addon.DeletionTimestamp.IsZero() })},
+		{
+			kind: KindKKPAddon, isOfKKP: true,
+			differs: partDiffers(func(addon *metav1.PartialObjectMetadata) any { return addon.DeletionTimestamp.IsZero() }),
+		},
 	}
 	for _, provider := range providers {
 		p.kinds.wanted = append(p.kinds.wanted, optionalKind{kind: provider})

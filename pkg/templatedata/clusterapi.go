@@ -22,9 +22,9 @@ func InWordsOfKKP(found *capiv1.Cluster, version, provider string) *kkpv1.Cluste
 	})
 	cluster.Spec.HumanReadableName = found.Name
 	cluster.Spec.Cloud.ProviderName = provider
-	network := &cluster.Spec.ClusterNetwork
-	network.DNSDomain = found.Spec.ClusterNetwork.ServiceDomain
-	network.Pods.CIDRBlocks, network.Services.CIDRBlocks = found.Spec.ClusterNetwork.Pods.CIDRBlocks, found.Spec.ClusterNetwork.Services.CIDRBlocks
+	network, given := &cluster.Spec.ClusterNetwork, found.Spec.ClusterNetwork
+	network.DNSDomain = given.ServiceDomain
+	network.Pods.CIDRBlocks, network.Services.CIDRBlocks = given.Pods.CIDRBlocks, given.Services.CIDRBlocks
 	network.NodeLocalDNSCacheEnabled = new(false)
 	cluster.Status.NamespaceName = found.Namespace
 	cluster.Status.Versions.ControlPlane = version
