@@ -31,7 +31,7 @@ func (r *Reconciler) find(ctx context.Context, f *facts) loop.Outcome {
 		return retry(err)
 	}
 	f.cluster = found
-	if !r.handles(found) {
+	if !cluster.IsAskedFor(f.asked, found) || !r.handles(found) {
 		return loop.NotMine{}
 	}
 	return r.checkNamespace(ctx, f)

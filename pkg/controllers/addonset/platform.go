@@ -104,13 +104,13 @@ func (o *offers) missing(of *item) string {
 
 // grant is what an installation may have of the platform's values; empty: none. What is not there yet
 // gets its grant once it has a UID, and waits for it.
-func (o *offers) grant(of *item, target *prepared, in *place, live *v1.AddonInstallation) string {
+func (o *offers) grant(of *item, wanted *installation.Intent, live *v1.AddonInstallation) string {
 	one, isGranted := o.platform[string(of.Name)]
 	if !isGranted {
 		return ""
 	}
-	about := &v1.AddonInstallation{Spec: target.intent.Spec}
-	about.Namespace, about.Name, about.Labels = in.namespace, target.intent.Name, target.intent.Labels
+	about := &v1.AddonInstallation{Spec: wanted.Spec}
+	about.Namespace, about.Name, about.Labels = wanted.Namespace, wanted.Name, wanted.Labels
 	if live != nil {
 		about.UID = live.UID
 	}
