@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -120,12 +119,28 @@ type UnknownError struct {
 	Name string
 	// Clusters that claim the namespace, or the name: none, or at least two.
 	Clusters []string
+	// Kinds that each have a Cluster of the requested name.
+	Kinds []string
 	// Others are Clusters of the namespace that could have been named.
 	Others []string
 }
 
+// IsContested says that there are several Clusters, rather than none: nothing is known of them then.
+func (e *UnknownError) IsContested() bool { return len(e.Clusters)+len(e.Kinds) > 0 }
+
+// and joins what two kinds of clusters say of one Ref.
+func (e *UnknownError) and(other *UnknownError) *UnknownError {
+	joined := *e
+	joined.Clusters = slices.Concat(e.Clusters, other.Clusters)
+	joined.Others = slices.Concat(e.Others, other.Others)
+	return &joined
+}
+
 func (e *UnknownError) Error() string {
 	switch {
+	case len(e.Kinds) > 0:
+		return fmt.Sprintf("several Clusters of namespace %q are named %q, of kinds %s: none is believed", e.Namespace, e.Name,
+			text.Names(e.Kinds, othersShown))
 	case len(e.Clusters) == 0 && len(e.Others) > 0:
 		return fmt.Sprintf("set spec.clusterName to a Cluster of namespace %q: it has %s", e.Namespace, text.Names(e.Others, othersShown))
 	case len(e.Clusters) == 0 && e.Name != "":
@@ -138,6 +153,3 @@ func (e *UnknownError) Error() string {
 
 // othersShown is how many names of Clusters a message has.
 const othersShown = 10
-
-// GoneInterval is the time between the two calls of Gone.
-const GoneInterval = 30 * time.Second

@@ -48,9 +48,7 @@ func NewPlatform(
 	kkp := func(kind string) schema.GroupKind {
 		return schema.GroupKind{Group: kkpv1.GroupVersion.Group, Kind: kind}
 	}
-	p.kinds = &optionalKinds{
-		objects: objects, mapper: mapper, interval: discoveryInterval, now: map[schema.GroupKind]*schema.GroupVersionKind{},
-	}
+	p.kinds = newOptionalKinds(objects, mapper)
 	p.kinds.wanted = []optionalKind{
 		{kind: kkp(kindSeed), typed: &kkpv1.Seed{}, everywhere: true, differs: partDiffers(func(seed *kkpv1.Seed) any {
 			return slices.Sorted(maps.Keys(seed.Spec.Datacenters))

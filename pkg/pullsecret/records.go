@@ -16,10 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 const (
-	// recordPrefix begins the name of the ConfigMap of a Cluster; what follows is its name.
+	// recordPrefix begins the name of the ConfigMap of a Cluster; what follows is its Key.
 	recordPrefix = "addon-pull-"
 	// keyCopies holds Copies as JSON.
 	keyCopies = "copies.json"
@@ -61,7 +62,7 @@ type Records struct {
 	awaySince time.Time
 	// isUselessTold says that the log has that the original is of no use.
 	isUselessTold bool
-	// held by the name of the Cluster.
+	// held by the Key of the Cluster.
 	held map[string]*Held
 }
 
@@ -97,8 +98,8 @@ type Held struct {
 
 // Hold gives the copies of a Cluster's user cluster to a pass, until it calls Release; nil where
 // there is neither a Secret to copy nor a copy. It waits for another pass over the same cluster.
-func (r *Records) Hold(ctx context.Context, cluster string, origin types.UID) (*Held, error) {
-	held, err := r.of(ctx, cluster)
+func (r *Records) Hold(ctx context.Context, cluster target.Ref, origin types.UID) (*Held, error) {
+	held, err := r.of(ctx, cluster.Key())
 	if err != nil || held == nil {
 		return nil, err
 	}
@@ -270,13 +271,13 @@ func (h *Held) Save(ctx context.Context) error {
 }
 
 // Forget removes the record of a Cluster that is gone.
-func (r *Records) Forget(ctx context.Context, cluster string) error {
+func (r *Records) Forget(ctx context.Context, cluster target.Ref) error {
 	r.mutex.Lock()
-	delete(r.held, cluster)
+	delete(r.held, cluster.Key())
 	r.mutex.Unlock()
-	object := (&Held{records: r, cluster: cluster}).object()
+	object := (&Held{records: r, cluster: cluster.Key()}).object()
 	if err := r.client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("removing the record of copies in cluster %q, which is gone: %w", cluster, err)
+		return fmt.Errorf("removing the record of copies in cluster %q, which is gone: %w", cluster.Key(), err)
 	}
 	return nil
 }

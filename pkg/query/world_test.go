@@ -28,7 +28,6 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/query"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -110,7 +109,7 @@ func (w *world) start() {
 	own := query.NewCertificate(secret, []string{"127.0.0.1"})
 	own.Use(w.seed, w.seed)
 	w.endpoint = query.New(query.Dependencies{
-		Catalogue: catalogue, Clusters: wiring.Finder(made),
+		Catalogue: catalogue, Clusters: made.Clusters,
 		Installations: made.GetClient(), Certificates: own,
 		Reviews: query.NewReviews(w.counted, query.ReviewOptions{Clock: w.clock, Metrics: metrics, Audiences: w.audiences}),
 	}, query.Options{

@@ -292,7 +292,7 @@ func TestAddressesOfNobodysAPIServerAreRefused(t *testing.T) {
 		"[::ffff:169.254.169.254]:443": true, "[64:ff9b::a9fe:a9fe]:443": true, "224.0.0.1:443": true, "10.0.0.1:6443": false, "127.0.0.1:6443": false, "[::1]:6443": false,
 		"[2001:db8::1]:443": false,
 	} {
-		if err := checkAddress("tcp", address, nil); (err != nil) != refused {
+		if err := (Addresses{}).check("tcp", address, nil); (err != nil) != refused {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

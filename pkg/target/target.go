@@ -80,6 +80,18 @@ func (r Ref) Identity() v1.ClusterIdentity {
 // what Trellis makes for it has no cluster in its name.
 func (r Ref) IsKKP() bool { return r.Kind.Empty() || r.Kind == KindKKP }
 
+// maximumKey is how long a Key may be, in characters: what is kept of a cluster has a prefix before it.
+const maximumKey = 200
+
+// Key tells a cluster from all others of its seed in the names of what is kept of it: KKP's by its
+// name, others by namespace and name.
+func (r Ref) Key() string {
+	if r.IsKKP() {
+		return r.Name
+	}
+	return Shortened(r.Namespace+"."+r.Name, maximumKey)
+}
+
 // NameOf is the name of what Trellis makes for an item (of a set, of the core list, of a request)
 // in this cluster: the item's own in KKP's namespaces, else with the cluster before it.
 func (r Ref) NameOf(item string) string {
@@ -124,6 +136,8 @@ type Description struct {
 	Ref
 	// KubernetesVersion of the control plane; "" while unknown.
 	KubernetesVersion string
+	// NoVersion says why it is unknown, to people; empty: no more is known.
+	NoVersion string
 	// APIServerUp says whether the API server runs, by the platform.
 	APIServerUp         bool
 	Labels, Annotations map[string]string

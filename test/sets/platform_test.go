@@ -183,9 +183,9 @@ func (w *world) runPlatform() {
 	onMaster.Run()
 	onSeed := kit.Seed(w.t, config, w.catalogue)
 	onSeed.SetUp(
-		addon.New(wiring.Addon(onSeed, w.marks, addon.Options{CatalogueNamespace: w.catalogue})),
-		coreaddon.New(wiring.CoreAddon(onSeed, w.marks, coreaddon.Options{Namespace: w.platform, CatalogueNamespace: w.catalogue})),
-		addonset.New(wiring.AddonSet(onSeed, w.marks, addonset.Options{
+		addon.New(wiring.Addon(onSeed.Seed, w.marks, addon.Options{CatalogueNamespace: w.catalogue})),
+		coreaddon.New(wiring.CoreAddon(onSeed.Seed, w.marks, coreaddon.Options{Namespace: w.platform, CatalogueNamespace: w.catalogue})),
+		addonset.New(wiring.AddonSet(onSeed.Seed, w.marks, addonset.Options{
 			CatalogueNamespace: w.catalogue, StatusInterval: 100 * time.Millisecond,
 		})),
 	)
@@ -206,7 +206,7 @@ func (w *world) runInstallations() (stop func()) {
 		w.t.Fatal(err)
 	}
 	key := []byte("key")
-	dependencies, err := wiring.AddonInstallation(made.Context(), made, w.marks, wiring.InstallationParts{
+	dependencies, err := wiring.AddonInstallation(made.Context(), made.Seed, w.marks, wiring.InstallationParts{
 		Namespace: w.platform, SourceKinds: kinds, Store: content,
 		Renders: kept.New(kept.Options{
 			Methods: map[string]render.Renderer{string(v1.MethodGoTemplate): gotemplate.New()}, Values: gotemplate.New(),

@@ -66,9 +66,9 @@ func (w *world) create(object client.Object) {
 func (w *world) start() (stop func()) {
 	w.t.Helper()
 	made := kit.Seed(w.t, fleet.Shared().Cluster("seed").Config, w.catalogue)
-	dependencies := wiring.Addon(made, w.marks, addon.Options{CatalogueNamespace: w.catalogue, FaultPoint: w.faultPoint})
+	dependencies := wiring.Addon(made.Seed, w.marks, addon.Options{CatalogueNamespace: w.catalogue, FaultPoint: w.faultPoint})
 	if w.beside != nil {
-		dependencies.Finder = w.beside.Over(wiring.Finder(made))
+		dependencies.Finder = w.beside.Over(made.Clusters)
 	}
 	made.SetUp(addon.New(dependencies))
 	made.Run()

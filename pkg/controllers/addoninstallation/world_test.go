@@ -225,9 +225,9 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 		},
 	}
 	if w.identities {
-		parts.Identities = cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), wiring.Finder(made), w.catalogue)
+		parts.Identities = cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), made.Clusters, w.catalogue)
 	}
-	dependencies, err := wiring.AddonInstallation(made.Context(), made, w.marks, parts)
+	dependencies, err := wiring.AddonInstallation(made.Context(), made.Seed, w.marks, parts)
 	if err != nil {
 		w.t.Fatal(err)
 	}

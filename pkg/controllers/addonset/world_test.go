@@ -127,12 +127,12 @@ func (w *world) start(wraps ...func(http.RoundTripper) http.RoundTripper) (stop 
 		config.Wrap(wrap)
 	}
 	made := kit.Seed(w.t, config, w.catalogue)
-	dependencies := wiring.AddonSet(made, w.marks, addonset.Options{
+	dependencies := wiring.AddonSet(made.Seed, w.marks, addonset.Options{
 		CatalogueNamespace: w.catalogue, StatusInterval: 100 * time.Millisecond,
 	})
 	dependencies.Recorder = w.recorder
 	if w.beside != nil {
-		all := w.beside.Over(wiring.Finder(made))
+		all := w.beside.Over(made.Clusters)
 		dependencies.Finder, dependencies.Live = all, all
 	}
 	if w.clock != nil {

@@ -44,7 +44,7 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 // withoutCluster removes finalizers where the Cluster is gone for certain, which two Clusters of
 // one namespace are not. The installations themselves say ClusterUnknown.
 func (r *Reconciler) withoutCluster(ctx context.Context, f *facts, unknown *cluster.UnknownError) loop.Outcome {
-	if len(unknown.Clusters) > 0 {
+	if unknown.IsContested() {
 		log.FromContext(ctx).Info("the core add-ons of a namespace stay as they are", "problem", unknown.Error())
 		return loop.Done{}
 	}

@@ -130,12 +130,12 @@ func (w *world) start(wraps ...func(http.RoundTripper) http.RoundTripper) (stop 
 		config.Wrap(wrap)
 	}
 	made := kit.Seed(w.t, config, w.catalogue)
-	dependencies := wiring.CoreAddon(made, w.marks, coreaddon.Options{
+	dependencies := wiring.CoreAddon(made.Seed, w.marks, coreaddon.Options{
 		Namespace: w.platform, CatalogueNamespace: w.catalogue, StatusInterval: 100 * time.Millisecond,
 	})
 	dependencies.Recorder, dependencies.Finder = w.recorder, lookedAt{dependencies.Finder, &w.looks}
 	if w.beside != nil {
-		all := w.beside.Over(wiring.Finder(made))
+		all := w.beside.Over(made.Clusters)
 		dependencies.Finder, dependencies.Live = all, all
 	}
 	w.controller = coreaddon.New(dependencies)
