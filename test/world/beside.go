@@ -32,11 +32,8 @@ type Beside struct {
 }
 
 // Over puts them beside what finds KKP's Clusters, of a manager that is to be started.
-func (b *Beside) Over(finder interface {
-	cluster.Finder
-	cluster.LiveReader
-}) *Beside {
-	b.Finder, b.Reader = finder, finder
+func (b *Beside) Over(finder cluster.Finder, live cluster.LiveReader) *Beside {
+	b.Finder, b.Reader = finder, live
 	return b
 }
 

@@ -68,7 +68,7 @@ func (w *world) start() (stop func()) {
 	made := kit.Seed(w.t, fleet.Shared().Cluster("seed").Config, w.catalogue)
 	dependencies := wiring.Addon(made.Seed, w.marks, addon.Options{CatalogueNamespace: w.catalogue, FaultPoint: w.faultPoint})
 	if w.beside != nil {
-		dependencies.Finder = w.beside.Over(made.Clusters)
+		dependencies.Finder = w.beside.Over(made.Clusters, made.Clusters)
 	}
 	made.SetUp(addon.New(dependencies))
 	made.Run()

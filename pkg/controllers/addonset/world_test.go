@@ -132,7 +132,7 @@ func (w *world) start(wraps ...func(http.RoundTripper) http.RoundTripper) (stop 
 	})
 	dependencies.Recorder = w.recorder
 	if w.beside != nil {
-		all := w.beside.Over(made.Clusters)
+		all := w.beside.Over(made.Clusters, made.Clusters)
 		dependencies.Finder, dependencies.Live = all, all
 	}
 	if w.clock != nil {

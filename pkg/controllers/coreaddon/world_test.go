@@ -135,7 +135,7 @@ func (w *world) start(wraps ...func(http.RoundTripper) http.RoundTripper) (stop 
 	})
 	dependencies.Recorder, dependencies.Finder = w.recorder, lookedAt{dependencies.Finder, &w.looks}
 	if w.beside != nil {
-		all := w.beside.Over(made.Clusters)
+		all := w.beside.Over(made.Clusters, made.Clusters)
 		dependencies.Finder, dependencies.Live = all, all
 	}
 	w.controller = coreaddon.New(dependencies)
