@@ -2,7 +2,9 @@ package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -104,7 +106,7 @@ func (b *Beside) Find(ctx context.Context, ref target.Ref) (target.Description, 
 		}
 	}
 	found, err := b.Finder.Find(ctx, ref)
-	if unknown, isUnknown := err.(*cluster.UnknownError); isUnknown {
+	if unknown, isUnknown := errors.AsType[*cluster.UnknownError](err); isUnknown {
 		unknown.Others = others
 	}
 	return found, err
@@ -137,9 +139,7 @@ func (b *Beside) Annotate(ctx context.Context, ref target.Ref, change func(annot
 			continue
 		}
 		annotations := map[string]string{}
-		for key, value := range one.Annotations {
-			annotations[key] = value
-		}
+		maps.Copy(annotations, one.Annotations)
 		if err := change(annotations); err != nil {
 			return err
 		}

@@ -97,7 +97,9 @@ func (r *resolver) selectVersion(of *item, in *place, installed string) choice {
 			reason: v1.ReasonAddonUnknown, message: fmt.Sprintf("no catalogue has add-on %q", of.addon()), quiet: installed != "",
 		}
 	}
-	platform := catalogue.Platform{KKPVersion: cluster.KKPVersionFor(in.ref, r.offers.kkp), K8sVersion: in.version, AllowPrereleases: r.offers.preReleases}
+	platform := catalogue.Platform{
+		KKPVersion: cluster.KKPVersionFor(in.ref, r.offers.kkp), K8sVersion: in.version, AllowPrereleases: r.offers.preReleases,
+	}
 	selected, refusal := catalogue.Select(entry, of.AddonRef.Version, installed, platform,
 		catalogue.SelectOptions{AllowDowngrade: of.allows(v1.PermissionDowngrade)})
 	if refusal != nil {

@@ -102,7 +102,8 @@ func (r *Reconciler) placeOf(found *target.Description, live byName, seed string
 		return nil, err
 	}
 	in := &place{
-		name: found.Name, ref: found.Ref, elsewhere: r.caches.elsewhere(found.Ref), found: found, labels: cluster.Labels(*found, seed), version: found.KubernetesVersion,
+		name: found.Name, ref: found.Ref, elsewhere: r.caches.elsewhere(found.Ref), found: found,
+		labels: cluster.Labels(*found, seed), version: found.KubernetesVersion,
 		live: live, asked: askedBy(found.Annotations),
 	}
 	if object, isObject := found.Object.(client.Object); isObject {
@@ -262,7 +263,7 @@ func (r *Reconciler) standAnew(f *clusterFacts, of *running, in *place) plan {
 // look at a cluster; nil: there is none to count, or more than one.
 func (r *Reconciler) look(ctx context.Context, asked target.Ref) (*place, error) {
 	found, err := r.Finder.Find(ctx, asked)
-	if isUnknown(err) || err == nil && !(r.concerns(found) && cluster.IsAskedFor(asked, found)) {
+	if isUnknown(err) || err == nil && (!r.concerns(found) || !cluster.IsAskedFor(asked, found)) {
 		return nil, nil
 	}
 	if err != nil {

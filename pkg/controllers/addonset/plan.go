@@ -364,10 +364,7 @@ func (p planner) aim(result *plan, of *item, at aimed, in *place) {
 		return
 	}
 	made := step{item: name, kind: v1.ChangeInstall, live: live, target: wanted, to: version}
-	if of.PlatformSecretRef != nil {
-		about := made.intent(in.ref)
-		made.grant = p.offers.grant(of, &about, live)
-	}
+	made.grant = p.offers.grant(of, &made, in.ref)
 	if live != nil {
 		if at.isMine && made.isRight(in.ref) {
 			return

@@ -41,12 +41,13 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.dependents)),
 		source.Kind[client.Object](secrets, &corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.naming)),
 	)
+	inCluster, inNamespace := handler.EnqueueRequestsFromMapFunc(r.clusterOf), handler.EnqueueRequestsFromMapFunc(r.clustersIn)
 	clusters := loop.Register(mgr, "addonset-clusters",
 		controller.Options{Reconciler: reconcile.Func(r.reconcileCluster), MaxConcurrentReconciles: r.Options.Concurrency},
 		source.Func(r.keepClusters),
 		r.Finder.Watch(mgr.GetCache(), cluster.Passes, clusterChanged),
-		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), r.installationChanged()),
-		source.Kind[client.Object](mgr.GetCache(), loop.Metadata(namespaceKind), handler.EnqueueRequestsFromMapFunc(r.clustersIn), terminationChanged()),
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, inCluster, r.installationChanged()),
+		source.Kind[client.Object](mgr.GetCache(), loop.Metadata(namespaceKind), inNamespace, terminationChanged()),
 	)
 	return errors.Join(sets, clusters)
 }

@@ -239,7 +239,7 @@ func (r *Reconciler) checkRemovals(ctx context.Context, one task) error {
 		return fmt.Errorf("before something is removed: %w", err)
 	}
 	if clusterChanged(one.cluster, live) {
-		return fmt.Errorf("Cluster %q is not what the cache has: nothing is removed by that", one.cluster.LongName())
+		return fmt.Errorf("the Cluster %q is not what the cache has: nothing is removed by that", one.cluster.LongName())
 	}
 	return nil
 }

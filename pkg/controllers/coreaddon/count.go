@@ -85,7 +85,7 @@ func (r *Reconciler) countTouched(ctx context.Context, f *setFacts) loop.Outcome
 	for of := range r.staging.touched {
 		asked := cluster.Requested(reconcile.Request{NamespacedName: of})
 		found, err := r.Finder.Find(ctx, asked)
-		if isUnknown(err) || err == nil && !(r.isCounted(found) && cluster.IsAskedFor(asked, found)) {
+		if isUnknown(err) || err == nil && (!r.isCounted(found) || !cluster.IsAskedFor(asked, found)) {
 			f.run.drop(of)
 			delete(r.staging.touched, of)
 			continue

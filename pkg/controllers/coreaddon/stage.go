@@ -247,7 +247,9 @@ func (s *stager) aim(one wanted) wanted {
 		return pinnedAt(one, live)
 	}
 	installed := appliedVersion(live)
-	platform := catalogue.Platform{KKPVersion: cluster.KKPVersionFor(s.ref, entry.KKPVersion), K8sVersion: s.k8s, AllowPrereleases: s.preReleases}
+	platform := catalogue.Platform{
+		KKPVersion: cluster.KKPVersionFor(s.ref, entry.KKPVersion), K8sVersion: s.k8s, AllowPrereleases: s.preReleases,
+	}
 	selected, refusal := catalogue.Select(entry, one.spec.AddonRef.Version, installed, platform, catalogue.SelectOptions{
 		AllowDowngrade: live != nil && live.Annotations[v1.AnnotationAllowDowngrade] == "true", Core: true,
 	})

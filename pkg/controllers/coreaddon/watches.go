@@ -52,11 +52,12 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, theSet(), r.inCatalogue()),
 		source.Kind[client.Object](list, &corev1.ConfigMap{}, theSet()),
 	)
+	inCluster, inNamespace := handler.EnqueueRequestsFromMapFunc(r.clusterOf), handler.EnqueueRequestsFromMapFunc(r.clustersIn)
 	clusters := loop.Register(mgr, "coreaddon", controller.Options{Reconciler: r, MaxConcurrentReconciles: r.Options.Concurrency},
 		source.Func(r.watchMarks),
 		r.Finder.Watch(mgr.GetCache(), cluster.Passes, r.clusterChanged),
-		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), r.installationChanged()),
-		source.Kind[client.Object](mgr.GetCache(), namespaces, handler.EnqueueRequestsFromMapFunc(r.clustersIn), terminationChanged()),
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, inCluster, r.installationChanged()),
+		source.Kind[client.Object](mgr.GetCache(), namespaces, inNamespace, terminationChanged()),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.allClusters), r.concerns()),
 		source.Kind[client.Object](list, &corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.allClusters)),
 		source.Kind[client.Object](available, loop.Metadata(catalogueKind), handler.EnqueueRequestsFromMapFunc(r.offeredTo), comesOrGoes()),
