@@ -149,3 +149,17 @@ type Description struct {
 	// *Cluster of KKP) read more of it.
 	Object runtime.Object
 }
+
+// annotationPaused pauses a Cluster of Cluster API, as its spec.paused does.
+const annotationPaused = GroupClusterAPI + "/paused"
+
+// Unpause says what ends a pause of the cluster.
+func (d Description) Unpause() string {
+	if d.Kind != KindClusterAPI {
+		return "set its spec.pause to false"
+	}
+	if _, byAnnotation := d.Annotations[annotationPaused]; byAnnotation {
+		return "take its annotation " + annotationPaused + " off, and set its spec.paused to false"
+	}
+	return "set its spec.paused to false"
+}
