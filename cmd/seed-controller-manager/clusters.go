@@ -34,7 +34,7 @@ func newClusterOptions() clusterOptions { return clusterOptions{served: clusterK
 
 func (o *clusterOptions) register(set *flag.FlagSet) {
 	set.Var(&o.served, "cluster-kinds",
-		"whose Clusters are served: "+kindKKP+", "+kindClusterAPI+", or both by comma; each from when its CRD is there, and no other is asked for")
+		"whose Clusters are served: "+kindKKP+", "+kindClusterAPI+", or both by comma; each from when its CRD is there; no other is asked for")
 	flags.ListVar(set, &o.controlPlanes, "cluster-api-providers",
 		"control planes, comma-separated, that versions of Cluster API's Clusters may be read from: resource.group, such as "+
 			"kubeadmcontrolplanes.controlplane.cluster.x-k8s.io", controlPlane)

@@ -151,8 +151,9 @@ func (s *seed) addInstallations(ctx context.Context) error {
 	}
 	records := wiring.Records(s, key)
 	dependencies, err := wiring.AddonInstallation(ctx, s.Seed, s.marks, wiring.InstallationParts{
-		Namespace: s.options.Namespace, Identities: s.identities, Fence: s.options.Fence, AllowCIDRs: s.options.clusters.allowCIDRs, SourceKinds: kinds, Store: content,
-		Registry: metrics.Registry, Renders: renders, Images: rules, PullSecret: rules.PullSecret,
+		Namespace: s.options.Namespace, Identities: s.identities, Fence: s.options.Fence, SourceKinds: kinds, Store: content,
+		AllowCIDRs: s.options.clusters.allowCIDRs,
+		Registry:   metrics.Registry, Renders: renders, Images: rules, PullSecret: rules.PullSecret,
 		ProviderKinds: s.options.templates.providerKinds, Records: records, InputsKey: key,
 		Options: addoninstallation.Options{
 			CatalogueNamespace: s.options.CatalogueNamespace, DriftInterval: s.options.driftInterval,

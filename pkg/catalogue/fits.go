@@ -8,6 +8,9 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
+// OutsideKKP is the KKPVersion of a cluster that KKP does not run: what needs some version does not fit.
+const OutsideKKP = "outside of KKP"
+
 // Platform is what constraints are compared with, in raw texts: PlatformVersion parses them.
 type Platform struct {
 	// KKPVersion such as v2.31.0-3-g2974df5. If unreadable, only versions without that constraint
@@ -103,6 +106,8 @@ func (s *side) compare(constraint *constraintRange) exclusion {
 	switch {
 	case constraint.err != nil:
 		return exclusion{v1.ExcludedConstraintInvalid, fmt.Sprintf("constraints.%s: %v", s.field, constraint.err)}
+	case s.version == nil && s.text == OutsideKKP:
+		return exclusion{s.reason, fmt.Sprintf("needs %s %s; the cluster is none of %s", s.product, constraint.text, s.product)}
 	case s.version == nil && s.text == "":
 		return exclusion{s.reason, fmt.Sprintf("needs %s %s; the version is not known yet", s.product, constraint.text)}
 	case s.version == nil:

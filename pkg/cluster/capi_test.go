@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -406,6 +407,41 @@ func TestAnOlderClusterAPIIsServed(t *testing.T) {
 		t.Errorf("after it was annotated it is %v", made.Object)
 	}
 }
+
+// Red when a kind of Clusters is asked for that is not to be served, although it could be.
+func TestKindsThatAreNotNamedAreNotAskedFor(t *testing.T) {
+	m := newest(t)
+	m.create("team-none", "one", nil)
+	var mutex sync.Mutex
+	var asked []string
+	m.config = rest.CopyConfig(m.config)
+	m.config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			mutex.Lock()
+			defer mutex.Unlock()
+			asked = append(asked, request.URL.String())
+			return next.RoundTrip(request)
+		})
+	})
+	manager := m.manager(cluster.OnlyKKP)
+	finder, seen := manager.Clusters, watch(t, manager)
+	ref := target.Ref{Kind: target.KindClusterAPI, Namespace: "team-none", Name: "one", UID: "u"}
+	_, findErr := finder.Find(t.Context(), ref)
+	_, namedErr := finder.Find(t.Context(), target.Ref{Namespace: "team-none", Name: "one"})
+	gone, goneErr := finder.Gone(t.Context(), ref)
+	if _, liveErr := finder.Live(t.Context(), ref); findErr == nil || namedErr == nil || gone || goneErr != nil || liveErr == nil || seen.of("one") > 0 {
+		t.Errorf("found: %v, %v; gone: %t, %v; live: %v", findErr, namedErr, gone, goneErr, liveErr)
+	}
+	mutex.Lock()
+	defer mutex.Unlock()
+	if len(asked) == 0 || slices.ContainsFunc(asked, func(url string) bool { return strings.Contains(url, "cluster.x-k8s.io") }) {
+		t.Errorf("asked was %v", asked)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 // Red when a kind without CRD keeps the manager from starting, is an error, or is not served within a minute once it comes; and when
 // CRDs that are taken away make Clusters gone.

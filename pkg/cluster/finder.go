@@ -125,6 +125,9 @@ type UnknownError struct {
 	Others []string
 }
 
+// IsContested says that there are several Clusters, rather than none: nothing is known of them then.
+func (e *UnknownError) IsContested() bool { return len(e.Clusters)+len(e.Kinds) > 0 }
+
 // and joins what two kinds of clusters say of one Ref.
 func (e *UnknownError) and(other *UnknownError) *UnknownError {
 	joined := *e
@@ -139,13 +142,18 @@ func (e *UnknownError) Error() string {
 		return fmt.Sprintf("several Clusters of namespace %q are named %q, of kinds %s: none is believed", e.Namespace, e.Name,
 			text.Names(e.Kinds, othersShown))
 	case len(e.Clusters) == 0 && len(e.Others) > 0:
-		return fmt.Sprintf("set spec.clusterName to a Cluster of namespace %q: it has %s", e.Namespace, text.Names(e.Others, othersShown))
+		return fmt.Sprintf("set spec.clusterName to a Cluster of namespace %q: it has %s", e.Namespace, e.OtherNames())
 	case len(e.Clusters) == 0 && e.Name != "":
 		return fmt.Sprintf("no Cluster %q has namespace %q", e.Name, e.Namespace)
 	case len(e.Clusters) == 0:
 		return fmt.Sprintf("no Cluster has namespace %q", e.Namespace)
 	}
 	return fmt.Sprintf("several Clusters have namespace %q: %q", e.Namespace, e.Clusters)
+}
+
+// OtherNames lists the first few of Others, always the same ones.
+func (e *UnknownError) OtherNames() string {
+	return text.Names(slices.Sorted(slices.Values(e.Others)), othersShown)
 }
 
 // othersShown is how many names of Clusters a message has.

@@ -33,6 +33,8 @@ type optionalKind struct {
 	typed client.Object
 	// everywhere: an object concerns all clusters, not only that of its namespace.
 	everywhere bool
+	// isOfKKP: an object concerns the cluster that KKP keeps in its namespace, and no other there.
+	isOfKKP bool
 	// differs says whether a change counts; nil: all do.
 	differs func(before, after client.Object) bool
 }
@@ -233,8 +235,11 @@ func (k *optionalKinds) notify(wanted optionalKind, object any) {
 		return
 	}
 	change := Change{Kind: wanted.kind, Cluster: target.Ref{Namespace: changed.GetNamespace()}, Name: changed.GetName()}
-	if wanted.everywhere {
+	switch {
+	case wanted.everywhere:
 		change.Cluster = target.Ref{}
+	case wanted.isOfKKP:
+		change.Cluster.Kind = target.KindKKP
 	}
 	k.mutex.Lock()
 	subscribers := k.subscribers

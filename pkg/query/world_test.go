@@ -28,6 +28,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/query"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -46,10 +47,12 @@ type world struct {
 	counted   *counting
 	registry  *prometheus.Registry
 	audiences []string
-	logger    logr.Logger
-	endpoint  *query.Server
-	browser   *http.Client
-	stop      func()
+	// kinds of clusters; none are KKP's.
+	kinds    cluster.Kinds
+	logger   logr.Logger
+	endpoint *query.Server
+	browser  *http.Client
+	stop     func()
 }
 
 var worlds int
@@ -95,7 +98,10 @@ func (w *world) create(objects ...client.Object) {
 // until it is ready.
 func (w *world) start() {
 	w.t.Helper()
-	made := kit.Seed(w.t, fleet.Shared().Cluster("seed").Config, w.catalogue)
+	if w.kinds.Served == nil {
+		w.kinds = cluster.OnlyKKP
+	}
+	made := kit.SeedOf(w.t, fleet.Shared().Cluster("seed").Config, w.catalogue, w.kinds)
 	w.counted = &counting{Creator: w.seed}
 	metrics := query.NewMetrics(w.registry)
 	catalogue := query.NewCatalogue(w.catalogue, w.marks, logr.Discard())

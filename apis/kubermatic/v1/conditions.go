@@ -12,8 +12,11 @@ const (
 	ReasonPaused = "Paused"
 	// ReasonProgressing: work is under way and needs nobody.
 	ReasonProgressing = "Progressing"
-	// ReasonClusterUnknown: no Cluster, or more than one, has this namespace.
+	// ReasonClusterUnknown: no Cluster, or more than one, has this namespace, or the name that spec.clusterName gives; the message names
+	// those that there are.
 	ReasonClusterUnknown = "ClusterUnknown"
+	// ReasonNamespaceUnset: neither spec.targetNamespace nor the catalogue says into which namespace the add-on goes.
+	ReasonNamespaceUnset = "NamespaceUnset"
 	// ReasonClusterNotReady: the Cluster has no version or no API server yet.
 	ReasonClusterNotReady = "ClusterNotReady"
 	// ReasonClusterUnreachable: the user cluster's API server does not answer.

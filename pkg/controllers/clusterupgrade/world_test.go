@@ -149,7 +149,7 @@ func (w *world) start() (stop func()) {
 		Served:        []schema.GroupKind{target.KindClusterAPI},
 		ControlPlanes: []schema.GroupResource{{Group: clusterapi.ControlPlaneGroup, Resource: "fleetcontrolplanes"}},
 	})
-	made.SetUp(clusterupgrade.New(wiring.ClusterUpgrade(made, mergedcatalogue.New(logr.Discard()), clusterupgrade.Options{
+	made.SetUp(clusterupgrade.New(wiring.ClusterUpgrade(made.Seed, mergedcatalogue.New(logr.Discard()), clusterupgrade.Options{
 		CatalogueNamespace: w.catalogue, Rules: w.rules,
 	})))
 	made.Run()

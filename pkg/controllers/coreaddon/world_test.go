@@ -51,6 +51,8 @@ type world struct {
 	marks *mergedcatalogue.Marks
 	// key marks what the distributor writes; nil: there is none.
 	key []byte
+	// beside are Clusters that are not KKP's; nil: there are none.
+	beside *kit.Beside
 	// looks counts how often the controller asks for one cluster, and for all.
 	looks looks
 }
@@ -132,6 +134,10 @@ func (w *world) start(wraps ...func(http.RoundTripper) http.RoundTripper) (stop 
 		Namespace: w.platform, CatalogueNamespace: w.catalogue, StatusInterval: 100 * time.Millisecond,
 	})
 	dependencies.Recorder, dependencies.Finder = w.recorder, lookedAt{dependencies.Finder, &w.looks}
+	if w.beside != nil {
+		all := w.beside.Over(made.Clusters, made.Clusters)
+		dependencies.Finder, dependencies.Live = all, all
+	}
 	w.controller = coreaddon.New(dependencies)
 	made.SetUp(w.controller)
 	made.Run()
