@@ -45,9 +45,9 @@ binaries: ## Build the control planes that tests and demo run (once, minutes).
 	go run ./hack/controlplanes
 
 .PHONY: test
-test: binaries ## Run all tests, all but three packages with the race detector, a short simulation of sets, and the commands of the guides.
+test: binaries ## Run all tests but cert-manager-check, all but three packages with the race detector, a short simulation of sets, and the commands of the guides.
 	go test -C apis -race ./...
-	go test -race -timeout 40m $$(go list ./... | grep -v -e /test/crash -e /test/bench/sets -e /test/docs)
+	go test -race -timeout 40m $$(go list ./... | grep -v -e /test/crash -e /test/bench/sets -e /test/docs -e /test/certmanager)
 	go test -timeout 60m ./test/crash/... # hundreds of processes, each of which the race detector would make slow
 	go test -timeout 30m ./test/bench/sets # an AddonSet over hundreds of Clusters
 	go test -timeout 20m ./test/docs # what README and guides say, on a sandbox
@@ -60,6 +60,10 @@ bench: binaries ## Measure what the bars are set on: CPU, memory, writes, times 
 upgrade-check: binaries ## Put this release in the place of FORMER (a commit; the last one) and back, with 200 installations in place: nothing is rendered or written.
 	go test -v -count=1 -timeout 60m ./test/upgrade -args -former $(or $(FORMER),HEAD^) -installations 200
 	go test -v -run '^$$' -bench Upgrade -benchtime 1x -timeout 20m ./test/bench/installing
+
+.PHONY: cert-manager-check
+cert-manager-check: binaries ## Run both charts' webhooks with certificates by cert-manager, whose controllers are built from source (minutes the first time).
+	go test -v -count=1 -timeout 20m ./test/certmanager
 
 .PHONY: sets
 sets: binaries ## Simulate AddonSets over CLUSTERS=300, and kill their controllers, on seeds and the master, before and after every write.

@@ -90,6 +90,7 @@ func AddonInstallation(
 	saving := addoninstallation.NewSavingClient(made.GetClient(), made.GetAPIReader())
 	pulled := pullsecret.NewRecords(saving, saving, pullsecret.Options{
 		Namespace: parts.Namespace, Name: parts.PullSecret, Key: parts.InputsKey, Away: pullsecret.AwayFor, Needs: images.Pulls,
+		Read: addoninstallation.ReadMarkedSecret(marked, made.GetAPIReader()),
 	})
 	if parts.Identities != nil {
 		parts.Identities.OnForgotten(pulled.Forget)

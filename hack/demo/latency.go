@@ -88,7 +88,7 @@ func (s *story) measure(name string, run func(round int) (time.Duration, error))
 		s.progress.Printf("  %s: %d ms", name, took.Milliseconds())
 	}
 	slices.Sort(times)
-	s.bars = append(s.bars, bar{name: name, median: times[rounds/2], limit: limit})
+	s.bars = append(s.bars, bar{name: name, took: times[rounds/2], limit: limit})
 	s.progress.Printf("  %s: median %d ms, limit %d ms", name, times[rounds/2].Milliseconds(), limit.Milliseconds())
 	return nil
 }

@@ -35,6 +35,7 @@
 //	GiveWay            Intent or Applied -> Intent  a rollback, where the time for that is over
 //	GoBack             Intent of a rollback         Advance, from the record alone
 //	Prune              Applied                      what earlier revisions had besides
+//	DropFormer         Applied                      copies of the pull Secret that only those needed
 //	PreDelete, RemoveObjects, PostDelete,
 //	RemoveNamespaces, DropPullSecret,
 //	RemoveRelease, Forget                           the removal, in this order

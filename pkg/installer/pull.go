@@ -49,6 +49,26 @@ func (p *Pass) CopyPullSecret(ctx context.Context) *Stop {
 	})
 }
 
+// DropFormer removes copies that only the revision before needed, once what it had is pruned.
+func (p *Pass) DropFormer(ctx context.Context) *Stop {
+	if p.Record().Unreadable() != nil || len(p.Record().Superseded) > 0 {
+		return nil
+	}
+	return p.holdCopies(ctx, func(held *pullsecret.Held) *Stop {
+		use, known := held.Known(p.Owner.Installation, p.Record().Revision)
+		if !known || len(use.Former) == 0 {
+			return nil
+		}
+		use.Former = nil
+		held.Note(p.Owner.Installation, use)
+		notes, stop := p.syncCopies(ctx, held, nil)
+		if stop != nil {
+			return stop
+		}
+		return p.uncopied(inTheWay(notes, use))
+	})
+}
+
 // beforeWorkloads has copies and runs hooks while a revision is applied. Where hooks come first,
 // they may make a namespace that is missing.
 func (p *Pass) beforeWorkloads(ctx context.Context) *Stop {
@@ -121,9 +141,6 @@ func (p *Pass) holdCopies(ctx context.Context, do func(*pullsecret.Held) *Stop) 
 		return nil
 	}
 	defer held.Release()
-	if held.IsIdle() {
-		return nil
-	}
 	return do(held)
 }
 
@@ -185,7 +202,7 @@ func (p *Pass) syncCopies(ctx context.Context, held *pullsecret.Held, drifted []
 		return nil, p.copyFailed(AboutApply, err)
 	}
 	for _, at := range plan.Write {
-		if one := &held.Copies.Copies[at]; one.Nonce == "" {
+		if one := &held.All[at]; one.Nonce == "" {
 			one.Nonce = pullsecret.NewNonce()
 			held.Change()
 		}

@@ -44,7 +44,7 @@ func (p *Pass) putCopies(
 		return notes, stop
 	}
 	for _, position := range vanished {
-		one := &held.Copies.Copies[position]
+		one := &held.All[position]
 		one.UID, one.Nonce = "", pullsecret.NewNonce() // the one before was seen
 		held.Change()
 	}
@@ -53,7 +53,7 @@ func (p *Pass) putCopies(
 	}
 	again, vanished, stop := p.tryCopies(ctx, held, vanished, original)
 	for _, position := range vanished {
-		again = append(again, *vanishedCopy(held.Copies.Copies[position].Key))
+		again = append(again, *vanishedCopy(held.All[position].Key))
 	}
 	return append(notes, again...), stop
 }
@@ -64,7 +64,7 @@ func (p *Pass) tryCopies(
 ) (notes []calls.Note, vanished []int, stop *Stop) {
 	var failed error
 	for tried, position := range at {
-		one := &held.Copies.Copies[position]
+		one := &held.All[position]
 		note, err := p.putCopy(ctx, held, one, original)
 		if errors.Is(err, errCopyVanished) {
 			vanished = append(vanished, position)
@@ -142,8 +142,11 @@ func (p *Pass) sendCopy(
 	if err != nil {
 		return err
 	}
-	if live.UID == "" {
+	switch {
+	case live.UID == "":
 		return withoutUID(one.Key)
+	case one.UID != "" && one.UID != live.UID:
+		return calls.Misbehaves("the copy of the pull Secret in namespace %q has another UID than the one that was written", one.Namespace)
 	}
 	fields, _ := fieldsets.Believable(live.ManagedFields, owner.FieldManager(), len(body))
 	if len(fields) > maxCopyFields {

@@ -16,6 +16,9 @@ type Copy struct {
 	ownership.Entry
 	// Nonce is on the copy, and was recorded before it: nobody else knew it when it was written.
 	Nonce string `json:"nonce"`
+	// Left says that the last installation that needed it was let go with what it has there. It
+	// stays as it is until another one needs it.
+	Left bool `json:"left,omitempty"`
 }
 
 // Use is where an installation needs copies.
@@ -46,13 +49,17 @@ func (u Use) equal(other Use) bool {
 type Copies struct {
 	// Origin is the UID of the Cluster that had the user cluster first: see package cluster.
 	Origin types.UID `json:"origin"`
-	Copies []Copy    `json:"copies,omitempty"`
+	All    []Copy    `json:"copies,omitempty"`
 	// Uses by installation; one without namespaces is left out.
 	Uses map[string]Use `json:"uses,omitempty"`
 }
 
-// MaxNamespaces is for how many namespaces one installation gets copies.
-const MaxNamespaces = 100
+const (
+	// MaxNamespaces is for how many namespaces one installation gets copies.
+	MaxNamespaces = 100
+	// MaxLeft is how many copies stay on record that nobody needs.
+	MaxLeft = 200
+)
 
 // Need notes what an installation needs from a revision on, and says whether that is new.
 func (c *Copies) Need(installation string, use Use) (changed bool) {
@@ -69,6 +76,35 @@ func (c *Copies) Need(installation string, use Use) (changed bool) {
 		c.Uses = map[string]Use{}
 	}
 	c.Uses[installation] = use
+	for at := range c.All {
+		c.All[at].Left = c.All[at].Left && !c.needs(c.All[at].Namespace)
+	}
+	return true
+}
+
+// Leave has an installation that is gone need nothing, where what it has stays in the user cluster:
+// so do the copies that nobody else needs. On record they are known again where an installation
+// comes back. It says whether anything changed.
+func (c *Copies) Leave(installation string) (changed bool) {
+	use, had := c.Uses[installation]
+	if !had {
+		return false
+	}
+	delete(c.Uses, installation)
+	left := 0
+	for at, one := range c.All {
+		c.All[at].Left = one.Left || slices.Contains(use.all(), one.Namespace) && !c.needs(one.Namespace)
+		if c.All[at].Left {
+			left++
+		}
+	}
+	c.All = slices.DeleteFunc(c.All, func(one Copy) bool { // the oldest are first
+		if !one.Left || left <= MaxLeft {
+			return false
+		}
+		left--
+		return true
+	})
 	return true
 }
 
@@ -93,21 +129,21 @@ func (c *Copies) Roll(installation string, rolled Use) Use {
 
 // Plan is what is to be done for one installation.
 type Plan struct {
-	// Write are positions in Copies.
+	// Write are positions in All.
 	Write []int
 	Drop  []Copy
 }
 
 // Plan compares the copies that concern an installation with the original. It adds copies that are
-// missing, without UID and nonce. Those in namespaces that nobody needs go; as do, unless copies are
-// kept, those of another name or without original. Drifted are copies that are not in the user
-// cluster as they were written.
+// missing, without UID and nonce. Those in namespaces that nobody needs go, unless they were left;
+// as do, unless copies are kept, those of another name or without original. Drifted are copies that
+// are not in the user cluster as they were written.
 func (c *Copies) Plan(installation string, original Original, drifted []ownership.Key) (plan Plan) {
 	name, digest := original.Name, original.Digest
 	own, has := c.Uses[installation].all(), map[string]bool{}
-	c.Copies = slices.DeleteFunc(c.Copies, func(one Copy) bool {
+	c.All = slices.DeleteFunc(c.All, func(one Copy) bool {
 		isOwn := slices.Contains(own, one.Namespace)
-		if !c.needs(one.Namespace) || isOwn && !original.Keeps && (digest == "" || one.Name != name) {
+		if !one.Left && !c.needs(one.Namespace) || isOwn && !original.Keeps && (digest == "" || one.Name != name) {
 			plan.Drop = append(plan.Drop, one)
 			return true
 		}
@@ -120,10 +156,10 @@ func (c *Copies) Plan(installation string, original Original, drifted []ownershi
 	for _, namespace := range bounded(own) {
 		if !has[namespace] {
 			key := ownership.Key{Kind: "Secret", Namespace: namespace, Name: name}
-			c.Copies = append(c.Copies, Copy{Entry: ownership.Entry{Key: key, Version: "v1"}})
+			c.All = append(c.All, Copy{Entry: ownership.Entry{Key: key, Version: "v1"}})
 		}
 	}
-	for at, one := range c.Copies {
+	for at, one := range c.All {
 		isOwn := slices.Contains(own, one.Namespace)
 		if isOwn && (one.UID == "" || one.Content != digest || slices.Contains(drifted, one.Key)) {
 			plan.Write = append(plan.Write, at)
@@ -135,7 +171,7 @@ func (c *Copies) Plan(installation string, original Original, drifted []ownershi
 // Of are the copies in namespaces of an installation that are known to be written.
 func (c *Copies) Of(installation string) (written ownership.Inventory) {
 	own := c.Uses[installation].all()
-	for _, one := range c.Copies {
+	for _, one := range c.All {
 		if one.UID != "" && slices.Contains(own, one.Namespace) {
 			written = append(written, one.Entry)
 		}
@@ -147,7 +183,7 @@ func (c *Copies) Of(installation string) (written ownership.Inventory) {
 func (c *Copies) Alone(installation string) (alone []types.UID) {
 	others := Copies{Uses: maps.Clone(c.Uses)}
 	delete(others.Uses, installation)
-	for _, one := range c.Copies {
+	for _, one := range c.All {
 		if one.UID != "" && !others.needs(one.Namespace) {
 			alone = append(alone, one.UID)
 		}

@@ -38,11 +38,11 @@ func TestPlansOfCopies(t *testing.T) {
 		"somebody changed it":    {installation: "one", digest: "x", copies: []Copy{written("a", "pull", "x"), written("shared", "pull", "x")}, drifted: []ownership.Key{drifted}, write: []string{"a"}},
 		"an installation leaves": {installation: "three", digest: "x", copies: []Copy{written("a", "pull", "x"), written("c", "pull", "x")}, drop: []string{"c"}},
 	} {
-		known := Copies{Uses: uses, Copies: test.copies}
+		known := Copies{Uses: uses, All: test.copies}
 		plan := known.Plan(test.installation, Original{Name: "pull", Digest: test.digest}, test.drifted)
 		var write, drop []string
 		for _, at := range plan.Write {
-			write = append(write, known.Copies[at].Namespace)
+			write = append(write, known.All[at].Namespace)
 		}
 		for _, one := range plan.Drop {
 			drop = append(drop, one.Namespace)
@@ -63,7 +63,7 @@ func TestANewRevisionKeepsFormerCopiesUntilItIsApplied(t *testing.T) {
 	if diff := cmp.Diff([]Use{{Revision: 2, Namespaces: []string{"b"}, Former: []string{"a"}}, rolled}, []Use{rolled, again}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	known.Copies = []Copy{written("a", "pull", "x"), written("b", "pull", "x")}
+	known.All = []Copy{written("a", "pull", "x"), written("b", "pull", "x")}
 	if plan := known.Plan("one", Original{Name: "pull", Digest: "x"}, nil); len(plan.Write)+len(plan.Drop) > 0 {
 		t.Errorf("while it is applied: %v", plan)
 	}
@@ -100,5 +100,41 @@ func TestOnlyAMarkedPullSecretIsCopied(t *testing.T) {
 		if digest := digestOf([]byte("key"), contentOf(test.secret)); (digest != "") != test.copied {
 			t.Errorf("%s: the digest is %q", why, digest)
 		}
+	}
+}
+
+// Red when the use of an installation that is gone stays, copies that it left are removed, written or forgotten, they stay left where
+// they are needed again, or more of them stay than may.
+func TestWhatAnInstallationLeaves(t *testing.T) {
+	known := Copies{All: []Copy{written("a", "pull", "x"), written("shared", "pull", "x")}}
+	known.Need("one", Use{Namespaces: []string{"a", "shared"}})
+	known.Need("two", Use{Namespaces: []string{"shared"}})
+	if known.Leave("three") || !known.Leave("one") || known.Leave("one") {
+		t.Error("what leaves nothing is told as a change, or the other way round")
+	}
+	if _, has := known.Uses["one"]; has || !known.All[0].Left || known.All[1].Left {
+		t.Errorf("after it left: %+v", known)
+	}
+	changed := Original{Name: "pull", Digest: "y"}
+	if plan := known.Plan("two", changed, nil); len(plan.Write) != 1 || plan.Write[0] != 1 || len(plan.Drop) > 0 {
+		t.Errorf("for another installation: %v", plan)
+	}
+	known.Need("again", Use{Namespaces: []string{"a"}})
+	if plan := known.Plan("again", changed, nil); len(plan.Write) != 1 || known.All[plan.Write[0]].UID != "uid-a" || known.All[0].Left {
+		t.Errorf("where it is needed again: %v of %+v", plan, known.All)
+	}
+	known.Need("again", Use{})
+	if plan := known.Plan("again", changed, nil); len(plan.Drop) != 1 {
+		t.Errorf("where it is needed no more: %v", plan)
+	}
+	known = Copies{}
+	for at := range 2 * MaxLeft {
+		namespace := fmt.Sprint(at)
+		known.All = append(known.All, written(namespace, "pull", "x"))
+		known.Need("one", Use{Namespaces: []string{namespace}})
+		known.Leave("one")
+	}
+	if len(known.All) != MaxLeft || known.All[0].Namespace != fmt.Sprint(MaxLeft) {
+		t.Errorf("%d copies are left, the first in %q", len(known.All), known.All[0].Namespace)
 	}
 }

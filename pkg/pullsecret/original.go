@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"time"
@@ -114,6 +115,6 @@ func (c *Copies) Object(one Copy, content []byte) *unstructured.Unstructured {
 			"labels":      map[string]any{v1.LabelInstallation: c.OwnerOf().ID()},
 			"annotations": map[string]any{v1.AnnotationPullSecret: one.Nonce},
 		},
-		"data": map[string]any{corev1.DockerConfigJsonKey: encoded(content)},
+		"data": map[string]any{corev1.DockerConfigJsonKey: base64.StdEncoding.EncodeToString(content)},
 	}}
 }

@@ -64,9 +64,9 @@ func TestARecordHasBounds(t *testing.T) {
 	held := NewRecords(nil, nil, Options{}).newHeld("cluster")
 	for at := range MaxRecord / entryBytes {
 		one := written(fmt.Sprintf("namespace-%d", at), "pull", strings.Repeat("x", entryBytes/2))
-		held.Copies.Copies = append(held.Copies.Copies, one)
+		held.All = append(held.All, one)
 	}
-	last := len(held.Copies.Copies)
+	last := len(held.All)
 	outgrown := func(plan Plan) bool {
 		t.Helper()
 		is, err := held.Outgrown(plan)
@@ -81,14 +81,14 @@ func TestARecordHasBounds(t *testing.T) {
 	var plan Plan
 	for at := range MaxRecord / entryBytes {
 		key := ownership.Key{Kind: "Secret", Namespace: fmt.Sprintf("new-%d", at), Name: "pull"}
-		held.Copies.Copies = append(held.Copies.Copies, Copy{Entry: ownership.Entry{Key: key}})
+		held.All = append(held.All, Copy{Entry: ownership.Entry{Key: key}})
 		plan.Write = append(plan.Write, last+at)
 	}
 	if !outgrown(plan) {
 		t.Error("the record grows without bounds")
 	}
 	for _, at := range plan.Write {
-		held.Copies.Copies[at].UID = types.UID(strings.Repeat("u", entryBytes))
+		held.All[at].UID = types.UID(strings.Repeat("u", entryBytes))
 	}
 	if !outgrown(plan) {
 		t.Error("the record is larger than it may be")
@@ -142,7 +142,7 @@ func TestCopiesOutlastTheirOriginal(t *testing.T) {
 		if (got.Digest != "") != step.copied || got.Keeps != step.keeps || got.Until != step.recheck {
 			t.Errorf("%s: it is %+v", step.why, got)
 		}
-		copies := Copies{Uses: map[string]Use{"one": {Namespaces: []string{"a"}}}, Copies: []Copy{written("a", "pull", got.Digest)}}
+		copies := Copies{Uses: map[string]Use{"one": {Namespaces: []string{"a"}}}, All: []Copy{written("a", "pull", got.Digest)}}
 		if plan := copies.Plan("one", got, nil); len(plan.Write) > 0 || (len(plan.Drop) == 0) != (step.copied || step.keeps) {
 			t.Errorf("%s: the plan is %v", step.why, plan)
 		}

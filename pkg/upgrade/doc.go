@@ -13,5 +13,5 @@
 //
 // The hook is never put on while an upgrade is pending, so what somebody took off stays off for that
 // upgrade. It goes in one write with the hold on workers. Each of the two waits ends at the timeout,
-// which counts from the transition of the condition; all state is on objects (ADR 90).
+// which counts from the transition of the condition; all state is on objects (ADR 92).
 package upgrade

@@ -69,6 +69,13 @@ func creating(object client.Object) func(context.Context, client.Client) error {
 	}
 }
 
+// updating writes over an object that is there.
+func updating(object client.Object) func(context.Context, client.Client) error {
+	return func(ctx context.Context, thief client.Client) error {
+		return thief.Update(ctx, object.DeepCopyObject().(client.Object), client.DryRunAll)
+	}
+}
+
 // merging sends a merge patch to an object that is there.
 func merging(object client.Object, patch string) func(context.Context, client.Client) error {
 	return func(ctx context.Context, thief client.Client) error {
@@ -228,6 +235,16 @@ func attempts() []attempt {
 		{what: "delete a copy", do: deleting(setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy))},
 		{what: "write the status of a copy", do: statusOf(setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy), `{"status":{"revision":"0a"}}`), inherent: seedOnly("it tells how far its clusters are")},
 		{what: "plant a list of core add-ons", do: creating(configMap("custom-core-addons"))},
+		{what: "write which user cluster a Cluster has", do: creating(configMap("addon-cluster-stolen")), inherent: seedOnly(
+			"it keeps them; with the kubeconfigs it reads it can do the same")},
+		{what: "write which copies of the pull Secret a user cluster has", do: creating(configMap("addon-pull-stolen")), inherent: seedOnly(
+			"it keeps them; copies are written with kubeconfigs that it reads")},
+		{what: "change which copies there are", do: updating(configMap("addon-pull-existing")), inherent: seedOnly("they come and go")},
+		{what: "delete which copies there are", do: deleting(configMap("addon-pull-existing")), inherent: seedOnly("it goes with the last copy")},
+		{what: "write which copies there are in another namespace", do: creating(&corev1.ConfigMap{ObjectMeta: at(host, "addon-pull-stolen")})},
+		{what: "have another Secret copied to user clusters, by its mark", do: merging(secretOf(den, "existing", ""),
+			`{"metadata":{"labels":{"addons.kubermatic.k8c.io/use":"pull"}}}`)},
+		{what: "change another ConfigMap", do: updating(configMap("existing"))},
 		{what: "write another ConfigMap", do: creating(configMap("planted"))},
 		{what: "take a lease of somebody", do: creating(&coordinationv1.Lease{ObjectMeta: at(den, "thief")})},
 		{what: "write events", do: creating(&corev1.Event{ObjectMeta: at(den, "e"), InvolvedObject: corev1.ObjectReference{Namespace: den, Name: "x", Kind: "Pod"}}), inherent: both(
@@ -292,6 +309,7 @@ func (w *world) furnish(t *testing.T) {
 	objects = append(objects, secretOf(victim, "existing", ""), secretOf(den, "existing", ""), secretOf(host, "internal-admin-kubeconfig", ""),
 		ofCluster(secretOf(host, "addon-2", revision.SecretType)),
 		&corev1.ServiceAccount{ObjectMeta: at(victim, "powerful")}, roleOf(den, "existing", ""),
+		&corev1.ConfigMap{ObjectMeta: at(den, "existing")}, &corev1.ConfigMap{ObjectMeta: at(den, "addon-pull-existing")},
 		setIn(den, "existing", ""), setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy),
 		&appsv1.ControllerRevision{ObjectMeta: at(den, "existing"), Data: runtime.RawExtension{Raw: []byte("{}")}, Revision: 1},
 		&kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "stolen"}},

@@ -22,6 +22,6 @@
 // conditions and versions; a new spec.version has the API server started as that release, with both versions in status meanwhile. There
 // are no machines: pools have no replicas, and the version of their template tells how far an upgrade is.
 //
-// The manager is there after 2 to 6 s, CRDs included, and takes about 80 MiB. Deleting a Cluster takes seconds, with machinePools half a
-// minute: Cluster API comes back every five seconds to see what is left.
+// The manager is there after 2 to 6 s, CRDs included, and takes about 80 MiB. Deleting a Cluster takes some seconds, since Cluster API
+// comes back every five to see what is left; its Secret goes with Kubernetes' garbage, which learns of new kinds twice a minute.
 package clusterapi

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -75,7 +73,6 @@ func (s *story) end() {
 		s.t.Fatal(err)
 	}
 	expect.Gone(s.t, s.client, object(ClusterKind, s.key.Namespace, s.key.Name))
-	expect.Gone(s.t, s.client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name + "-kubeconfig"}})
 	expect.Eventually(s.t, expect.Patience, func() error {
 		if server := s.player.Server(s.key); server != nil {
 			return fmt.Errorf("the control plane still has server %q", server.Name)

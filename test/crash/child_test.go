@@ -59,6 +59,8 @@ type assignment struct {
 	Lease string
 	// DriftInterval is ten minutes where it is 0.
 	DriftInterval time.Duration
+	// PullSecret is copied to user clusters, and a second after it went its copies go; "": none is.
+	PullSecret string
 }
 
 // startController starts a process with the assignment; it ends with the test at the latest.
@@ -158,12 +160,17 @@ func dependenciesOf(
 		},
 		Values: templates,
 	})
-	return wiring.AddonInstallation(ctx, made, mergedcatalogue.New(logr.Discard()), wiring.InstallationParts{
-		Namespace: work.Catalogue, Fence: limit, SourceKinds: kinds, Store: content, Renders: renders, Images: images.Rules{},
+	dependencies, err := wiring.AddonInstallation(ctx, made, mergedcatalogue.New(logr.Discard()), wiring.InstallationParts{
+		PullSecret: work.PullSecret,
+		Namespace:  work.Catalogue, Fence: limit, SourceKinds: kinds, Store: content, Renders: renders, Images: images.Rules{},
 		Records: wiring.Records(made, key), InputsKey: key,
 		Options: addoninstallation.Options{
 			CatalogueNamespace: work.Catalogue, DriftInterval: cmp.Or(work.DriftInterval, 10*time.Minute),
 			Passes: fairqueue.Limits{Workers: 10},
 		},
 	})
+	if work.PullSecret != "" {
+		dependencies.PullSecret.Away = time.Second
+	}
+	return dependencies, err
 }

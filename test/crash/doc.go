@@ -24,6 +24,11 @@
 // Status is not written in the same number of steps in each run: how many there are depends on what a pass sees on its way; nor is
 // what is refused, which each look tries again. Such a boundary that is not come by is counted and is no failure; any other is.
 //
+// # The pull Secret
+//
+// pullstories_test.go has stories of the copies of the platform's pull Secret: they come, follow an upgrade and another password, are put
+// back, and go. It kills at writes of copies and of their record; in the end each copy is right, and on record under its UID.
+//
 // # What else goes away
 //
 // outage_test.go and removal_test.go have the rows of the threat model in which the user cluster, its Cluster object or its

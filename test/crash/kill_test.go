@@ -38,6 +38,15 @@ type story struct {
 	again string
 	// shares: a second installation of the add-on uses what is of the whole cluster, and has it in the end.
 	shares bool
+	// about has it killed at the boundaries of some writes alone; nil: at all.
+	about func(gate.Boundary) bool
+	// prepare is done before the story begins, and to settle is what a subject lacks besides to begin it.
+	prepare func(testing.TB, *platform)
+	begun   func(testing.TB, *subject) error
+	// change is what is done, where it is not another version that is asked for.
+	change func(testing.TB, *subject)
+	// ended says what a subject lacks besides to be where the story comes to.
+	ended func(testing.TB, *subject) error
 	// stays is what the user cluster still has of a subject after the removal.
 	stays []string
 }
@@ -49,6 +58,8 @@ func (s story) lacks(t testing.TB, one *subject) error {
 		return one.notBack(t, s.from)
 	case s.shares:
 		return errors.Join(one.unsettled(t, s.to), one.notHandedOver(t))
+	case s.ended != nil:
+		return errors.Join(one.unsettled(t, s.to), s.ended(t, one))
 	default:
 		return one.unsettled(t, s.to)
 	}
@@ -60,6 +71,9 @@ func isGone(t testing.TB, one *subject) error { return one.unsettled(t, "") }
 // begin brings subjects to where the story begins, all at once.
 func (s story) begin(t *testing.T, p *platform, all ...*subject) {
 	t.Helper()
+	if s.prepare != nil {
+		s.prepare(t, p)
+	}
 	for _, one := range all {
 		if s.former != nil {
 			s.former(t, one)
@@ -70,7 +84,12 @@ func (s story) begin(t *testing.T, p *platform, all ...*subject) {
 		}
 	}
 	if s.from != "" {
-		s.settle(t, p, all, func(t testing.TB, one *subject) error { return one.unsettled(t, s.from) })
+		s.settle(t, p, all, func(t testing.TB, one *subject) error {
+			if s.begun != nil {
+				return errors.Join(one.unsettled(t, s.from), s.begun(t, one))
+			}
+			return one.unsettled(t, s.from)
+		})
 	}
 	if s.shares {
 		for _, one := range all {
@@ -88,6 +107,8 @@ func (s story) begin(t *testing.T, p *platform, all ...*subject) {
 func (s story) edit(t *testing.T, one *subject) {
 	t.Helper()
 	switch {
+	case s.change != nil:
+		s.change(t, one)
 	case s.from == "":
 		one.install(t, s.addon, s.to)
 	case s.to == "":
@@ -132,6 +153,9 @@ func (s story) tell(t *testing.T, p *platform) int {
 	watched.end()
 	boundaries := watched.Passed()
 	s.expectThrough(t, boundaries)
+	if s.about != nil {
+		boundaries = slices.DeleteFunc(boundaries, func(b gate.Boundary) bool { return !s.about(b) })
+	}
 	if s.instead {
 		clean.remove(t)
 		s.settle(t, p, []*subject{clean}, isGone)

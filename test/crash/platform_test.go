@@ -29,8 +29,10 @@ type platform struct {
 	sources            *fleet.Sources
 	seed, user         client.Client
 	seedGate, userGate *gate.Gate
-	userClients        kubernetes.Interface
-	userDynamic        dynamic.Interface
+	// pull is the name of the platform's pull Secret; "": there is none.
+	pull        string
+	userClients kubernetes.Interface
+	userDynamic dynamic.Interface
 }
 
 var platforms atomic.Int32
@@ -170,6 +172,7 @@ func (p *platform) start(t testing.TB, name string, installations map[string]str
 	config := p.seedGate.Config(name)
 	return startController(t, name, assignment{
 		Server: config.Host, CA: config.CAData, Token: config.BearerToken, Catalogue: p.catalogue, Installations: installations,
+		PullSecret: p.pull,
 	})
 }
 
@@ -219,6 +222,7 @@ func (s *subject) anonymous(text string) string {
 	id := s.owner().ID()
 	return strings.NewReplacer(
 		s.name, "NAME", s.owner().LongID(), "OWNER", `\"`+id+`\"`, "OWNER", id, "OWNER", string(s.cluster.UID), "CLUSTER",
+		s.copiesOwner().LongID(), "COPIES", `\"`+s.copiesOwner().ID()+`\"`, "COPIES", s.copiesOwner().ID(), "COPIES",
 		s.siblingOwner().LongID(), "SIBLING", `\"`+s.siblingOwner().ID()+`\"`, "SIBLING", s.siblingOwner().ID(), "SIBLING",
 	).Replace(text)
 }

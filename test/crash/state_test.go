@@ -64,7 +64,7 @@ func (p *platform) look(t testing.TB) sight {
 func (s sight) of(one *subject) (found []unstructured.Unstructured) {
 	for kind, objects := range s {
 		for _, object := range objects {
-			if object.GetNamespace() == one.name || slices.Contains(clusterKinds, kind) && strings.Contains(object.GetName(), one.name) {
+			if one.has(object.GetNamespace()) || slices.Contains(clusterKinds, kind) && strings.Contains(object.GetName(), one.name) {
 				found = append(found, object)
 			}
 		}
@@ -107,6 +107,7 @@ func (s *subject) stateIn(t testing.TB, seen sight) map[string]string {
 		}
 		state[s.anonymous(key.Kind+" "+key.Namespace+"/"+key.Name)] = s.anonymous(text)
 	}
+	s.addCopies(t, state, uids)
 	s.addInstallation(t, state)
 	s.addRecords(t, state, uids)
 	return state

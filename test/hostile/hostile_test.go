@@ -28,6 +28,9 @@ var requests = []question{
 	{http.MethodGet, "/api/v1/namespaces/kube-system", ""},
 	{http.MethodPatch, "/api/v1/namespaces/default/configmaps/kit?fieldManager=kit&force=true",
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kit"},"data":{"a":"b"}}`},
+	{http.MethodGet, "/api/v1/namespaces/default/secrets/kit", ""},
+	{http.MethodPatch, "/api/v1/namespaces/default/secrets/kit?fieldManager=kit&force=true",
+		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"kit"}}`},
 }
 
 // TestEveryModeLies holds that each mode does something to a client that asks for everything, and that an honest answer comes

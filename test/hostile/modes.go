@@ -26,7 +26,7 @@ var Truth = Mode{Name: "truth", Tells: "answers as the cluster behind it does"}
 
 // Modes are all that the API server of a user cluster can do, in a fixed order.
 func Modes() []Mode {
-	return slices.Concat(discoveryModes(), listModes(), objectModes(), writeModes(), transportModes())
+	return slices.Concat(discoveryModes(), listModes(), objectModes(), writeModes(), secretModes(), transportModes())
 }
 
 // ModeNamed is the mode of that name, of Modes or ModesOfSeeds; Truth where there is none.

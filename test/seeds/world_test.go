@@ -76,6 +76,12 @@ func newWorld(t *testing.T, pace v1.Pace) *world {
 	return w
 }
 
+// startMaster runs the master manager, until it is killed or the test ends.
+func (w *world) startMaster() {
+	w.t.Helper()
+	w.manager = kit.RunMaster(w.t, w.hub.Kubeconfig(w.t, masterName), w.platform, w.catalogue)
+}
+
 func (w *world) seeds() []*seed { return []*seed{w.north, w.south} }
 
 // group of a cluster of either seed.

@@ -16,7 +16,7 @@ import (
 // pinned waits until an installation asks for one content.
 func (w *world) pinned(cluster, name string) {
 	w.t.Helper()
-	expect.Object(w.t, w.seed, w.installation(cluster, name), func(found *v1.AddonInstallation) error {
+	expect.Object(w.t, w.home(cluster), w.installation(cluster, name), func(found *v1.AddonInstallation) error {
 		if found.Spec.AddonRef.Digest == "" {
 			return fmt.Errorf("%s is not pinned", cluster)
 		}
@@ -27,7 +27,7 @@ func (w *world) pinned(cluster, name string) {
 // asks waits until an installation asks for a version.
 func (w *world) asks(cluster, name, version string) {
 	w.t.Helper()
-	expect.Object(w.t, w.seed, w.installation(cluster, name), func(found *v1.AddonInstallation) error {
+	expect.Object(w.t, w.home(cluster), w.installation(cluster, name), func(found *v1.AddonInstallation) error {
 		if found.Spec.AddonRef.Version != version {
 			return fmt.Errorf("%s asks for version %q", cluster, found.Spec.AddonRef.Version)
 		}
@@ -92,7 +92,7 @@ func TestADeadCanaryIsNoEvidence(t *testing.T) {
 func TestPausedAndBrokenClustersBlockNothingAndAreNoSuccess(t *testing.T) {
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
-	paused := w.cluster("dusk", map[string]string{"ring": "0"})
+	paused := w.seeds["seed"].cluster("dusk", map[string]string{"ring": "0"})
 	w.patch(paused, `{"spec":{"pause":true}}`)
 	w.patch(w.clusters[birch], `{"metadata":{"labels":{"ring":"0"}}}`)
 	w.run()

@@ -39,7 +39,7 @@ func TestAClusterThatMovesOnToTheNextReleasesSetKeepsItsObjects(t *testing.T) {
 	moves := w.clusters[birch]
 	before := moves.DeepCopy()
 	moves.Status.Versions.ControlPlane = "v1.37.1"
-	if err := w.seed.Status().Patch(t.Context(), moves, client.MergeFrom(before)); err != nil {
+	if err := w.home(birch).Status().Patch(t.Context(), moves, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
 	w.has("cni", "newer", birch)
@@ -77,7 +77,7 @@ func TestAHandOverToAnotherReleaseWaitsForTheRemoval(t *testing.T) {
 	w.patch(was, fmt.Sprintf(`{"metadata":{"finalizers":[%q,"test.example.com/hold"]}}`, was.Finalizers[0]))
 
 	w.patch(w.clusters[birch], `{"metadata":{"labels":{"ring":"0"}}}`)
-	expect.Object(t, w.seed, w.installation(birch, "web"), func(found *v1.AddonInstallation) error {
+	expect.Object(t, w.home(birch), w.installation(birch, "web"), func(found *v1.AddonInstallation) error {
 		if found.DeletionTimestamp.IsZero() || !slices.Equal(found.Finalizers, []string{"test.example.com/hold"}) {
 			return fmt.Errorf("it is not removed yet: %+v", found.ObjectMeta)
 		}
@@ -88,7 +88,7 @@ func TestAHandOverToAnotherReleaseWaitsForTheRemoval(t *testing.T) {
 		t.Errorf("it is %s of set %q, release %q", is.UID, is.Labels[v1.LabelSet], is.Spec.ReleaseName)
 	}
 	w.patch(w.now(birch, "web"), `{"metadata":{"finalizers":null}}`)
-	expect.Object(t, w.seed, w.installation(birch, "web"), func(found *v1.AddonInstallation) error {
+	expect.Object(t, w.home(birch), w.installation(birch, "web"), func(found *v1.AddonInstallation) error {
 		if found.UID == was.UID || found.Labels[v1.LabelSet] != newer.Name || found.Spec.ReleaseName != "other" {
 			return fmt.Errorf("it is %s of set %q, release %q", found.UID, found.Labels[v1.LabelSet], found.Spec.ReleaseName)
 		}
@@ -136,7 +136,7 @@ func TestAnItemWithClaimsWaitsForApproval(t *testing.T) {
 		claim.Finalizers = nil
 		return w.users[amber].Update(t.Context(), claim)
 	})
-	expect.Gone(t, w.seed, w.installation(amber, "web"))
+	expect.Gone(t, w.home(amber), w.installation(amber, "web"))
 	if text := w.text(birch, w.now(birch, "web")); text != "one" {
 		t.Errorf("a cluster that stays has %q", text)
 	}
@@ -251,5 +251,5 @@ func TestItemsComeInOrderAndGoInReverse(t *testing.T) {
 		t.Errorf("what the other depends on is removed already: %q", text)
 	}
 	w.patch(w.now(amber, "web"), `{"metadata":{"finalizers":null}}`)
-	expect.Gone(t, w.seed, w.installation(amber, "base"))
+	expect.Gone(t, w.home(amber), w.installation(amber, "base"))
 }

@@ -2,111 +2,109 @@ package sets_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
-	"github.com/trellis-addons/trellis/pkg/controllers/addon"
-	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
-	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
-	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
-	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
-	"github.com/trellis-addons/trellis/pkg/fetch/store"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
-	"github.com/trellis-addons/trellis/pkg/render/images"
-	"github.com/trellis-addons/trellis/pkg/render/kept"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// User clusters: amber is the canary. Cedar's API server is the platform's too.
+// The user clusters. Amber, birch and dune have API servers of their own; cedar's is that of a seed, which is the master's too where a world
+// has one seed only.
 const (
 	amber = "amber"
 	birch = "birch"
 	cedar = "cedar"
+	dune  = "dune"
 )
 
-// servers are the API servers of user clusters.
-var servers = map[string]string{amber: amber, birch: birch, cedar: platformServer}
-
-// platformServer is that of master and seed.
-const platformServer = "platform"
+// The API servers of master and seeds.
+const (
+	platformServer = "platform"
+	masterServer   = "master"
+	southServer    = "south"
+)
 
 func TestMain(m *testing.M) {
-	fleet.Main(m, fleet.ClusterOptions{Name: platformServer}, fleet.ClusterOptions{Name: amber}, fleet.ClusterOptions{Name: birch})
+	log.SetLogger(logr.Discard())
+	var all []fleet.ClusterOptions
+	for _, name := range []string{platformServer, amber, birch, masterServer, southServer, dune} {
+		all = append(all, fleet.ClusterOptions{Name: name})
+	}
+	fleet.Main(m, all...)
 }
 
-// world is a platform with three user clusters, with namespaces and Clusters of the test's own.
+// world is a platform with user clusters, with namespaces and Clusters of the test's own.
 type world struct {
 	t                   *testing.T
 	platform, catalogue string
 	// target is the namespace of add-ons in user clusters.
-	target   string
-	seed     client.Client
-	users    map[string]client.Client
+	target string
+	master client.Client
+	seeds  map[string]*seed
+	users  map[string]client.Client
+	// homes are the seeds of the user clusters.
+	homes    map[string]*seed
 	clusters map[string]*kkpv1.Cluster
 	sources  *fleet.Sources
-	marks    *mergedcatalogue.Marks
 	// commit of the manifests that all versions have, where their source is git.
 	commit string
+	// program is the master manager's, where a test runs one.
+	program *fleet.Process
 }
+
+// placed is a user cluster's seed, the API server that it has, and the ring that it is in.
+type placed struct{ cluster, seed, server, ring string }
 
 var worlds int
 
+// newWorld has one seed, whose API server is the master's too, and amber for a canary.
 func newWorld(t *testing.T) *world {
+	t.Helper()
+	return worldOf(t, platformServer, map[string]string{"seed": platformServer}, []placed{
+		{amber, "seed", amber, "0"}, {birch, "seed", birch, "1"}, {cedar, "seed", platformServer, "1"},
+	})
+}
+
+func worldOf(t *testing.T, master string, seeds map[string]string, clusters []placed) *world {
 	t.Helper()
 	worlds++
 	w := &world{
 		t: t, platform: fmt.Sprintf("platform-%d", worlds), catalogue: fmt.Sprintf("catalogue-%d", worlds),
-		target: fmt.Sprintf("there-%d", worlds), sources: fleet.SourcesForTest(t), marks: mergedcatalogue.New(logr.Discard()),
-		users: map[string]client.Client{}, clusters: map[string]*kkpv1.Cluster{},
+		target: fmt.Sprintf("there-%d", worlds), sources: fleet.SourcesForTest(t), master: clientOf(t, master),
+		seeds: map[string]*seed{}, users: map[string]client.Client{}, homes: map[string]*seed{}, clusters: map[string]*kkpv1.Cluster{},
 	}
-	w.seed = client.WithFieldOwner(kit.Client(t, fleet.Shared().Cluster(platformServer).Config), "test")
-	kit.Create(t, w.seed, kit.Namespace(w.platform), kit.Namespace(w.catalogue), &corev1.Secret{
+	kit.Create(t, w.master, kit.Namespace(w.platform), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.platform, Name: "authority", Labels: map[string]string{v1.LabelUse: v1.UseSource},
 			Annotations: map[string]string{v1.AnnotationHosts: "127.0.0.1"},
 		},
 		Data: map[string][]byte{"ca.crt": w.sources.CA},
-	}, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "kubeconfig-seed"},
-		Data:       map[string][]byte{"kubeconfig": fleet.Shared().Cluster(platformServer).Kubeconfig},
-	}, &kkpv1.Seed{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "seed"},
-		Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "kubeconfig-seed"}},
 	})
-	for name, server := range servers {
-		user, err := client.New(fleet.Shared().Cluster(server).Config, client.Options{Scheme: wiring.Scheme()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		kit.Create(t, user, kit.Namespace(w.target))
-		ring := "1"
-		if name == amber {
-			ring = "0"
-		}
-		w.users[name], w.clusters[name] = user, w.cluster(name, map[string]string{"ring": ring})
-		kit.Create(t, w.seed, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.clusters[name].Status.NamespaceName, Name: "internal-admin-kubeconfig"},
-			Data:       map[string][]byte{"kubeconfig": fleet.Shared().Cluster(server).Kubeconfig},
-		})
-	}
 	t.Cleanup(w.clear)
+	for name, server := range seeds {
+		w.addSeed(name, server, server == master)
+	}
+	for _, one := range clusters {
+		w.addCluster(one)
+	}
 	var err error
 	if w.commit, err = w.sources.Commit("addons", map[string]string{"all.yaml": manifests}); err != nil {
 		t.Fatal(err)
@@ -114,50 +112,58 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// cluster makes a Cluster that is up.
-func (w *world) cluster(name string, labels map[string]string) *kkpv1.Cluster {
+func clientOf(t *testing.T, server string) client.Client {
+	t.Helper()
+	return client.WithFieldOwner(kit.Client(t, fleet.Shared().Cluster(server).Config), "test")
+}
+
+// addCluster makes a user cluster, and the Cluster that stands for it on its seed.
+func (w *world) addCluster(one placed) {
 	w.t.Helper()
-	name = fmt.Sprintf("%s-%d", name, worlds)
-	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
-	made.Spec.Cloud.ProviderName, made.Spec.DisableCSIDriver = "bringyourown", true
-	kit.Create(w.t, w.seed, kit.Namespace("cluster-"+name), made)
-	made.Status.Versions.ControlPlane = "v1.36.3"
-	made.Status.NamespaceName, made.Status.ExtendedHealth.APIServer = "cluster-"+name, kkpv1.HealthUp
-	if err := w.seed.Status().Update(w.t.Context(), made); err != nil {
+	server := fleet.Shared().Cluster(one.server)
+	user, err := client.New(server.Config, client.Options{Scheme: wiring.Scheme()})
+	if err != nil {
 		w.t.Fatal(err)
 	}
-	return made
+	kit.Create(w.t, user, kit.Namespace(w.target))
+	home := w.seeds[one.seed]
+	made := home.cluster(one.cluster, map[string]string{"ring": one.ring})
+	w.users[one.cluster], w.homes[one.cluster], w.clusters[one.cluster] = user, home, made
+	kit.Create(w.t, home.client, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: made.Status.NamespaceName, Name: "internal-admin-kubeconfig"},
+		Data:       map[string][]byte{"kubeconfig": server.Kubeconfig},
+	})
 }
+
+// home is where a Cluster and its installations are.
+func (w *world) home(cluster string) client.Client { return w.homes[cluster].client }
 
 // clear lets everything go: a test may end with the controllers stopped.
 func (w *world) clear() {
+	clients := []client.Client{w.master}
+	for _, one := range w.seeds {
+		clients = append(clients, one.client)
+	}
+	for _, from := range clients {
+		for _, list := range []client.ObjectList{&v1.AddonSetList{}, &v1.AddonInstallationList{}, &kkpv1.ClusterList{}} {
+			w.free(from, list)
+		}
+	}
+}
+
+// free takes the finalizers off the objects of a kind, and deletes them.
+func (w *world) free(from client.Client, list client.ObjectList) {
 	ctx := context.Background()
-	var sets v1.AddonSetList
-	var installations v1.AddonInstallationList
-	var clusters kkpv1.ClusterList
-	for _, list := range []client.ObjectList{&sets, &installations, &clusters} {
-		if err := w.seed.List(ctx, list); err != nil {
-			w.t.Error(err)
-		}
+	if err := from.List(ctx, list); err != nil {
+		w.t.Error(err)
 	}
-	var all []client.Object
-	for i := range sets.Items {
-		all = append(all, &sets.Items[i])
-	}
-	for i := range installations.Items {
-		all = append(all, &installations.Items[i])
-	}
-	for i := range clusters.Items {
-		all = append(all, &clusters.Items[i])
-	}
-	free := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
-	for _, object := range all {
-		if err := w.seed.Patch(ctx, object, free); client.IgnoreNotFound(err) != nil {
-			w.t.Error(err)
-		}
-		if err := w.seed.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
-			w.t.Error(err)
-		}
+	without := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+	err := meta.EachListItem(list, func(item runtime.Object) error {
+		object := item.(client.Object)
+		return errors.Join(client.IgnoreNotFound(from.Patch(ctx, object, without)), client.IgnoreNotFound(from.Delete(ctx, object)))
+	})
+	if err != nil {
+		w.t.Error(err)
 	}
 }
 
@@ -171,16 +177,23 @@ func (w *world) run() {
 // runPlatform runs the master's distributor, and all controllers of the seed but that of installations.
 func (w *world) runPlatform() {
 	w.t.Helper()
-	config := fleet.Shared().Cluster(platformServer).Config
-	onMaster := kit.Master(w.t, config)
+	w.runMaster()
+	w.seeds["seed"].runSets()
+}
+
+// runMaster runs the master's distributor until the returned function is called.
+func (w *world) runMaster() (stop func()) {
+	w.t.Helper()
+	onMaster := kit.Master(w.t, fleet.Shared().Cluster(platformServer).Config)
 	master, err := distributor.NewMaster(onMaster, w.platform)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	onMaster.SetUp(distributor.New(wiring.Distributor(onMaster, master, w.kinds(), distributor.Options{
+	onMaster.SetUp(distributor.New(wiring.Distributor(onMaster, master, kinds(), distributor.Options{
 		Namespace: w.platform, CatalogueNamespace: w.catalogue, KKPVersion: "v2.31.0",
 	})))
 	onMaster.Run()
+<<<<<<< HEAD
 	onSeed := kit.Seed(w.t, config, w.catalogue)
 	onSeed.SetUp(
 		addon.New(wiring.Addon(onSeed.Seed, w.marks, addon.Options{CatalogueNamespace: w.catalogue})),
@@ -190,15 +203,19 @@ func (w *world) runPlatform() {
 		})),
 	)
 	onSeed.Run()
+=======
+	return onMaster.Stop
+>>>>>>> capikit
 }
 
-func (w *world) kinds() fetch.Kinds {
+func kinds() fetch.Kinds {
 	return wiring.SourceKinds(outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback}))
 }
 
-// runInstallations runs the controller of installations until the returned function is called.
+// runInstallations runs the seed's controller of installations until the returned function is called.
 func (w *world) runInstallations() (stop func()) {
 	w.t.Helper()
+<<<<<<< HEAD
 	made := kit.Seed(w.t, fleet.Shared().Cluster(platformServer).Config, w.catalogue)
 	kinds := w.kinds()
 	content, err := store.New(store.Options{Folder: w.t.TempDir(), Kinds: kinds, Interval: time.Second})
@@ -222,21 +239,24 @@ func (w *world) runInstallations() (stop func()) {
 	made.SetUp(addoninstallation.New(dependencies))
 	made.Run()
 	return made.Stop
+=======
+	return w.seeds["seed"].runInstallations()
+>>>>>>> capikit
 }
 
 // put makes an object of the platform, or changes it.
 func put[T client.Object](w *world, object T, change func(T)) {
 	w.t.Helper()
 	expect.Eventually(w.t, expect.Patience, func() error {
-		err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object)
+		err := w.master.Get(w.t.Context(), client.ObjectKeyFromObject(object), object)
 		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
 		change(object)
 		if err != nil {
 			object.SetResourceVersion("")
-			return w.seed.Create(w.t.Context(), object)
+			return w.master.Create(w.t.Context(), object)
 		}
-		return w.seed.Update(w.t.Context(), object)
+		return w.master.Update(w.t.Context(), object)
 	})
 }

@@ -132,7 +132,7 @@ func (w *world) annotate(of *v1.AddonSet, name, value string) {
 // says waits until the master's set says that, and what else is asked for.
 func (w *world) says(of *v1.AddonSet, reason string, holds ...func(*v1.AddonSet) error) *v1.AddonSet {
 	w.t.Helper()
-	return expect.Object(w.t, w.seed, of.DeepCopy(), func(found *v1.AddonSet) error {
+	return expect.Object(w.t, w.master, of.DeepCopy(), func(found *v1.AddonSet) error {
 		status := "False"
 		if reason == v1.ReasonComplete {
 			status = "True"
@@ -171,7 +171,7 @@ func (w *world) installation(cluster, name string) *v1.AddonInstallation {
 func (w *world) now(cluster, name string) *v1.AddonInstallation {
 	w.t.Helper()
 	found := w.installation(cluster, name)
-	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
+	if err := w.home(cluster).Get(w.t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
 		w.t.Fatal(err)
 	}
 	return found
@@ -196,7 +196,7 @@ func (w *world) settings(cluster string, of *v1.AddonInstallation) *corev1.Confi
 func (w *world) has(name, text string, clusters ...string) {
 	w.t.Helper()
 	for _, cluster := range clusters {
-		expect.Object(w.t, w.seed, w.installation(cluster, name), func(found *v1.AddonInstallation) error {
+		expect.Object(w.t, w.home(cluster), w.installation(cluster, name), func(found *v1.AddonInstallation) error {
 			if have := w.text(cluster, found); have != text {
 				return fmt.Errorf("%s has %q, want %q", cluster, have, text)
 			}
@@ -263,7 +263,7 @@ func movedAt(t testing.TB, of *v1.AddonInstallation) time.Time {
 // saysOf waits until an installation has these conditions, as type and reason.
 func (w *world) saysOf(cluster, name string, reasons ...[2]string) *v1.AddonInstallation {
 	w.t.Helper()
-	return expect.Object(w.t, w.seed, w.installation(cluster, name), func(found *v1.AddonInstallation) error {
+	return expect.Object(w.t, w.home(cluster), w.installation(cluster, name), func(found *v1.AddonInstallation) error {
 		for _, one := range reasons {
 			if told := meta.FindStatusCondition(found.Status.Conditions, one[0]); told == nil || told.Reason != one[1] {
 				return fmt.Errorf("%s of %s is %+v, want %s", one[0], cluster, told, one[1])
@@ -276,7 +276,7 @@ func (w *world) saysOf(cluster, name string, reasons ...[2]string) *v1.AddonInst
 // patch an object of the platform.
 func (w *world) patch(object client.Object, content string) {
 	w.t.Helper()
-	if err := w.seed.Patch(w.t.Context(), object, client.RawPatch(types.MergePatchType, []byte(content))); err != nil {
+	if err := w.master.Patch(w.t.Context(), object, client.RawPatch(types.MergePatchType, []byte(content))); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -19,7 +19,8 @@ import (
 
 const (
 	few = 4
-	// mostTries of what is refused in three seconds: two a second are a circle.
+	// calmFor is how long nothing may be written, and mostTries how often what is refused may be tried meanwhile: two a second are a circle.
+	calmFor   = 3 * time.Second
 	mostTries = 3
 	// setTarget is the namespace of what the set installs.
 	setTarget = "by-set"
@@ -243,24 +244,22 @@ func (p *platform) expectOnly(since marks, names ...string) {
 	}
 }
 
-// expectCalm holds that nobody writes in a circle: in three seconds nothing is written but events, and what is refused is tried a few times
-// at most.
+// expectCalm holds that nobody writes in a circle: the time comes in which nothing is written but events, and what is refused is tried a
+// few times at most.
 func (p *platform) expectCalm(clusters ...string) {
 	p.t.Helper()
-	p.await(func(ctx context.Context) error {
-		since := p.mark(clusters...)
-		select {
-		case <-time.After(3 * time.Second):
-		case <-ctx.Done():
-		}
+	since, begun := p.mark(clusters...), time.Now()
+	p.await(func(context.Context) error {
 		for _, where := range clusters {
 			made, refused := p.writesTo(where, since).where(isNoEvent), p.refusedBy(where, since)
-			if refused > mostTries {
-				p.t.Errorf("%s refused %d writes in three seconds", where, refused)
+			if refused > mostTries || made.sum() > refused {
+				after := time.Since(begun)
+				since, begun = p.mark(clusters...), time.Now()
+				return fmt.Errorf("in %s there were %d writes to %s, %d refused:\n%s", after, made.sum(), where, refused, made)
 			}
-			if made.sum() > refused {
-				return fmt.Errorf("in three seconds there were %d writes, %d refused:\n%s", made.sum(), refused, made)
-			}
+		}
+		if calm := time.Since(begun); calm < calmFor {
+			return fmt.Errorf("it is calm for %s", calm)
 		}
 		return nil
 	})

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -139,41 +138,13 @@ func TestAProfileDoesNotDelayTheEnd(t *testing.T) {
 	<-asked
 }
 
-// quietly are the arguments of a manager that serves nothing.
-func quietly() []string {
-	return []string{"--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect=false", "--webhook-bind-address=0"}
-}
-
 // serveDebug starts a manager, and gives the root of its debug endpoint, and its log.
 func serveDebug(t *testing.T) (base string, logger logr.Logger, log *lines) {
 	t.Helper()
-	free, err := net.Listen("tcp", "[::1]:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	_ = free.Close()
-	var flags Flags
-	set := flag.NewFlagSet("manager", flag.ContinueOnError)
-	flags.Register(set)
-	if err := set.Parse(append(quietly(), "--debug-bind-address="+address)); err != nil {
-		t.Fatal(err)
-	}
+	address := freeAddress(t, "[::1]:0")
 	log = &lines{}
-	logger = flags.loggerTo(log)
-	made, err := flags.New(rest.CopyConfig(fleet.Shared().Cluster(bare).Config), "lease", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	ctx, cancel := context.WithCancel(context.Background()) // until the cleanup
-	go func() { ended <- made.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	serve(t, rest.CopyConfig(fleet.Shared().Cluster(bare).Config), func(flags *Flags) { logger = flags.loggerTo(log) },
+		"--debug-bind-address="+address)
 	expect.Eventually(t, expect.Patience, func() error {
 		_, _, err := get(t, http.DefaultClient, "http://"+address+"/debug/log-level", "")
 		return err

@@ -1,12 +1,9 @@
 package manager
 
 import (
-	"context"
 	"crypto/tls"
-	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -47,7 +44,8 @@ func TestMetricsAreForWhoMayGetThem(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	address := serveMetrics(t, config)
+	address := freeAddress(t, "127.0.0.1:0")
+	serve(t, config, nil, "--metrics-bind-address="+address, "--metrics-secure")
 	web := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // it is self-signed
 	t.Cleanup(web.CloseIdleConnections)
 	for who, want := range map[string]int{"nobody": 401, "stranger": 401, "other": 403, "reader": 200} {
@@ -62,39 +60,6 @@ func TestMetricsAreForWhoMayGetThem(t *testing.T) {
 	if code, body, err := get(t, web, "http://"+address+"/metrics", tokens["reader"]); err == nil && code == http.StatusOK {
 		t.Errorf("without TLS: %d %.100s", code, body)
 	}
-}
-
-// serveMetrics starts a manager that has nothing to do, and gives the address of its metrics.
-func serveMetrics(t *testing.T, config *rest.Config) string {
-	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	_ = free.Close()
-	var flags Flags
-	set := flag.NewFlagSet("manager", flag.ContinueOnError)
-	flags.Register(set)
-	if err := set.Parse([]string{
-		"--metrics-bind-address=" + address, "--metrics-secure", "--health-probe-bind-address=0", "--leader-elect=false", "--webhook-bind-address=0",
-	}); err != nil {
-		t.Fatal(err)
-	}
-	made, err := flags.New(config, "lease", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	ctx, cancel := context.WithCancel(context.Background()) // until the cleanup
-	go func() { ended <- made.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	return address
 }
 
 func get(t *testing.T, web *http.Client, address, token string) (code int, body string, err error) {

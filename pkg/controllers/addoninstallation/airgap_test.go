@@ -38,8 +38,8 @@ func (n *nowhere) names() string {
 }
 
 // TestEverythingComesFromOneRegistry: the guide to the air gap. A catalogue has public names; content comes from one registry with a login,
-// which pods name too, with a Secret that is where they are. No other host is asked for, and one without a mirror is told. Red when
-// content, images or the login come from elsewhere, or are missing.
+// which pods name too, with a Secret that is where they are, and what is in git or in a Helm repository, from mirrors of these. No other
+// host is asked for, and one without a mirror is told. Red when content, images or the login come from elsewhere, or are missing.
 func TestEverythingComesFromOneRegistry(t *testing.T) {
 	w, _ := pullWorld(t)
 	w.sources = fleet.SourcesForTest(t)
@@ -53,7 +53,15 @@ func TestEverythingComesFromOneRegistry(t *testing.T) {
 	if _, err := w.sources.ChartInRegistry("charts/stable", chart); err != nil {
 		t.Fatal(err)
 	}
-	w.sources.RequireLogin(fleet.SourceRegistry, "robot", "first-word")
+	if err := w.sources.Chart(chart); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.sources.Commit("gapped-addons", map[string]string{"gapped/all.yaml": templates.Replace(pulling)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range []fleet.Source{fleet.SourceRegistry, fleet.SourceGit, fleet.SourceCharts} {
+		w.sources.RequireLogin(source, "robot", "first-word")
+	}
 	w.create(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.catalogue, Name: "internal", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
@@ -61,7 +69,10 @@ func TestEverythingComesFromOneRegistry(t *testing.T) {
 		},
 		Data: map[string][]byte{"username": []byte("robot"), "password": []byte("first-word"), "ca.crt": w.sources.CA},
 	})
-	for _, mirror := range []string{"quay.example.org/team=" + registry + "/quay/team", "charts.example.org/stable=" + registry + "/charts/stable"} {
+	for _, mirror := range []string{
+		"quay.example.org/team=" + registry + "/quay/team", "charts.example.org/stable=" + registry + "/charts/stable",
+		"https://git.example.org=" + w.sources.GitURL, "https://charts.example.org/web=" + w.sources.ChartsURL,
+	} {
 		if err := w.network.Mirrors.Set(mirror); err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +92,17 @@ func TestEverythingComesFromOneRegistry(t *testing.T) {
 			URL: "oci://charts.example.org/stable", Chart: "web", Version: "1.0.0", SecretRef: internal, CASecretRef: internal,
 		},
 	}))
-	for _, addon := range []string{"of-image", "of-chart"} {
+	w.offer("of-git", kubermaticv1.CatalogueCustom, version(kubermaticv1.MethodGoTemplate, &kubermaticv1.Source{
+		Git: &kubermaticv1.GitSource{
+			Remote: "https://git.example.org/gapped-addons.git", Path: "gapped", SecretRef: internal, CASecretRef: internal,
+		},
+	}))
+	w.offer("of-repository", kubermaticv1.CatalogueCustom, version(kubermaticv1.MethodHelm, &kubermaticv1.Source{
+		Helm: &kubermaticv1.HelmSource{
+			URL: "https://charts.example.org/web", Chart: "web", Version: "1.0.0", SecretRef: internal, CASecretRef: internal,
+		},
+	}))
+	for _, addon := range []string{"of-image", "of-chart", "of-git", "of-repository"} {
 		object := w.install(addon, "")
 		w.ready(object)
 		w.expectCopy(object.Spec.TargetNamespace, "first-word")

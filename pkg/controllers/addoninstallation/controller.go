@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -128,13 +127,10 @@ func New(dependencies Dependencies) *Reconciler {
 	r := &Reconciler{
 		Dependencies: dependencies,
 		installer: &installer.Installer{
-			Reads: dependencies.Records, Writes: dependencies.Records, Interval: dependencies.Options.DriftInterval,
+			Reads: dependencies.Records, Writes: dependencies.Records, Pull: dependencies.PullSecret,
+			Interval: dependencies.Options.DriftInterval,
 		},
 		renderer: rendering.New(dependencies.Renders, dependencies.Images, dependencies.InputsKey),
-	}
-	if dependencies.PullSecret != nil {
-		r.installer.Pull = dependencies.PullSecret
-		r.installer.Pull.Read = readMarked[corev1.Secret](r)
 	}
 	return r
 }

@@ -137,9 +137,15 @@ func only(all map[string]string, key string) map[string]string {
 // references follow what installations and versions name on this seed.
 func (r *Reconciler) references() resolution.References {
 	return resolution.References{
-		Secret: readMarked[corev1.Secret](r), ConfigMap: readMarked[corev1.ConfigMap](r), Providers: r.Platform,
+		Secret: ReadMarkedSecret(r.Marked, r.Direct), ConfigMap: readMarked[corev1.ConfigMap](r.Marked, r.Direct), Providers: r.Platform,
 		SourceKinds: r.SourceKinds, CatalogueNamespace: r.Options.CatalogueNamespace,
 	}
+}
+
+// ReadMarkedSecret reads marked Secrets whole: from the cache, and from the API server what the
+// cache has left out.
+func ReadMarkedSecret(marked, direct client.Reader) func(context.Context, client.ObjectKey) (*corev1.Secret, error) {
+	return readMarked[corev1.Secret](marked, direct)
 }
 
 // readMarked reads marked objects whole: from the cache, and from the API server what the cache has
@@ -147,14 +153,14 @@ func (r *Reconciler) references() resolution.References {
 func readMarked[O any, P interface {
 	*O
 	client.Object
-}](r *Reconciler,
+}](marked, direct client.Reader,
 ) func(context.Context, client.ObjectKey) (P, error) {
 	return func(ctx context.Context, key client.ObjectKey) (P, error) {
 		found := P(new(O))
-		err := r.Marked.Get(ctx, key, found)
+		err := marked.Get(ctx, key, found)
 		if err == nil && found.GetAnnotations()[annotationLeftOut] != "" {
 			found = P(new(O))
-			err = r.Direct.Get(ctx, key, found)
+			err = direct.Get(ctx, key, found)
 		}
 		return found, err
 	}

@@ -19,7 +19,7 @@ func (r *Reconciler) leave(ctx context.Context, f *facts) loop.Outcome {
 		return loop.NotMine{}
 	}
 	if f.cluster.Deleted {
-		return loop.Done{}
+		return r.leaveCopies(ctx, f.installation.Name, f.cluster.Name)
 	}
 	if f.cluster.Paused {
 		return pausedCluster(f.cluster)
@@ -27,7 +27,7 @@ func (r *Reconciler) leave(ctx context.Context, f *facts) loop.Outcome {
 	orphaned := f.installation.Spec.DeletionPolicy == kubermaticv1.DeletionOrphan
 	outcome := loaded(f, f.pass.LoadForRemoval(ctx))
 	if orphaned && f.damaged {
-		return r.forgetRecords(ctx, f) // objects that are to stay need not be known
+		return r.leaveObjects(ctx, f) // objects that are to stay need not be known
 	}
 	if outcome != nil {
 		return withWayOut(f.damaged, outcome)
@@ -36,9 +36,32 @@ func (r *Reconciler) leave(ctx context.Context, f *facts) loop.Outcome {
 		return loop.Done{}
 	}
 	if orphaned {
-		return r.forgetRecords(ctx, f)
+		return r.leaveObjects(ctx, f)
 	}
 	return nil
+}
+
+// leaveObjects lets an installation go and leaves what it has.
+func (r *Reconciler) leaveObjects(ctx context.Context, f *facts) loop.Outcome {
+	outcome := r.leaveCopies(ctx, f.installation.Name, f.cluster.Name)
+	if _, done := outcome.(loop.Done); !done {
+		return outcome
+	}
+	return r.forgetRecords(ctx, f)
+}
+
+// leaveCopies has an installation that is let go need no copy of the pull Secret, where nothing of it
+// is removed.
+func (r *Reconciler) leaveCopies(ctx context.Context, installation string, clusters ...string) loop.Outcome {
+	if r.PullSecret == nil {
+		return loop.Done{}
+	}
+	for _, name := range clusters {
+		if err := r.PullSecret.Leave(ctx, name, installation); err != nil {
+			return failed(err)
+		}
+	}
+	return loop.Done{}
 }
 
 // withWayOut says what to do where no record can be read: no try will mend that.
@@ -59,7 +82,9 @@ func (r *Reconciler) leaveWithoutCluster(ctx context.Context, installation *kube
 	if err != nil {
 		return failed(err)
 	}
+	var names []string
 	for _, known := range had {
+		names = append(names, known.Name)
 		gone, err := r.Finder.Gone(ctx, target.Recorded(installation.Namespace, known))
 		if err != nil {
 			return failed(err)
@@ -68,7 +93,7 @@ func (r *Reconciler) leaveWithoutCluster(ctx context.Context, installation *kube
 			return untilGone(unknown)
 		}
 	}
-	return loop.Done{}
+	return r.leaveCopies(ctx, installation.Name, names...)
 }
 
 // clustersOf are the Clusters that may have something of an installation: the one that its status

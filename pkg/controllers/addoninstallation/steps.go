@@ -33,11 +33,12 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 		{Name: "release", Run: installs((*installer.Pass).WriteRelease)},  // helm: the copy that `helm list` shows
 		{Name: "inherit", Run: installs((*installer.Pass).AdoptShared)},   // what was used of an installation that went, or left it
 		{Name: "drift", Run: installs((*installer.Pass).RepairDrift)},     // now and then, healthy or not: is it still what was applied?
-		{Name: "pulled", Run: installs((*installer.Pass).CopyPullSecret)}, // copies of the pull Secret follow it; new ones come in apply
+		{Name: "copies", Run: installs((*installer.Pass).CopyPullSecret)}, // copies of the pull Secret follow it; new ones come in apply
 		{Name: "post-hooks", Run: installs((*installer.Pass).PostHooks)},  // helm: hooks that run once everything is applied
 		{Name: "health", Run: installs((*installer.Pass).Assess)},         // until everything works
 		{Name: "last-hooks", Run: installs((*installer.Pass).LastHooks)},  // the same, where atomic asks for health first
 		{Name: "prune", Run: installs((*installer.Pass).Prune)},           // what the new revision no longer has
+		{Name: "old-copies", Run: installs((*installer.Pass).DropFormer)}, // of the pull Secret, which only it had
 		{Name: "rest", Run: restUntilSurvey},                              // until the next comparison
 	}
 }
@@ -49,7 +50,7 @@ func (r *Reconciler) maintenanceSteps() []loop.Step[facts] {
 		{Name: "release", Run: installs((*installer.Pass).WriteRelease)},  // before drift, after which nothing is asked for
 		{Name: "inherit", Run: installs((*installer.Pass).AdoptShared)},   // what was used of an installation that went, or left it
 		{Name: "drift", Run: installs((*installer.Pass).RepairDrift)},     // is it still what was applied?
-		{Name: "pulled", Run: installs((*installer.Pass).CopyPullSecret)}, // copies of the pull Secret follow it
+		{Name: "copies", Run: installs((*installer.Pass).CopyPullSecret)}, // copies of the pull Secret follow it
 		{Name: "health", Run: installs((*installer.Pass).Assess)},         // an atomic upgrade has a deadline, and the status says what is there
 		{Name: "rest", Run: restUntilSurvey},                              // until the next comparison
 	}
@@ -60,31 +61,32 @@ func (r *Reconciler) maintenanceSteps() []loop.Step[facts] {
 // which the next pass has.
 func (r *Reconciler) rollbackSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
-		{Name: "connect", Run: r.connect},                                // a live connection to the user cluster
-		{Name: "apply", Run: installs((*installer.Pass).GoBack)},         // the objects on record, stage by stage
-		{Name: "record", Run: installs((*installer.Pass).RecordApplied)}, // on record with every UID
-		{Name: "release", Run: installs((*installer.Pass).WriteRelease)}, // helm: the copy that `helm list` shows
-		{Name: "post-hooks", Run: installs((*installer.Pass).PostHooks)}, // helm: hooks that run once everything is applied
-		{Name: "health", Run: installs((*installer.Pass).Assess)},        // until everything works
-		{Name: "last-hooks", Run: installs((*installer.Pass).LastHooks)}, // the same, where atomic asks for health first
-		{Name: "prune", Run: installs((*installer.Pass).Prune)},          // what only the failed revision had
-		{Name: "rest", Run: restUntilSurvey},                             // until the next comparison
+		{Name: "connect", Run: r.connect},                                 // a live connection to the user cluster
+		{Name: "apply", Run: installs((*installer.Pass).GoBack)},          // the objects on record, stage by stage
+		{Name: "record", Run: installs((*installer.Pass).RecordApplied)},  // on record with every UID
+		{Name: "release", Run: installs((*installer.Pass).WriteRelease)},  // helm: the copy that `helm list` shows
+		{Name: "post-hooks", Run: installs((*installer.Pass).PostHooks)},  // helm: hooks that run once everything is applied
+		{Name: "health", Run: installs((*installer.Pass).Assess)},         // until everything works
+		{Name: "last-hooks", Run: installs((*installer.Pass).LastHooks)},  // the same, where atomic asks for health first
+		{Name: "prune", Run: installs((*installer.Pass).Prune)},           // what only the failed revision had
+		{Name: "old-copies", Run: installs((*installer.Pass).DropFormer)}, // of the pull Secret, which only it had
+		{Name: "rest", Run: restUntilSurvey},                              // until the next comparison
 	}
 }
 
 // removalSteps of an installation that is being deleted, in order. Done takes the finalizer off.
 func (r *Reconciler) removalSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
-		{Name: "leave", Run: r.leave},                                        // cluster deleted or gone, nothing applied, or Orphan: no call
-		{Name: "order", Run: r.removedInTurn},                                // what depends on it, or has a later slot, goes first
-		{Name: "connect", Run: r.connect},                                    // a live connection to the user cluster
-		{Name: "pre-delete", Run: installs((*installer.Pass).PreDelete)},     // helm: hooks that run before anything goes
-		{Name: "remove", Run: installs((*installer.Pass).RemoveObjects)},     // in reverse order, by UID, until nothing is left
-		{Name: "post-delete", Run: installs((*installer.Pass).PostDelete)},   // helm: hooks that run after everything went
-		{Name: "emptied", Run: installs((*installer.Pass).RemoveNamespaces)}, // the namespaces that such hooks ran in
-		{Name: "pulled", Run: installs((*installer.Pass).DropPullSecret)},    // copies of the pull Secret that nobody else needs
-		{Name: "release", Run: installs((*installer.Pass).RemoveRelease)},    // helm: the release's Secrets
-		{Name: "forget", Run: r.forgetRecords},                               // last, so that a crash begins again
+		{Name: "leave", Run: r.leave},                                          // cluster deleted or gone, nothing applied, or Orphan: no call
+		{Name: "order", Run: r.removedInTurn},                                  // what depends on it, or has a later slot, goes first
+		{Name: "connect", Run: r.connect},                                      // a live connection to the user cluster
+		{Name: "pre-delete", Run: installs((*installer.Pass).PreDelete)},       // helm: hooks that run before anything goes
+		{Name: "remove", Run: installs((*installer.Pass).RemoveObjects)},       // in reverse order, by UID, until nothing is left
+		{Name: "post-delete", Run: installs((*installer.Pass).PostDelete)},     // helm: hooks that run after everything went
+		{Name: "emptied", Run: installs((*installer.Pass).RemoveNamespaces)},   // the namespaces that such hooks ran in
+		{Name: "last-copies", Run: installs((*installer.Pass).DropPullSecret)}, // copies of the pull Secret that nobody else needs
+		{Name: "release", Run: installs((*installer.Pass).RemoveRelease)},      // helm: the release's Secrets
+		{Name: "forget", Run: r.forgetRecords},                                 // last, so that a crash begins again
 	}
 }
 

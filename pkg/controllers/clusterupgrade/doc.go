@@ -9,7 +9,7 @@
 // catalogue condition UpgradeHeld; an event where it gave up. What is to be on a Cluster is decided
 // by pkg/upgrade, from what is there: all state is on objects, so that a restart changes nothing.
 // Annotations hold one Cluster each, and stay what they are while this manager is down: who has to
-// go on takes them off (ADR 90).
+// go on takes them off (ADR 92).
 //
 // A pass is over one Cluster of Cluster API, in the order of steps.go; each step is in the file of its
 // name. It begins with events of the Cluster, of its installations and of catalogues, and when a

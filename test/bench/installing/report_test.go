@@ -1,7 +1,6 @@
 package installing
 
 import (
-	"cmp"
 	"slices"
 	"testing"
 )
@@ -11,14 +10,19 @@ const (
 	memoryBar = 150 // MiB
 )
 
-// middle is the median of what each outcome says.
-func middle[N cmp.Ordered](all []outcome, of func(outcome) N) N {
-	sorted := make([]N, len(all))
+// median is between the two in the middle, where their number is even.
+func median(all []float64) float64 {
+	sorted := slices.Sorted(slices.Values(all))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+}
+
+// medianOf is the median of what each outcome says.
+func medianOf(all []outcome, of func(outcome) float64) float64 {
+	said := make([]float64, len(all))
 	for i, one := range all {
-		sorted[i] = of(one)
+		said[i] = of(one)
 	}
-	slices.Sort(sorted)
-	return sorted[len(sorted)/2]
+	return median(said)
 }
 
 func rateOf(o outcome) float64 { return o.rate() }
@@ -28,7 +32,7 @@ func managerOf(o outcome) float64 { return o.cost.per(managerProcess, o.count) }
 // reportManager prints what the manager's process costs beside its bars.
 func (w *world) reportManager(b *testing.B, ours []outcome, bar float64) {
 	b.Helper()
-	used, memory := middle(ours, managerOf), processesOf(b, w.manager.process.PID())
+	used, memory := medianOf(ours, managerOf), processesOf(b, w.manager.process.PID())
 	b.Logf("CPU of the manager with its renderers, median of %d: %.1f ms an installation (bar: %.0f)", len(ours), used, bar)
 	b.Logf("peak memory of the manager: %d MiB (bar: %d); its renderers together: %d MiB", memory.peak>>20, memoryBar, memory.children>>20)
 	b.ReportMetric(used, "manager-ms/installation")
@@ -38,12 +42,12 @@ func (w *world) reportManager(b *testing.B, ours []outcome, bar float64) {
 // reportRatio prints how our rate compares, median by median and round by round.
 func reportRatio(b *testing.B, unit string, ours, theirs []outcome, bar float64) {
 	b.Helper()
-	ratio := middle(ours, rateOf) / middle(theirs, rateOf)
+	ratio := medianOf(ours, rateOf) / medianOf(theirs, rateOf)
 	var each []float64
 	for i := range ours {
 		each = append(each, ours[i].rate()/theirs[i].rate())
 	}
 	b.Logf("%s: %.1f a second, against %.1f: %.2f of the rate (bar: at least %.1f); round by round %.2f",
-		unit, middle(ours, rateOf), middle(theirs, rateOf), ratio, bar, each)
+		unit, medianOf(ours, rateOf), medianOf(theirs, rateOf), ratio, bar, each)
 	b.ReportMetric(ratio, unit)
 }

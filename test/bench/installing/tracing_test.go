@@ -88,11 +88,6 @@ func reportSide(b *testing.B, unit string, less, more *side, bar float64) {
 	b.ReportMetric(median(each), unit+"-%")
 }
 
-func median(all []float64) float64 {
-	sorted := slices.Sorted(slices.Values(all))
-	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
-}
-
 // clear removes all installations.
 func (w *world) clear(b *testing.B) {
 	b.Helper()

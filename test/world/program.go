@@ -1,4 +1,4 @@
-package seeds_test
+package world
 
 import (
 	"fmt"
@@ -6,12 +6,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"testing"
 
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
-// program is the master manager, built once into the fleet's folder.
+// linesShown are those of a program's log, after a test that failed.
+const linesShown = 20
+
+// program is the master manager, built once into the shared fleet's folder.
 var program = sync.OnceValues(func() (string, error) {
 	root, err := binaries.Root()
 	if err != nil {
@@ -26,9 +30,9 @@ var program = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// startMaster runs the master manager, until it is killed or the test ends.
-func (w *world) startMaster() {
-	t := w.t
+// RunMaster runs the program of the master manager, with Seeds and catalogues in the one namespace and what it writes to seeds in the
+// other, until it is killed or the test ends.
+func RunMaster(t testing.TB, kubeconfig []byte, platform, catalogue string) *fleet.Process {
 	t.Helper()
 	path, err := program()
 	if err != nil {
@@ -38,13 +42,13 @@ func (w *world) startMaster() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kubeconfig, told := filepath.Join(folder, "kubeconfig"), filepath.Join(folder, "log")
-	if err := os.WriteFile(kubeconfig, w.hub.Kubeconfig(t, masterName), 0o600); err != nil {
+	reach, told := filepath.Join(folder, "kubeconfig"), filepath.Join(folder, "log")
+	if err := os.WriteFile(reach, kubeconfig, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	process, err := fleet.Shared().Run(fleet.Command{
 		Name: "master-controller-manager", Path: path, Home: folder, Log: told, Arguments: []string{
-			"--kubeconfig", kubeconfig, "--namespace", w.platform, "--catalogue-namespace", w.catalogue,
+			"--kubeconfig", reach, "--namespace", platform, "--catalogue-namespace", catalogue,
 			"--standalone", "--kkp-version=2.31.0", "--leader-elect=false", "--store-folder", filepath.Join(folder, "store"),
 			"--metrics-bind-address=0", "--health-probe-bind-address=0",
 		},
@@ -52,11 +56,11 @@ func (w *world) startMaster() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.manager = process
 	t.Cleanup(func() {
 		process.Kill()
 		if t.Failed() {
-			t.Logf("the end of the log of the master manager:\n%s", fleet.Tail(told, 20))
+			t.Logf("the end of the log of the master manager:\n%s", fleet.Tail(told, linesShown))
 		}
 	})
+	return process
 }

@@ -1,0 +1,124 @@
+package addoninstallation_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/pullsecret"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// expectCopies waits until the record of copies is so.
+func (w *world) expectCopies(holds func(pullsecret.Copies) error) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, w.pullRecord(), func(found *corev1.ConfigMap) error {
+		var known pullsecret.Copies
+		if err := json.Unmarshal([]byte(found.Data["copies.json"]), &known); err != nil {
+			return err
+		}
+		if err := holds(known); err != nil {
+			return fmt.Errorf("%w: %s", err, found.Data["copies.json"])
+		}
+		return nil
+	})
+}
+
+// isLeft says whether nobody needs a copy, and it is on record all the same.
+func isLeft(known pullsecret.Copies) error {
+	if len(known.Uses) > 0 || len(known.All) != 1 || !known.All[0].Left {
+		return errors.New("the copy is not one that was left")
+	}
+	return nil
+}
+
+// TestOrphansLeaveTheRecordOfCopies: the copy of an installation that went with Orphan stays as it is, and is taken up again with what
+// comes back. Red when the installation stays on record, or the copy goes, or is somebody else's afterwards.
+func TestOrphansLeaveTheRecordOfCopies(t *testing.T) {
+	w, original := pullWorld(t)
+	w.start()
+	first := w.install("first", "")
+	w.ready(first)
+	target := first.Spec.TargetNamespace
+	before := w.expectCopy(target, "first-word")
+	first.Spec.DeletionPolicy = kubermaticv1.DeletionOrphan
+	if err := w.seed.Update(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	w.delete(first)
+	expect.Gone(t, w.seed, first)
+	w.expectCopies(isLeft)
+
+	w.updateOriginal(original, func() { original.Data[corev1.DockerConfigJsonKey] = pullLogin("second-word") })
+	second := w.install("second", "")
+	w.ready(second)
+	w.expectCopy(second.Spec.TargetNamespace, "second-word")
+	if left := w.expectCopy(target, "first-word"); left.ResourceVersion != before.ResourceVersion {
+		t.Error("the copy that was left was written")
+	}
+
+	again := &kubermaticv1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.namespace, Name: "again", Annotations: map[string]string{kubermaticv1.AnnotationAdopt: "true"},
+		},
+		Spec: kubermaticv1.AddonInstallationSpec{AddonRef: kubermaticv1.AddonReference{Name: "first"}, TargetNamespace: target},
+	}
+	w.create(again)
+	w.ready(again)
+	if taken := w.expectCopy(target, "second-word"); taken.UID != before.UID {
+		t.Error("the copy that was left was made anew")
+	}
+	w.delete(again)
+	w.delete(second)
+	expect.Gone(t, w.seed, again)
+	expect.Gone(t, w.seed, second)
+	expect.Gone(t, w.seed, w.copyIn(target))
+	expect.Gone(t, w.seed, w.pullRecord())
+}
+
+// TestCopiesGoWithTheFlag: a manager that is started without the name of the pull Secret removes the copies that there are. Red when it
+// does not look which ones it made before.
+func TestCopiesGoWithTheFlag(t *testing.T) {
+	w, _ := pullWorld(t)
+	stop := w.startUntil()
+	first := w.install("first", "")
+	w.ready(first)
+	copied := w.copyIn(first.Spec.TargetNamespace)
+	w.expectCopy(copied.Namespace, "first-word")
+	stop()
+	w.pull = ""
+	w.start()
+	expect.Gone(t, w.seed, copied)
+	w.delete(first)
+	expect.Gone(t, w.seed, first)
+	expect.Gone(t, w.seed, w.pullRecord())
+}
+
+// TestAClusterThatGoesHasNoUsesOfCopies: an installation that goes with its Cluster needs no copy any more, and is on record as little as one
+// that is left. Red when its use stays on record, or the user cluster is called.
+func TestAClusterThatGoesHasNoUsesOfCopies(t *testing.T) {
+	w, _ := pullWorld(t)
+	w.start()
+	first := w.install("first", "")
+	w.ready(first)
+	w.expectCopies(func(known pullsecret.Copies) error {
+		if len(known.Uses) != 1 || len(known.All) != 1 || known.All[0].Left {
+			return errors.New("the copy is not one that is needed")
+		}
+		return nil
+	})
+	w.cluster.Finalizers = []string{"example.com/hold"}
+	if err := w.seed.Update(t.Context(), w.cluster); err != nil {
+		t.Fatal(err)
+	}
+	w.delete(w.cluster)
+	w.delete(first)
+	expect.Gone(t, w.seed, first)
+	w.expectCopies(isLeft)
+	w.expectCopy(first.Spec.TargetNamespace, "first-word")
+}

@@ -1,0 +1,179 @@
+package certmanager
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	chartkit "github.com/trellis-addons/trellis/test/charts"
+	"github.com/trellis-addons/trellis/test/fleet"
+	kit "github.com/trellis-addons/trellis/test/world"
+)
+
+// namespace is the platform's.
+const namespace = "kubermatic"
+
+// platform is an API server with the objects of a chart.
+type platform struct {
+	t      *testing.T
+	chart  string
+	client client.Client
+	port   int
+	// arguments are those of the manager's container.
+	arguments []string
+	log       string
+}
+
+// install applies a chart whose webhooks have a certificate by cert-manager, and whose Service leads here.
+func install(t *testing.T, chart string) *platform {
+	t.Helper()
+	port, err := fleet.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &platform{
+		t: t, chart: chart, client: kit.Client(t, fleet.Shared().Cluster(chart).Config), port: port,
+		log: filepath.Join(t.TempDir(), "log"),
+	}
+	made, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fleet.InstallCRDs(t.Context(), fleet.Shared().Cluster(chart).Config, made.crds); err != nil {
+		t.Fatal(err)
+	}
+	kit.Create(t, p.client, kit.Namespace(namespace))
+	_, objects, err := chartkit.Render(chart, namespace, map[string]any{
+		"standalone": map[string]any{"enabled": true}, "webhook": map[string]any{"certManager": map[string]any{"enabled": true}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range objects {
+		p.leadHere(object)
+		configuration := client.ApplyConfigurationFromUnstructured(object)
+		if err := p.client.Apply(t.Context(), configuration, client.FieldOwner("helm"), client.ForceOwnership); err != nil {
+			t.Fatalf("applying %s %q: %v", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return p
+}
+
+// leadHere changes what says where the webhooks are, and keeps the arguments of the manager.
+func (p *platform) leadHere(object *unstructured.Unstructured) {
+	p.t.Helper()
+	var err error
+	switch {
+	case object.GetKind() == "Service" && object.GetName() == p.chart+"-webhook":
+		object.Object["spec"] = map[string]any{"type": "ExternalName", "externalName": "localhost"}
+	case object.GetKind() == "ValidatingWebhookConfiguration":
+		webhooks, _, _ := unstructured.NestedSlice(object.Object, "webhooks")
+		for _, entry := range webhooks {
+			webhook, _ := entry.(map[string]any)
+			if err := unstructured.SetNestedField(webhook, int64(p.port), "clientConfig", "service", "port"); err != nil {
+				p.t.Fatal(err)
+			}
+		}
+		err = unstructured.SetNestedSlice(object.Object, webhooks, "webhooks")
+	case object.GetKind() == "Deployment":
+		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+		first, _ := containers[0].(map[string]any)
+		p.arguments, _, err = unstructured.NestedStringSlice(first, "args")
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// runCertManager starts its controllers, with the rights of an admin.
+func (p *platform) runCertManager() {
+	p.t.Helper()
+	made, err := programs()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	kubeconfig := filepath.Join(p.t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(kubeconfig, fleet.Shared().Cluster(p.chart).Kubeconfig, 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	for _, which := range []string{"controller", "cainjector"} {
+		p.run(fleet.Command{Name: which + " of " + p.chart, Path: made.certManager, Arguments: []string{which, kubeconfig},
+			Log: filepath.Join(p.t.TempDir(), "log")})
+	}
+}
+
+// run starts a program that ends with the test. The end of its log is told if the test failed.
+func (p *platform) run(command fleet.Command) *fleet.Process {
+	p.t.Helper()
+	process, err := fleet.Shared().Run(command)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() {
+		process.Kill()
+		if p.t.Failed() {
+			p.t.Logf("the end of the log of %s:\n%s", command.Name, fleet.Tail(command.Log, 12))
+		}
+	})
+	return process
+}
+
+// runManager starts the manager as its Deployment would, with a token of its ServiceAccount and the Secrets of its volumes, and gives
+// where it serves.
+func (p *platform) runManager() (manager *fleet.Process, address string) {
+	p.t.Helper()
+	folder := p.t.TempDir()
+	mounts := strings.NewReplacer(
+		"/etc/trellis/webhook-path/", mounted(p.t, p.client, p.chart+"-webhook-path")+"/",
+		"/etc/trellis/webhook", mounted(p.t, p.client, p.chart+"-webhook"))
+	address = fmt.Sprintf("127.0.0.1:%d", p.port)
+	here := map[string]string{
+		"--health-probe-bind-address": "0", "--metrics-bind-address": "0", "--query-bind-address": "0", "--webhook-bind-address": address,
+		"--memory-limit": "536870912", "--store-folder": filepath.Join(folder, "store"),
+	}
+	arguments := []string{"--kubeconfig", p.kubeconfig(folder)}
+	for _, argument := range p.arguments {
+		name, _, _ := strings.Cut(argument, "=")
+		if own, isReplaced := here[name]; isReplaced {
+			argument = name + "=" + own
+		}
+		arguments = append(arguments, mounts.Replace(argument))
+	}
+	made, err := programs()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	program := filepath.Join(made.managers, strings.TrimPrefix(p.chart, "trellis-")+"-controller-manager")
+	return p.run(fleet.Command{Name: p.chart, Path: program, Arguments: arguments, Log: p.log}), address
+}
+
+// kubeconfig with a token of the chart's ServiceAccount.
+func (p *platform) kubeconfig(folder string) string {
+	p.t.Helper()
+	token := &authenticationv1.TokenRequest{}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: p.chart}}
+	if err := p.client.SubResource("token").Create(p.t.Context(), account, token); err != nil {
+		p.t.Fatal(err)
+	}
+	config, err := clientcmd.Load(fleet.Shared().Cluster(p.chart).Kubeconfig)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, user := range config.AuthInfos {
+		user.Token = token.Status.Token
+	}
+	path := filepath.Join(folder, "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		p.t.Fatal(err)
+	}
+	return path
+}

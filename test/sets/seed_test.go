@@ -1,0 +1,156 @@
+package sets_test
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/pkg/controllers/addon"
+	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
+	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
+	"github.com/trellis-addons/trellis/pkg/fairqueue"
+	"github.com/trellis-addons/trellis/pkg/fetch/store"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
+	"github.com/trellis-addons/trellis/pkg/render/images"
+	"github.com/trellis-addons/trellis/pkg/render/kept"
+	"github.com/trellis-addons/trellis/test/fleet"
+	kit "github.com/trellis-addons/trellis/test/world"
+)
+
+// seed is one of a world, with the real controllers of a seed.
+type seed struct {
+	world        *world
+	name, server string
+	client       client.Client
+	// wrap changes what the controllers that are started next send and are answered; nil changes nothing.
+	wrap func(http.RoundTripper) http.RoundTripper
+}
+
+// addSeed has the master list a seed.
+func (w *world) addSeed(name, server string, isMaster bool) {
+	w.t.Helper()
+	one := &seed{world: w, name: name, server: server, client: clientOf(w.t, server)}
+	if !isMaster {
+		kit.Create(w.t, one.client, kit.Namespace(w.platform))
+	}
+	kit.Create(w.t, one.client, kit.Namespace(w.catalogue))
+	kit.Create(w.t, w.master, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "kubeconfig-" + name},
+		Data:       map[string][]byte{"kubeconfig": fleet.Shared().Cluster(server).Kubeconfig},
+	})
+	w.seeds[name] = one
+	one.list()
+}
+
+// list has the master know the seed.
+func (s *seed) list() {
+	s.world.t.Helper()
+	kit.Create(s.world.t, s.world.master, s.listed())
+}
+
+// unlist takes the seed off the master's list.
+func (s *seed) unlist() {
+	s.world.t.Helper()
+	if err := s.world.master.Delete(s.world.t.Context(), s.listed()); err != nil {
+		s.world.t.Fatal(err)
+	}
+}
+
+func (s *seed) listed() *kkpv1.Seed {
+	return &kkpv1.Seed{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.world.platform, Name: s.name},
+		Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "kubeconfig-" + s.name}},
+	}
+}
+
+// cluster makes a Cluster that is up.
+func (s *seed) cluster(name string, labels map[string]string) *kkpv1.Cluster {
+	t := s.world.t
+	t.Helper()
+	name = fmt.Sprintf("%s-%d", name, worlds)
+	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+	made.Spec.Cloud.ProviderName, made.Spec.DisableCSIDriver = "bringyourown", true
+	kit.Create(t, s.client, kit.Namespace("cluster-"+name), made)
+	made.Status.Versions.ControlPlane = "v1.36.3"
+	made.Status.NamespaceName, made.Status.ExtendedHealth.APIServer = "cluster-"+name, kkpv1.HealthUp
+	if err := s.client.Status().Update(t.Context(), made); err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// manager of the seed, with marks of its own: a process that starts knows nothing.
+func (s *seed) manager() (*kit.Manager, *mergedcatalogue.Marks) {
+	s.world.t.Helper()
+	config := rest.CopyConfig(fleet.Shared().Cluster(s.server).Config)
+	if s.wrap != nil {
+		config.Wrap(s.wrap)
+	}
+	return kit.Seed(s.world.t, config, s.world.catalogue), mergedcatalogue.New(logr.Discard())
+}
+
+// run runs all controllers of the seed until the returned function is called.
+func (s *seed) run() (stop func()) {
+	s.world.t.Helper()
+	sets, installations := s.runSets(), s.runInstallations()
+	return func() {
+		sets()
+		installations()
+	}
+}
+
+// runSets runs all controllers of the seed but that of installations until the returned function is called.
+func (s *seed) runSets() (stop func()) {
+	s.world.t.Helper()
+	made, marks := s.manager()
+	platform, catalogue := s.world.platform, s.world.catalogue
+	made.SetUp(
+		addon.New(wiring.Addon(made, marks, addon.Options{CatalogueNamespace: catalogue})),
+		coreaddon.New(wiring.CoreAddon(made, marks, coreaddon.Options{Namespace: platform, CatalogueNamespace: catalogue})),
+		addonset.New(wiring.AddonSet(made, marks, addonset.Options{CatalogueNamespace: catalogue, StatusInterval: 100 * time.Millisecond})),
+	)
+	made.Run()
+	return made.Stop
+}
+
+// runInstallations runs the controller of installations until the returned function is called.
+func (s *seed) runInstallations() (stop func()) {
+	t := s.world.t
+	t.Helper()
+	made, marks := s.manager()
+	served := kinds()
+	content, err := store.New(store.Options{Folder: t.TempDir(), Kinds: served, Interval: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := []byte("key")
+	dependencies, err := wiring.AddonInstallation(made.Context(), made, marks, wiring.InstallationParts{
+		Namespace: s.world.platform, SourceKinds: served, Store: content,
+		Renders: kept.New(kept.Options{
+			Methods: map[string]render.Renderer{string(v1.MethodGoTemplate): gotemplate.New()}, Values: gotemplate.New(),
+		}),
+		Records: wiring.Records(made, key), InputsKey: key, Images: images.Rules{},
+		Options: addoninstallation.Options{
+			CatalogueNamespace: s.world.catalogue, DriftInterval: time.Second, OrderTimeout: 10 * time.Minute,
+			Passes: fairqueue.Limits{Workers: 4},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.SetUp(addoninstallation.New(dependencies))
+	made.Run()
+	return made.Stop
+}
