@@ -3,7 +3,6 @@ package main
 import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/webhook"
 )
 
@@ -13,7 +12,7 @@ func (s *seed) admit() error {
 		webhook.PathCatalogues: &webhook.Catalogues{Namespace: s.options.Namespace},
 		webhook.PathSets:       &webhook.Sets{Namespace: s.options.Namespace},
 		webhook.PathInstallations: &webhook.Installations{
-			Reader: s.GetClient(), Marks: s.marks, Clusters: wiring.Finder(s),
+			Reader: s.GetClient(), Marks: s.marks, Clusters: s.Clusters,
 			CatalogueNamespace: s.options.CatalogueNamespace, AllowPrereleases: s.options.allowPrereleases,
 			Restrictions: s.options.restrictions,
 		},

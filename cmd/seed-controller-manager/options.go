@@ -21,10 +21,11 @@ type options struct {
 	concurrency                   int
 	rendering                     rendering
 	query                         queryOptions
+	clusters                      clusterOptions
 	templates                     templateOptions
 }
 
-func newOptions() *options { return &options{} }
+func newOptions() *options { return &options{clusters: newClusterOptions()} }
 
 func (o *options) register(set *flag.FlagSet) {
 	o.Register(set)
@@ -40,5 +41,6 @@ func (o *options) register(set *flag.FlagSet) {
 	o.rendering.register(set)
 	set.IntVar(&o.concurrency, "concurrency", 10, "the number of installations worked on at a time")
 	o.query.register(set)
+	o.clusters.register(set)
 	o.templates.register(set)
 }

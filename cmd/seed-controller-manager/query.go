@@ -15,7 +15,6 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	flags "github.com/trellis-addons/trellis/cmd/internal/manager"
-	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/query"
 )
 
@@ -53,7 +52,7 @@ func (s *seed) addQuery(ctx context.Context) error {
 		return err
 	}
 	// Every replica reads these from its cache, also one that does not lead.
-	finder := wiring.Finder(s)
+	finder := s.Clusters
 	_, err = s.GetCache().GetInformer(ctx, &kubermaticv1.AddonInstallation{}, cache.BlockUntilSynced(false))
 	if err = errors.Join(err, finder.Inform(ctx, s.GetCache(), nil)); err != nil {
 		return fmt.Errorf("watching what the query endpoint reads: %w", err)

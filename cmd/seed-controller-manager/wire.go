@@ -15,6 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
+	"github.com/trellis-addons/trellis/pkg/controllers/clusterupgrade"
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
 	"github.com/trellis-addons/trellis/pkg/controllers/standalone"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
@@ -24,7 +25,7 @@ import (
 
 // seed is what the controllers and endpoints of a seed have in common.
 type seed struct {
-	manager.Manager
+	wiring.Seed
 	// direct reads and writes before the manager's caches run.
 	direct     client.Client
 	marks      *mergedcatalogue.Marks
@@ -34,15 +35,16 @@ type seed struct {
 
 // wire puts the controllers together and into the manager.
 func wire(ctx context.Context, made manager.Manager, options *options, logger logr.Logger) error {
-	if err := cluster.IndexNamespaceName(ctx, made.GetFieldIndexer()); err != nil {
-		return fmt.Errorf("indexing clusters: %w", err)
+	found, err := wiring.NewSeed(ctx, made, options.clusters.kinds())
+	if err != nil {
+		return err
 	}
 	direct, err := client.New(made.GetConfig(), client.Options{Scheme: made.GetScheme(), HTTPClient: made.GetHTTPClient()})
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	s := seed{Manager: made, direct: direct, options: options}
-	s.identities = cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), wiring.Finder(made), options.Namespace)
+	s := &seed{Seed: found, direct: direct, options: options}
+	s.identities = cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), found.Clusters, options.Namespace)
 	if options.Standalone {
 		logger.Info("running without KKP: cluster namespaces and status are filled in here")
 		if err := s.addStandalone(); err != nil {
@@ -62,6 +64,9 @@ func wire(ctx context.Context, made manager.Manager, options *options, logger lo
 	if err := s.addSets(core); err != nil {
 		return fmt.Errorf("setting up controller addonset: %w", err)
 	}
+	if err := s.addUpgrades(); err != nil {
+		return fmt.Errorf("setting up controller clusterupgrade: %w", err)
+	}
 	if err := s.addInstallations(ctx); err != nil {
 		return fmt.Errorf("setting up controller addoninstallation: %w", err)
 	}
@@ -78,7 +83,7 @@ func (s *seed) addStandalone() error {
 }
 
 func (s *seed) addOffers() error {
-	dependencies := wiring.Addon(s, s.marks, addon.Options{
+	dependencies := wiring.Addon(s.Seed, s.marks, addon.Options{
 		CatalogueNamespace: s.options.CatalogueNamespace, WorkerName: s.options.WorkerName, AllowPrereleases: s.options.allowPrereleases,
 		FaultPoint: faultPoint,
 	})
@@ -88,7 +93,7 @@ func (s *seed) addOffers() error {
 
 // addCore adds the controller of core add-ons, and its metrics.
 func (s *seed) addCore() (*coreaddon.Reconciler, error) {
-	controller := coreaddon.New(wiring.CoreAddon(s, s.marks, coreaddon.Options{
+	controller := coreaddon.New(wiring.CoreAddon(s.Seed, s.marks, coreaddon.Options{
 		Namespace: s.options.Namespace, CatalogueNamespace: s.options.CatalogueNamespace, WorkerName: s.options.WorkerName,
 		AllowPrereleases: s.options.allowPrereleases,
 	}))
@@ -100,11 +105,26 @@ func (s *seed) addCore() (*coreaddon.Reconciler, error) {
 
 // addSets adds the controller of AddonSets, and the metrics of all sets.
 func (s *seed) addSets(core *coreaddon.Reconciler) error {
-	dependencies := wiring.AddonSet(s, s.marks, addonset.Options{
+	dependencies := wiring.AddonSet(s.Seed, s.marks, addonset.Options{
 		CatalogueNamespace: s.options.CatalogueNamespace, WorkerName: s.options.WorkerName, AllowPrereleases: s.options.allowPrereleases,
 	})
 	dependencies.Core = core.SetFigures
 	controller := addonset.New(dependencies)
+	if err := metrics.Registry.Register(controller); err != nil {
+		return fmt.Errorf("registering its metrics: %w", err)
+	}
+	return controller.SetupWithManager(s)
+}
+
+// addUpgrades adds what holds upgrades of Cluster API's Clusters, and takes off what it held.
+func (s *seed) addUpgrades() error {
+	if !s.options.clusters.has(kindClusterAPI) {
+		return nil
+	}
+	controller := clusterupgrade.New(wiring.ClusterUpgrade(s.Seed, s.marks, clusterupgrade.Options{
+		CatalogueNamespace: s.options.CatalogueNamespace, WorkerName: s.options.WorkerName, AllowPrereleases: s.options.allowPrereleases,
+		Rules: s.options.clusters.upgrades,
+	}))
 	if err := metrics.Registry.Register(controller); err != nil {
 		return fmt.Errorf("registering its metrics: %w", err)
 	}
@@ -130,9 +150,10 @@ func (s *seed) addInstallations(ctx context.Context) error {
 		return err
 	}
 	records := wiring.Records(s, key)
-	dependencies, err := wiring.AddonInstallation(ctx, s, s.marks, wiring.InstallationParts{
+	dependencies, err := wiring.AddonInstallation(ctx, s.Seed, s.marks, wiring.InstallationParts{
 		Namespace: s.options.Namespace, Identities: s.identities, Fence: s.options.Fence, SourceKinds: kinds, Store: content,
-		Registry: metrics.Registry, Renders: renders, Images: rules, PullSecret: rules.PullSecret,
+		AllowCIDRs: s.options.clusters.allowCIDRs,
+		Registry:   metrics.Registry, Renders: renders, Images: rules, PullSecret: rules.PullSecret,
 		ProviderKinds: s.options.templates.providerKinds, Records: records, InputsKey: key,
 		Options: addoninstallation.Options{
 			CatalogueNamespace: s.options.CatalogueNamespace, DriftInterval: s.options.driftInterval,

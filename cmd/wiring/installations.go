@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,6 +40,8 @@ type InstallationParts struct {
 	// Identities are compared with those of user clusters; nil: a user cluster is taken for the
 	// Cluster's own.
 	Identities *cluster.Identities
+	// AllowCIDRs are addresses of API servers of Cluster API's Clusters that would be refused.
+	AllowCIDRs []netip.Prefix
 	// Fence is before all that user clusters are sent; nil: there is none.
 	Fence *fence.Fence
 	// Registry has the figures of connections; nil: nobody reads them.
@@ -63,10 +67,10 @@ func Records(made manager.Manager, key []byte) *revision.Records {
 // AddonInstallation are what controller addoninstallation works with. Caches, connections and the
 // store run in the manager.
 func AddonInstallation(
-	ctx context.Context, made manager.Manager, marks *mergedcatalogue.Marks, parts InstallationParts,
+	ctx context.Context, made Seed, marks *mergedcatalogue.Marks, parts InstallationParts,
 ) (addoninstallation.Dependencies, error) {
 	var none addoninstallation.Dependencies
-	connections, err := newConnections(ctx, made, parts.Identities, parts.Fence)
+	connections, err := newConnections(ctx, made, parts)
 	if err != nil {
 		return none, err
 	}
@@ -94,7 +98,7 @@ func AddonInstallation(
 	return addoninstallation.Dependencies{
 		PullSecret: pulled,
 		Client:     made.GetClient(), Marks: marks, Marked: marked, Direct: made.GetAPIReader(),
-		Recorder: made.GetEventRecorder("addoninstallation"), Finder: Finder(made), Connections: connections,
+		Recorder: made.GetEventRecorder("addoninstallation"), Finder: made.Clusters, Connections: connections,
 		Store: parts.Store, SourceKinds: parts.SourceKinds, Renders: parts.Renders, Values: parts.Renders,
 		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Images: parts.Images,
 		Records: parts.Records, InputsKey: parts.InputsKey, Options: parts.Options,
@@ -104,14 +108,15 @@ func AddonInstallation(
 // newConnections makes the connections to user clusters. They hear of Clusters that go and of
 // kubeconfigs that change.
 func newConnections(
-	ctx context.Context, made manager.Manager, identities *cluster.Identities, fence *fence.Fence,
+	ctx context.Context, made Seed, parts InstallationParts,
 ) (*cluster.Connections, error) {
 	connections := cluster.NewConnections(made.GetAPIReader())
-	if fence != nil {
-		connections.Fence = fence
+	connections.AllowCIDRs = parts.AllowCIDRs
+	if parts.Fence != nil {
+		connections.Fence = parts.Fence
 	}
-	connections.UseIdentities(identities)
-	if err := Finder(made).Inform(ctx, made.GetCache(), connections.Forget); err != nil {
+	connections.UseIdentities(parts.Identities)
+	if err := made.Clusters.Inform(ctx, made.GetCache(), connections.Forget); err != nil {
 		return nil, err
 	}
 	return connections, watchKubeconfigs(ctx, made, connections)
@@ -138,47 +143,69 @@ func markedForUse() labels.Selector {
 	return labels.NewSelector().Add(*requirement)
 }
 
-// watchKubeconfigs tells the connections when a user cluster's kubeconfig changes. It watches by
-// name, and keeps nothing of the Secrets but their names: the connections read them when they need
-// them.
-func watchKubeconfigs(ctx context.Context, made manager.Manager, connections *cluster.Connections) error {
+// watchKubeconfigs tells the connections when a user cluster's kubeconfig changes. It keeps nothing of
+// the Secrets but their names: the connections read them when they need them. KKP's are watched by
+// name; Cluster API's, from when there are such Clusters, by their label and as metadata.
+func watchKubeconfigs(ctx context.Context, made Seed, connections *cluster.Connections) error {
 	for _, name := range cluster.KubeconfigSecrets() {
-		watched, err := FurtherCache(made, map[client.Object]cache.ByObject{&corev1.Secret{}: {
-			Field: fields.OneTermEqualSelector("metadata.name", name), Transform: dropData,
-		}})
-		if err != nil {
-			return fmt.Errorf("making the cache of Secrets %q: %w", name, err)
-		}
-		if err := made.Add(watched); err != nil {
-			return err
-		}
-		informer, err := watched.GetInformer(ctx, &corev1.Secret{}, cache.BlockUntilSynced(false))
-		if err == nil {
-			_, err = informer.AddEventHandler(refreshes(connections))
-		}
+		named := cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", name), Transform: dropData}
+		err := watchSecrets(ctx, made, &corev1.Secret{}, named, func(secret client.Object) {
+			connections.Refresh(target.Ref{Kind: target.KindKKP, Namespace: secret.GetNamespace()})
+		})
 		if err != nil {
 			return fmt.Errorf("watching Secrets %q: %w", name, err)
 		}
 	}
-	return nil
+	return made.Clusters.WhenServed(ctx, target.KindClusterAPI, func(ctx context.Context) error {
+		labelled, err := labels.NewRequirement(cluster.LabelKubeconfig, selection.Exists, nil)
+		if err != nil {
+			return err
+		}
+		metadata := &metav1.PartialObjectMetadata{}
+		metadata.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+		of := cache.ByObject{Label: labels.NewSelector().Add(*labelled), Transform: dropData}
+		err = watchSecrets(ctx, made, metadata, of, func(secret client.Object) {
+			if changed, isKubeconfig := cluster.KubeconfigOf(client.ObjectKeyFromObject(secret)); isKubeconfig {
+				connections.Refresh(changed)
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("watching kubeconfigs of Cluster API: %w", err)
+		}
+		return nil
+	})
 }
 
-func refreshes(connections *cluster.Connections) toolscache.ResourceEventHandler {
-	refresh := func(object any) {
-		if secret, ok := object.(*corev1.Secret); ok {
-			connections.Refresh(target.Ref{Namespace: secret.Namespace})
+// watchSecrets calls a function with each Secret that is held, when it comes, changes or goes.
+func watchSecrets(ctx context.Context, made manager.Manager, kind client.Object, held cache.ByObject, changed func(client.Object)) error {
+	watched, err := FurtherCache(made, map[client.Object]cache.ByObject{kind: held})
+	if err != nil {
+		return err
+	}
+	if err := made.Add(watched); err != nil {
+		return err
+	}
+	informer, err := watched.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
+	tell := func(object any) {
+		if secret, ok := object.(client.Object); ok {
+			changed(secret)
 		}
 	}
-	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    refresh,
-		UpdateFunc: func(_, object any) { refresh(object) },
-		DeleteFunc: refresh,
-	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: tell, UpdateFunc: func(_, object any) { tell(object) }, DeleteFunc: tell,
+	})
+	return err
 }
 
 func dropData(object any) (any, error) {
-	if secret, ok := object.(*corev1.Secret); ok {
+	switch secret := object.(type) {
+	case *corev1.Secret:
 		secret.Data, secret.ManagedFields = nil, nil
+	case *metav1.PartialObjectMetadata:
+		secret.Labels, secret.Annotations, secret.ManagedFields, secret.OwnerReferences = nil, nil, nil, nil
 	}
 	return object, nil
 }

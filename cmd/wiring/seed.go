@@ -4,6 +4,10 @@
 package wiring
 
 import (
+	"context"
+	"errors"
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -15,6 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
+	"github.com/trellis-addons/trellis/pkg/controllers/clusterupgrade"
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
@@ -50,10 +55,16 @@ func HeldOnSeeds(catalogueNamespace string) map[client.Object]cache.ByObject {
 
 // FurtherCache is a cache beside the manager's own, of the same API server, for kinds that are not
 // held there, or not so.
-func FurtherCache(made manager.Manager, held map[client.Object]cache.ByObject) (cache.Cache, error) {
-	return cache.New(made.GetConfig(), cache.Options{
+func FurtherCache(
+	made manager.Manager, held map[client.Object]cache.ByObject, change ...func(*cache.Options),
+) (cache.Cache, error) {
+	options := cache.Options{
 		Scheme: made.GetScheme(), Mapper: made.GetRESTMapper(), HTTPClient: made.GetHTTPClient(), ByObject: held,
-	})
+	}
+	for _, change := range change {
+		change(&options)
+	}
+	return cache.New(made.GetConfig(), options)
 }
 
 // SourceKinds are the kinds of source that are served. A further kind comes in here.
@@ -61,31 +72,54 @@ func SourceKinds(network *outbound.Network) fetch.Kinds {
 	return fetch.NewKinds(fetch.Serve(git.New(network)), fetch.Serve(image.New(network)), fetch.Serve(helmrepo.New(network)))
 }
 
-// Finder finds Clusters.
-func Finder(made manager.Manager) *cluster.KKPFinder {
-	return cluster.NewKKPFinder(made.GetClient(), made.GetAPIReader(), made.GetClient())
+// Seed is a manager on a seed, and what finds the clusters that it serves.
+type Seed struct {
+	manager.Manager
+	Clusters *cluster.Finders
+}
+
+// NewSeed finds clusters of these kinds, as long as the manager runs.
+func NewSeed(ctx context.Context, made manager.Manager, kinds cluster.Kinds) (Seed, error) {
+	none := Seed{}
+	planes, err := FurtherCache(made, nil, func(options *cache.Options) { options.DefaultTransform = cluster.TrimControlPlane })
+	if err != nil {
+		return none, fmt.Errorf("making the cache of control planes: %w", err)
+	}
+	finder, err := cluster.NewFinders(ctx, made, planes, kinds)
+	if err != nil {
+		return none, err
+	}
+	return Seed{Manager: made, Clusters: finder}, errors.Join(made.Add(planes), made.Add(finder))
 }
 
 // Addon are what controller addon works with.
-func Addon(made manager.Manager, marks *mergedcatalogue.Marks, options addon.Options) addon.Dependencies {
+func Addon(made Seed, marks *mergedcatalogue.Marks, options addon.Options) addon.Dependencies {
 	return addon.Dependencies{
-		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: Finder(made),
+		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: made.Clusters,
 		Recorder: made.GetEventRecorder("addon"), Options: options,
 	}
 }
 
 // CoreAddon are what controller coreaddon works with.
-func CoreAddon(made manager.Manager, marks *mergedcatalogue.Marks, options coreaddon.Options) coreaddon.Dependencies {
-	finder := Finder(made)
+func CoreAddon(made Seed, marks *mergedcatalogue.Marks, options coreaddon.Options) coreaddon.Dependencies {
+	finder := made.Clusters
 	return coreaddon.Dependencies{
 		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: finder, Live: finder,
 		Recorder: made.GetEventRecorder("coreaddon"), Options: options,
 	}
 }
 
+// ClusterUpgrade are what controller clusterupgrade works with.
+func ClusterUpgrade(made Seed, marks *mergedcatalogue.Marks, options clusterupgrade.Options) clusterupgrade.Dependencies {
+	return clusterupgrade.Dependencies{
+		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: made.Clusters, Holder: made.Clusters,
+		Recorder: made.GetEventRecorder("clusterupgrade"), Options: options,
+	}
+}
+
 // AddonSet are what controller addonset works with.
-func AddonSet(made manager.Manager, marks *mergedcatalogue.Marks, options addonset.Options) addonset.Dependencies {
-	finder := Finder(made)
+func AddonSet(made Seed, marks *mergedcatalogue.Marks, options addonset.Options) addonset.Dependencies {
+	finder := made.Clusters
 	return addonset.Dependencies{
 		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: finder, Live: finder,
 		Recorder: made.GetEventRecorder("addonset"), Options: options,

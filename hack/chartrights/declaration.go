@@ -37,6 +37,7 @@ var conditions = map[string]string{
 	"standalone":      ".Values.standalone.enabled",
 	"query":           ".Values.query.enabled",
 	"metrics":         ".Values.metrics.secure",
+	"cluster-api":     `(has "cluster-api" .Values.clusterAPI.kinds)`,
 	"own-certificate": "(and .Values.webhook.enabled (not .Values.webhook.certManager.enabled))",
 }
 
@@ -47,8 +48,8 @@ var placeholders = map[string]string{
 	"{lease}":          `{{ include "trellis.lease" . | quote }}`,
 }
 
-// providerKinds stands for the resources of the chart's value of that name.
-const providerKinds = "{providerKinds}"
+// listed stand for the resources that one of the chart's values lists.
+var listed = map[string]string{"{providerKinds}": ".Values.providerKinds", "{controlPlanes}": ".Values.clusterAPI.providers"}
 
 // declarations are those of a file.
 func declarations(text string) ([]declaration, error) {
@@ -110,7 +111,7 @@ func (d declaration) check() error {
 		if word == "" || strings.Contains(word, "*") {
 			return fmt.Errorf("%q names nothing", word)
 		}
-		if known := placeholders[word]; strings.HasPrefix(word, "{") && known == "" && word != providerKinds {
+		if known := placeholders[word]; strings.HasPrefix(word, "{") && known == "" && listed[word] == "" {
 			return fmt.Errorf("nothing is known of %s", word)
 		}
 	}

@@ -80,6 +80,7 @@ func TestRulesAreMerged(t *testing.T) {
 //rights:seed delete secrets if=metrics -- four
 //rights:seed get things/status.example.com names=a,{lease} -- five
 //rights:seed get {providerKinds} -- six
+//rights:seed get {controlPlanes} if=cluster-api -- seven
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -95,6 +96,14 @@ func TestRulesAreMerged(t *testing.T) {
 - apiGroups: [""]
   resources: [secrets]
   verbs: [delete]
+{{- end }}
+{{- if (has "cluster-api" .Values.clusterAPI.kinds) }}
+{{- range .Values.clusterAPI.providers }}
+# seven
+- apiGroups: [{{ .group }}]
+  resources: [{{ .resource }}]
+  verbs: [get]
+{{- end }}
 {{- end }}
 {{- range .Values.providerKinds }}
 # six

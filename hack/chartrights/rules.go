@@ -111,8 +111,8 @@ func text(rules []rule) string {
 			fmt.Fprintf(&written, "{{- if %s }}\n", strings.Join(tests, " "))
 		}
 		group, resource := quoted(one.group), one.resource
-		if one.resource == providerKinds {
-			written.WriteString("{{- range .Values.providerKinds }}\n")
+		if listed[one.resource] != "" {
+			fmt.Fprintf(&written, "{{- range %s }}\n", listed[one.resource])
 			group, resource = "{{ .group }}", "{{ .resource }}"
 		}
 		fmt.Fprintf(&written, "# %s\n- apiGroups: [%s]\n  resources: [%s]\n", strings.Join(one.reasons, "\n# "), group, resource)
@@ -120,7 +120,7 @@ func text(rules []rule) string {
 			fmt.Fprintf(&written, "  resourceNames: [%s]\n", filled(one.names))
 		}
 		fmt.Fprintf(&written, "  verbs: [%s]\n", strings.Join(one.verbs, ", "))
-		if one.resource == providerKinds {
+		if listed[one.resource] != "" {
 			written.WriteString("{{- end }}\n")
 		}
 		if len(tests) > 0 {

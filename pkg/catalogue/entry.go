@@ -140,3 +140,17 @@ func (e *Entry) Version(version string) (*v1.AddonVersion, Origin) {
 
 // Left says whether core installations leave a version, in any spelling.
 func (e *Entry) Left(version string) bool { return len(e.left) > 0 && e.left[Key(version)] }
+
+// TemplateOf is the template of an add-on's version; of a range, or where none is named, that of the
+// newest. Nil: it has none.
+func TemplateOf(addon *v1.Addon, version string) *v1.Template {
+	for i := range addon.Versions {
+		if Key(addon.Versions[i].Version) == Key(version) {
+			return addon.Versions[i].Template
+		}
+	}
+	if len(addon.Versions) == 0 {
+		return nil
+	}
+	return addon.Versions[0].Template
+}

@@ -8,6 +8,9 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
+// OutsideKKP is the KKPVersion of a cluster that KKP does not run: what needs some version does not fit.
+const OutsideKKP = "outside of KKP"
+
 // Platform is what constraints are compared with, in raw texts: PlatformVersion parses them.
 type Platform struct {
 	// KKPVersion such as v2.31.0-3-g2974df5. If unreadable, only versions without that constraint
@@ -15,6 +18,10 @@ type Platform struct {
 	KKPVersion string
 	// K8sVersion of the control plane, such as v1.36.3-gke.100. If unreadable: likewise.
 	K8sVersion string
+	// Next are the versions that an upgrade which waits will bring, in their order; none as a rule.
+	// Of a range's versions those are preferred that fit the first of them too, and of these those
+	// that fit the second. They refuse nothing.
+	Next []string
 	// AllowPrereleases lets a pre-release platform match ranges that name no pre-release.
 	AllowPrereleases bool
 }
@@ -29,6 +36,8 @@ func readConstraints(version *v1.AddonVersion) (kkp, k8s *constraintRange) {
 // platformCheck decides for one platform. It caches the result by range: many versions share a few.
 type platformCheck struct {
 	kkp, k8s side
+	// next are for the versions of an upgrade that waits.
+	next []side
 }
 
 // side is one version of a platform, with its names in messages.
@@ -46,7 +55,14 @@ func newPlatformCheck(platform Platform) *platformCheck {
 		kkp: side{reason: v1.ExcludedKKPVersion, field: "kkpVersion", product: "KKP", text: platform.KKPVersion},
 		k8s: side{reason: v1.ExcludedK8sVersion, field: "k8sVersion", product: "Kubernetes", text: platform.K8sVersion},
 	}
-	for _, one := range []*side{&made.kkp, &made.k8s} {
+	for _, version := range platform.Next {
+		made.next = append(made.next, side{reason: v1.ExcludedK8sVersion, text: version})
+	}
+	all := []*side{&made.kkp, &made.k8s}
+	for i := range made.next {
+		all = append(all, &made.next[i])
+	}
+	for _, one := range all {
 		one.preReleases, one.seen = platform.AllowPrereleases, map[string]exclusion{}
 		if version, ok := PlatformVersion(one.text); ok {
 			one.version = version
@@ -62,6 +78,16 @@ func (j *platformCheck) fits(kkp, k8s *constraintRange) (reason, message string)
 		return reason, message
 	}
 	return j.k8s.fits(k8s)
+}
+
+// ahead is how many of the next versions, from the first on, a version with this constraint fits.
+func (j *platformCheck) ahead(k8s *constraintRange) int {
+	for i := range j.next {
+		if reason, _ := j.next[i].fits(k8s); reason != "" {
+			return i
+		}
+	}
+	return len(j.next)
 }
 
 func (s *side) fits(constraint *constraintRange) (reason, message string) {
@@ -80,6 +106,8 @@ func (s *side) compare(constraint *constraintRange) exclusion {
 	switch {
 	case constraint.err != nil:
 		return exclusion{v1.ExcludedConstraintInvalid, fmt.Sprintf("constraints.%s: %v", s.field, constraint.err)}
+	case s.version == nil && s.text == OutsideKKP:
+		return exclusion{s.reason, fmt.Sprintf("needs %s %s; the cluster is none of %s", s.product, constraint.text, s.product)}
 	case s.version == nil && s.text == "":
 		return exclusion{s.reason, fmt.Sprintf("needs %s %s; the version is not known yet", s.product, constraint.text)}
 	case s.version == nil:

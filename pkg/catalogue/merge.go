@@ -201,14 +201,25 @@ func (m *merger) duplicate(addon, version string, on, wonBy *Source) {
 	m.conflict(on, v1.CatalogueConflict{Addon: addon, Version: version, WonBy: wonBy.Name, Reason: v1.ReasonDuplicate})
 }
 
-// describe uses the description and links of the highest version, which is the first pick, and the
-// slot by precedence.
+// describe uses the description and links of the highest version, which is the first pick, and slot
+// and namespace by precedence.
 func describe(name string, offers []offer, picks []pick) v1.Addon {
 	described := picks[0].addon.addon
+	namespace, create := namespaceOf(offers)
 	return v1.Addon{
-		Name: v1.AddonName(name), Slot: slotOf(offers), DisplayName: described.DisplayName,
-		Description: described.Description, DocumentationURL: described.DocumentationURL,
+		Name: v1.AddonName(name), Slot: slotOf(offers), TargetNamespace: namespace, CreateNamespace: create,
+		DisplayName: described.DisplayName, Description: described.Description, DocumentationURL: described.DocumentationURL,
 	}
+}
+
+// namespaceOf is what the first catalogue by precedence says that names a namespace.
+func namespaceOf(offers []offer) (namespace string, create bool) {
+	for _, offer := range offers {
+		if addon := offer.addon.addon; addon.TargetNamespace != "" {
+			return addon.TargetNamespace, addon.CreateNamespace
+		}
+	}
+	return "", false
 }
 
 // slotOf is what the first catalogue by precedence says that names a slot: a new version in a

@@ -495,3 +495,38 @@ func TestTheFirstCatalogueThatNamesASlotDecides(t *testing.T) {
 		t.Error("a slot that is none is read")
 	}
 }
+
+// Red when the namespace for installations that name none is lost in the merge, when one of less precedence wins or adds to it, or when
+// one that can't be is read.
+func TestTheFirstCatalogueThatNamesANamespaceDecides(t *testing.T) {
+	versions := func(name string) []v1.AddonVersion {
+		return []v1.AddonVersion{{
+			Version: name, Template: &v1.Template{Method: v1.MethodGoTemplate},
+			Source: &v1.Source{Git: &v1.GitSource{Remote: "https://git.example.com/a.git"}},
+		}}
+	}
+	var sources []*catalogue.Source
+	for i, addon := range []v1.Addon{{}, {TargetNamespace: "first"}, {TargetNamespace: "second", CreateNamespace: true}} {
+		object := &v1.AddonCatalogue{}
+		object.Name, object.UID = fmt.Sprintf("c%d", i), types.UID(fmt.Sprintf("c%d", i))
+		addon.Name, addon.Versions = "net", versions(fmt.Sprintf("%d.0.0", i+1))
+		object.Spec = v1.AddonCatalogueSpec{Priority: int32(10 - i), Addons: []v1.Addon{addon}}
+		source, err := catalogue.Read(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources = append(sources, source)
+	}
+	merged := catalogue.Merge(sources).Addons["net"].Spec.Addons[0]
+	if merged.TargetNamespace != "first" || merged.CreateNamespace {
+		t.Errorf("namespace %q, made: %t", merged.TargetNamespace, merged.CreateNamespace)
+	}
+	for why, addon := range map[string]v1.Addon{
+		"no name of a namespace": {TargetNamespace: "No!"}, "one that is to be made, without a name": {CreateNamespace: true},
+	} {
+		addon.Name, addon.Versions = "net", versions("1.0.0")
+		if _, err := catalogue.Read(&v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Addons: []v1.Addon{addon}}}); err == nil {
+			t.Errorf("%s is read", why)
+		}
+	}
+}

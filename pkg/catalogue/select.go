@@ -32,6 +32,7 @@ type Selection struct {
 //   - a range or an empty wanted selects the highest semantic version that fits and is not
 //     deprecated; pre-releases count only where the range names one, as with Helm;
 //   - the installed version may be chosen even if deprecated, a lower one only if allowed;
+//   - of those that a range may select, the platform's next versions prefer what fits them too;
 //   - a version that core installations leave is never chosen, and may be replaced by a lower one.
 func Select(entry *Entry, wanted, installed string, platform Platform, options SelectOptions) (Selection, Refusal) {
 	s := selector{entry: entry, wanted: wanted, installed: installed, options: options, platform: newPlatformCheck(platform)}
@@ -95,15 +96,20 @@ func (s *selector) byRange() (*entryVersion, Refusal) {
 		if !within(version) {
 			continue
 		}
-		if s.consider(version, &found); found.chosen != nil {
+		if s.consider(version, &found); found.chosen != nil && found.ahead == len(s.platform.next) {
 			return found.chosen, nil
 		}
+	}
+	if found.chosen != nil {
+		return found.chosen, nil
 	}
 	return nil, s.refuse(found)
 }
 
 type candidates struct {
+	// chosen is the highest of those that fit most of the next versions, which are ahead.
 	chosen *entryVersion
+	ahead  int
 	// lower is the highest version that fits but is a downgrade.
 	lower *entryVersion
 	// unfit is the highest version that does not fit, with the reason.
@@ -123,7 +129,9 @@ func (s *selector) consider(version *entryVersion, found *candidates) {
 	case version.version.Deprecated != "" && !s.isInstalled(version):
 		found.deprecated = true
 	case !s.isDown(version):
-		found.chosen = version
+		if ahead := s.platform.ahead(version.k8s); found.chosen == nil || ahead > found.ahead {
+			found.chosen, found.ahead = version, ahead
+		}
 	case found.lower == nil:
 		found.lower = version
 	}

@@ -55,7 +55,7 @@ var (
 
 var slots = []v1.Slot{v1.SlotCNI, v1.SlotCPI, v1.SlotCSI, v1.SlotSystem}
 
-// slotShown is how much of a wrong slot is repeated, in bytes.
+// slotShown is how much of a wrong slot or namespace is repeated, in bytes.
 const slotShown = 32
 
 type addonProblems struct {
@@ -74,6 +74,12 @@ func (p *addonProblems) checkAddon(addon *v1.Addon) {
 	}
 	if addon.Slot != "" && !slices.Contains(slots, addon.Slot) {
 		p.add("", "slot", "%q is none: use CNI, CPI, CSI or System, or take it out", text.Cut(string(addon.Slot), slotShown))
+	}
+	switch namespace := addon.TargetNamespace; {
+	case namespace == "" && addon.CreateNamespace:
+		p.add("", "createNamespace", "it is for targetNamespace, which is missing: name that, or take createNamespace out")
+	case namespace != "" && !namePattern.MatchString(namespace):
+		p.add("", "targetNamespace", "%q is no DNS label: use up to 63 lower-case letters, digits and dashes", text.Cut(namespace, slotShown))
 	}
 	if len(addon.Versions) == 0 {
 		p.add("", "versions", "there are none: list at least one")

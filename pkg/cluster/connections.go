@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -20,6 +21,9 @@ const answersAtOnce = 384 << 20
 type Connections struct {
 	// Fence stops writes once the process no longer leads; nil: no fence. Set it before Start.
 	Fence remote.Fence
+	// AllowCIDRs are addresses that kubeconfigs of Cluster API's Clusters may lead to although they are
+	// loopback or link-local. Set it before Start.
+	AllowCIDRs []netip.Prefix
 
 	reader     client.Reader
 	pace       pace
@@ -165,6 +169,6 @@ func (c *Connections) Forget(cluster target.Ref) {
 		delete(c.connectors, anyOf(cluster))
 	}
 	if c.identities != nil {
-		c.identities.forget(identityName(cluster))
+		c.identities.forget(cluster.Key())
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -48,6 +49,7 @@ type connector struct {
 	pace    pace
 	budget  *remote.Budget
 	fence   remote.Fence
+	allowed []netip.Prefix
 	// identities may be nil: then every user cluster is accepted.
 	identities *Identities
 	// swapped is called when the user cluster turns out to be another; it may be nil.
@@ -70,7 +72,7 @@ type connector struct {
 
 func (c *Connections) newConnector(cluster target.Ref) *connector {
 	k := &connector{
-		cluster: cluster, reader: c.reader, pace: c.pace, budget: c.budget, fence: c.Fence,
+		cluster: cluster, reader: c.reader, pace: c.pace, budget: c.budget, fence: c.Fence, allowed: c.AllowCIDRs,
 		identities: c.identities, swapped: c.swapped,
 		nudges: make(chan struct{}, 1), subscribers: map[string]func(){}, cancel: func() {},
 	}
@@ -158,7 +160,11 @@ func (k *connector) connect(data []byte) (*Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := newLink(config, remote.Options{Budget: k.budget, Fence: k.fence}, k.linkFailed)
+	options := remote.Options{Budget: k.budget, Fence: k.fence}
+	if !k.cluster.IsKKP() { // its kubeconfig is written by whoever may write Secrets in its namespace
+		options.Addresses = remote.Addresses{OnlyHosts: true, Allowed: k.allowed}
+	}
+	l, err := newLink(config, options, k.linkFailed)
 	if err != nil {
 		return nil, err
 	}
@@ -174,6 +180,9 @@ func (k *connector) kubeconfigProblem(err error) *NotConnectedError {
 }
 
 func (k *connector) kubeconfigPlace() string {
+	if names, _ := kubeconfigsOf(k.cluster); !k.cluster.IsKKP() {
+		return fmt.Sprintf("the kubeconfig Secret %q in namespace %q: ", names[0], k.cluster.Namespace)
+	}
 	return fmt.Sprintf("the kubeconfig Secret in namespace %q: ", k.cluster.Namespace)
 }
 

@@ -1,11 +1,14 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	capiv1 "github.com/trellis-addons/trellis/apis/clusterapi/v1"
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/target"
@@ -52,9 +55,12 @@ func Labels(cluster target.Description, seed string) labels.Set {
 	} else {
 		know(v1.FactKind, cluster.Kind.String())
 	}
-	if kkp, isKKP := cluster.Object.(*kkpv1.Cluster); isKKP {
-		know(v1.FactDatacenter, kkp.Spec.Cloud.Datacenter)
-		know(v1.FactProvider, kkp.Spec.Cloud.ProviderName)
+	switch found := cluster.Object.(type) {
+	case *kkpv1.Cluster:
+		know(v1.FactDatacenter, found.Spec.Cloud.Datacenter)
+		know(v1.FactProvider, found.Spec.Cloud.ProviderName)
+	case *capiv1.Cluster:
+		know(v1.FactProvider, providerOf(found))
 	}
 	return result
 }
@@ -78,5 +84,7 @@ func BelongsTo(cluster target.Description, workerName string) bool {
 // WorkerName is the --worker-name of the controllers that are responsible for a Cluster.
 func WorkerName(cluster target.Description) string { return cluster.Labels[kkpv1.LabelWorkerName] }
 
-// AddToScheme registers KKP's kinds.
-var AddToScheme = kkpv1.AddToScheme
+// AddToScheme registers KKP's kinds, and Cluster API's.
+func AddToScheme(scheme *runtime.Scheme) error {
+	return errors.Join(kkpv1.AddToScheme(scheme), capiv1.AddToScheme(scheme))
+}

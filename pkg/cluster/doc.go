@@ -1,8 +1,12 @@
 // Package cluster knows the user clusters of a seed: which one a target.Ref means, whether it is
 // deleted or gone, and the connection to its API server.
 //
-// Finder finds, lists, watches and annotates the objects that stand for clusters. KKPFinder
-// implements it for KKP's Clusters. A law names the files that may read KKP's kinds (ADR 53).
+// Finder finds, lists, watches and annotates the objects that stand for clusters. Finders implements
+// it over the kinds that a manager serves (ADR 91): KKPFinder for KKP's Clusters, one a namespace, and
+// CAPIFinder for Cluster API's, many a namespace. Each kind is watched from when its CRD is served,
+// and what is not served is never gone. The view of CAPIFinder joins a Cluster with its control
+// plane's object, for its version, and tells of changes of what is given only. A law names the files
+// that may read KKP's kinds (ADR 53), and Cluster API's.
 //
 // Connections are made outside of reconciles. Get answers at once, with a live Connection or a
 // NotConnectedError. A connector per cluster works in the background: it reads the kubeconfig
@@ -19,12 +23,18 @@
 // providerRef may name. Each is optional, and watched once it is served. Secrets reads the Secrets
 // that a Cluster refers to.
 //
+// Kubeconfigs of Cluster API's Clusters are their tenants': they lead to no loopback, link-local or
+// metadata address, unless the operator allows it.
+//
 // User clusters belong to tenants. pkg/remote bounds their answers; discovery.go bounds what is
 // stored of discovery. A cluster that misbehaves gets no calls for a while (answer.go). No text
 // of an API server's answer gets into an error of this package.
 //
 //rights:seed get,list,watch clusters.kubermatic.k8c.io -- Clusters are found as they come
 //rights:seed patch clusters.kubermatic.k8c.io -- requests for installations are taken off their Cluster
+//rights:seed get,list,watch clusters.cluster.x-k8s.io if=cluster-api -- Clusters of Cluster API are found as they come
+//rights:seed patch clusters.cluster.x-k8s.io if=cluster-api -- requests for installations are taken off their Cluster
+//rights:seed get,list,watch {controlPlanes} if=cluster-api -- control planes of Clusters of Cluster API, for their version
 //rights:seed list,watch ipamallocations.kubermatic.k8c.io,seeds.kubermatic.k8c.io -- what templates see of KKP
 //rights:seed list,watch kubermaticconfigurations.kubermatic.k8c.io -- what templates see of KKP
 //rights:seed list,watch addons.kubermatic.k8c.io -- one of KKP's own that an installation takes the place of has to go first

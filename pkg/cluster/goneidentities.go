@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 const (
@@ -69,9 +70,10 @@ func (i *Identities) RemoveGone(ctx context.Context) (again bool, err error) {
 		if busy[name] {
 			continue
 		}
-		gone, err := i.finder.Gone(ctx, identified(name))
+		cluster, _ := identified(item)
+		gone, err := i.finder.Gone(ctx, cluster)
 		if gone && err == nil {
-			err = i.expire(ctx, name, item)
+			err = i.expire(ctx, cluster, item)
 		}
 		again = again || !gone
 		failures = append(failures, err)
@@ -87,12 +89,12 @@ func (i *Identities) missing(ctx context.Context, items []metav1.PartialObjectMe
 	}
 	missing := map[string]*metav1.PartialObjectMetadata{}
 	for n := range items {
-		if name, isIdentity := strings.CutPrefix(items[n].Name, identityPrefix); isIdentity {
-			missing[name] = &items[n]
+		if cluster, isIdentity := identified(&items[n]); isIdentity {
+			missing[cluster.Key()] = &items[n]
 		}
 	}
 	for n := range clusters {
-		delete(missing, identityName(clusters[n].Ref))
+		delete(missing, clusters[n].Key())
 	}
 	return missing, nil
 }
@@ -106,7 +108,11 @@ func (i *Identities) withInstallations(ctx context.Context) (map[string]bool, er
 	for n := range installations.Items {
 		one := &installations.Items[n]
 		if one.Status.Cluster != nil {
-			busy[one.Status.Cluster.Name] = true
+			busy[target.Recorded(one.Namespace, *one.Status.Cluster).Key()] = true
+		}
+		if named := target.InstalledIn(one); named.Name != "" {
+			named.Kind = target.KindClusterAPI
+			busy[named.Key()] = true
 		}
 		if name, isCluster := strings.CutPrefix(one.Namespace, NamespacePrefix); isCluster {
 			busy[name] = true
@@ -116,17 +122,17 @@ func (i *Identities) withInstallations(ctx context.Context) (map[string]bool, er
 }
 
 // expire records when a Cluster was found gone, and removes its ConfigMap when the time is over.
-func (i *Identities) expire(ctx context.Context, name string, seen *metav1.PartialObjectMetadata) error {
+func (i *Identities) expire(ctx context.Context, cluster target.Ref, seen *metav1.PartialObjectMetadata) error {
 	since, err := time.Parse(time.RFC3339, seen.Annotations[annotationGone])
 	if err == nil && i.now().Sub(since) >= retention {
-		return i.remove(ctx, name, seen)
+		return i.remove(ctx, cluster, seen)
 	}
 	if err == nil {
 		return nil
 	}
 	i.claims.Lock()
 	defer i.claims.Unlock()
-	i.forget(name) // its resourceVersion is another one from here on
+	i.forget(cluster.Key()) // its resourceVersion is another one from here on
 	noted := &corev1.ConfigMap{}
 	if err := i.reader.Get(ctx, client.ObjectKeyFromObject(seen), noted); err != nil {
 		return client.IgnoreNotFound(err)
@@ -139,23 +145,23 @@ func (i *Identities) expire(ctx context.Context, name string, seen *metav1.Parti
 	}
 	noted.Annotations[annotationGone] = i.now().Format(time.RFC3339)
 	if err := i.client.Update(ctx, noted); err != nil {
-		return fmt.Errorf("noting that Cluster %q is gone: %w", name, err)
+		return fmt.Errorf("noting that Cluster %q is gone: %w", cluster.Key(), err)
 	}
 	return nil
 }
 
-func (i *Identities) remove(ctx context.Context, name string, seen *metav1.PartialObjectMetadata) error {
+func (i *Identities) remove(ctx context.Context, cluster target.Ref, seen *metav1.PartialObjectMetadata) error {
 	i.claims.Lock()
 	defer i.claims.Unlock()
 	if i.forgotten != nil {
-		if err := i.forgotten(ctx, name); err != nil {
+		if err := i.forgotten(ctx, cluster); err != nil {
 			return err
 		}
 	}
 	err := i.client.Delete(ctx, seen, client.Preconditions{UID: &seen.UID, ResourceVersion: &seen.ResourceVersion})
-	i.forget(name)
+	i.forget(cluster.Key())
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("removing the identity of Cluster %q, which is gone: %w", name, err)
+		return fmt.Errorf("removing the identity of Cluster %q, which is gone: %w", cluster.Key(), err)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,14 +19,30 @@ import (
 )
 
 // identityPrefix begins the name of the ConfigMap of a Cluster in the platform's namespace; what
-// follows is identityName.
+// follows is the Cluster's Key.
 const identityPrefix = "addon-cluster-"
 
-// identityName tells a Cluster from all others whose identities are kept in the namespace;
-// identified is the way back.
-func identityName(cluster target.Ref) string { return cluster.Name }
+// annotationCluster is on ConfigMaps of Clusters that are not KKP's: group, namespace and name.
+const annotationCluster = v1.Prefix + "cluster"
 
-func identified(name string) target.Ref { return target.Ref{Name: name} }
+// identityMarks are the annotations by which identified knows a Cluster again.
+func identityMarks(cluster target.Ref) map[string]string {
+	if cluster.IsKKP() {
+		return nil
+	}
+	return map[string]string{annotationCluster: strings.Join([]string{cluster.Kind.Group, cluster.Namespace, cluster.Name}, "/")}
+}
+
+// identified is the Cluster that a ConfigMap is of, without its UID.
+func identified(kept metav1.Object) (cluster target.Ref, isIdentity bool) {
+	name, isIdentity := strings.CutPrefix(kept.GetName(), identityPrefix)
+	parts := strings.Split(kept.GetAnnotations()[annotationCluster], "/")
+	if len(parts) != 3 {
+		return target.Ref{Kind: target.KindKKP, Name: name}, isIdentity
+	}
+	kind := schema.GroupKind{Group: parts[0], Kind: target.KindClusterAPI.Kind}
+	return target.Ref{Kind: kind, Namespace: parts[1], Name: parts[2]}, isIdentity
+}
 
 // Keys of these ConfigMaps. Each of the first three holds a UID.
 const (
@@ -51,12 +68,12 @@ type Identities struct {
 	namespace string
 	now       func() time.Time
 	// forgotten is told of each Cluster that is forgotten, before it is.
-	forgotten func(ctx context.Context, cluster string) error
+	forgotten func(ctx context.Context, cluster target.Ref) error
 	// claims lets one Cluster at a time take a user cluster.
 	claims sync.Mutex
 
 	mutex sync.Mutex
-	// known by identityName; of Clusters without a ConfigMap too.
+	// known by Key; of Clusters without a ConfigMap too.
 	known map[string]bond
 }
 
@@ -68,7 +85,7 @@ func NewIdentities(c client.Client, reader client.Reader, finder Finder, namespa
 
 // OnForgotten has a function called for each Cluster that is gone, before its ConfigMap is removed: what
 // else is kept about it can go.
-func (i *Identities) OnForgotten(forgotten func(ctx context.Context, cluster string) error) {
+func (i *Identities) OnForgotten(forgotten func(ctx context.Context, cluster target.Ref) error) {
 	i.forgotten = forgotten
 }
 
@@ -121,7 +138,7 @@ func (e *SharedError) Error() string {
 // Origin is the UID that the IDs of a Cluster's installations derive from: its own or, where it
 // came back over the same user cluster, that of the Cluster which was there first.
 func (i *Identities) Origin(ctx context.Context, cluster target.Ref) (types.UID, error) {
-	kept, err := i.of(ctx, identityName(cluster))
+	kept, err := i.of(ctx, cluster)
 	if err != nil {
 		return "", err
 	}
@@ -135,7 +152,7 @@ func (i *Identities) Origin(ctx context.Context, cluster target.Ref) (types.UID,
 // and puts it on record where that may be. Confirmed is the Cluster's annotation. The errors are
 // SwappedError, SharedError, or a failed call to the seed.
 func (i *Identities) confirm(ctx context.Context, cluster target.Ref, found types.UID, confirmed string) (origin types.UID, err error) {
-	kept, err := i.of(ctx, identityName(cluster))
+	kept, err := i.of(ctx, cluster)
 	if err != nil {
 		return "", err
 	}
@@ -148,10 +165,10 @@ func (i *Identities) confirm(ctx context.Context, cluster target.Ref, found type
 	}
 	i.claims.Lock()
 	defer i.claims.Unlock()
-	if err := i.isFree(ctx, identityName(cluster), found); err != nil {
+	if err := i.isFree(ctx, cluster, found); err != nil {
 		return "", err
 	}
-	return next.origin, i.write(ctx, identityName(cluster), next)
+	return next.origin, i.write(ctx, cluster, next)
 }
 
 // follow decides what becomes of a bond when its Cluster's kubeconfig leads to a user cluster.
@@ -189,20 +206,20 @@ func (b bond) follow(cluster target.Ref, found types.UID, confirmed string) (bon
 
 // isFree looks whether another Cluster has a user cluster on record and exists: who had it first
 // keeps it.
-func (i *Identities) isFree(ctx context.Context, name string, found types.UID) error {
+func (i *Identities) isFree(ctx context.Context, cluster target.Ref, found types.UID) error {
 	var list corev1.ConfigMapList
 	err := i.reader.List(ctx, &list, client.InNamespace(i.namespace), client.MatchingLabels{v1.LabelUserCluster: string(found)})
 	if err != nil {
 		return fmt.Errorf("listing who has the user cluster: %w", err)
 	}
-	for _, item := range list.Items {
-		other, isIdentity := strings.CutPrefix(item.Name, identityPrefix)
-		if !isIdentity || other == name {
+	for n := range list.Items {
+		item := &list.Items[n]
+		other, isIdentity := identified(item)
+		if !isIdentity || other.Key() == cluster.Key() {
 			continue
 		}
-		cluster := identified(other)
-		cluster.UID = types.UID(item.Data[keyCluster])
-		gone, err := i.finder.Gone(ctx, cluster)
+		other.UID = types.UID(item.Data[keyCluster])
+		gone, err := i.finder.Gone(ctx, other)
 		if err != nil {
 			return err
 		}
@@ -214,7 +231,8 @@ func (i *Identities) isFree(ctx context.Context, name string, found types.UID) e
 }
 
 // of is what is on record of a Cluster's name.
-func (i *Identities) of(ctx context.Context, name string) (bond, error) {
+func (i *Identities) of(ctx context.Context, cluster target.Ref) (bond, error) {
+	name := cluster.Key()
 	i.mutex.Lock()
 	kept, known := i.known[name]
 	i.mutex.Unlock()
@@ -225,6 +243,9 @@ func (i *Identities) of(ctx context.Context, name string) (bond, error) {
 	err := i.reader.Get(ctx, client.ObjectKey{Namespace: i.namespace, Name: identityPrefix + name}, &found)
 	if client.IgnoreNotFound(err) != nil {
 		return bond{}, fmt.Errorf("reading the identity of Cluster %q: %w", name, err)
+	}
+	if err == nil && found.Annotations[annotationCluster] != identityMarks(cluster)[annotationCluster] {
+		return bond{}, fmt.Errorf("reading the identity of Cluster %q: ConfigMap %q is another Cluster's", name, found.Name)
 	}
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
@@ -258,11 +279,13 @@ func (b bond) data() map[string]string {
 
 // write puts a bond on record. What somebody else wrote meanwhile is read again with the next
 // visit.
-func (i *Identities) write(ctx context.Context, name string, next bond) error {
+func (i *Identities) write(ctx context.Context, cluster target.Ref, next bond) error {
+	name := cluster.Key()
 	object := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: i.namespace, Name: identityPrefix + name, ResourceVersion: next.version,
-			Labels: map[string]string{v1.LabelUserCluster: string(next.userCluster)},
+			Labels:      map[string]string{v1.LabelUserCluster: string(next.userCluster)},
+			Annotations: identityMarks(cluster),
 		},
 		Data: next.data(),
 	}

@@ -42,7 +42,7 @@ func (p *place) guarded(namespace string, clusters ...*kkpv1.Cluster) *Connectio
 	p.t.Helper()
 	finder := existing{clusters: map[target.Ref]bool{}}
 	for _, one := range clusters {
-		finder.clusters[target.Ref{Name: one.Name, UID: one.UID}] = true
+		finder.clusters[target.Ref{Kind: target.KindKKP, Name: one.Name, UID: one.UID}] = true
 	}
 	c := p.connections()
 	c.UseIdentities(NewIdentities(p.seed, p.seed, finder, namespace))

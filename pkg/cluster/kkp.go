@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -20,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
-	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
@@ -43,16 +39,12 @@ func IndexNamespaceName(ctx context.Context, indexer client.FieldIndexer) error 
 type KKPFinder struct {
 	cached, uncached client.Reader
 	writer           client.Writer
-	clock            clock.PassiveClock
-
-	mutex sync.Mutex
-	// absent is when a Cluster was first found missing.
-	absent map[v1.ClusterIdentity]time.Time
+	absences
 }
 
 // NewKKPFinder needs the index of IndexNamespaceName. The uncached reader is for Live, Gone and Annotate.
 func NewKKPFinder(cached, uncached client.Reader, writer client.Writer) *KKPFinder {
-	return &KKPFinder{cached: cached, uncached: uncached, writer: writer, clock: clock.RealClock{}, absent: map[v1.ClusterIdentity]time.Time{}}
+	return &KKPFinder{cached: cached, uncached: uncached, writer: writer, absences: newAbsences()}
 }
 
 // Find implements Finder: it finds the Cluster whose status.namespaceName is the Ref's namespace.
@@ -168,19 +160,26 @@ func (f *KKPFinder) Annotate(ctx context.Context, ref target.Ref, change func(an
 	if err != nil {
 		return err
 	}
-	wanted := found.DeepCopy()
-	if wanted.Annotations == nil {
-		wanted.Annotations = map[string]string{}
+	return annotate(ctx, f.writer, found, change)
+}
+
+// annotate has a Cluster's annotations edited, as of what was read of it.
+func annotate(ctx context.Context, writer client.Writer, found client.Object, change func(annotations map[string]string) error) error {
+	edited := maps.Clone(found.GetAnnotations())
+	if edited == nil {
+		edited = map[string]string{}
 	}
-	if err := change(wanted.Annotations); err != nil {
+	if err := change(edited); err != nil {
 		return err
 	}
-	if maps.Equal(found.Annotations, wanted.Annotations) {
+	if maps.Equal(found.GetAnnotations(), edited) {
 		return nil
 	}
+	wanted, _ := found.DeepCopyObject().(client.Object) // a copy is of the same type
+	wanted.SetAnnotations(edited)
 	patch := client.MergeFromWithOptions(found, client.MergeFromWithOptimisticLock{})
-	if err := f.writer.Patch(ctx, wanted, patch); err != nil {
-		return fmt.Errorf("patching the annotations of Cluster %q: %w", ref.Name, err)
+	if err := writer.Patch(ctx, wanted, patch); err != nil {
+		return fmt.Errorf("patching the annotations of Cluster %q: %w", found.GetName(), err)
 	}
 	return nil
 }
@@ -188,35 +187,23 @@ func (f *KKPFinder) Annotate(ctx context.Context, ref target.Ref, change func(an
 // Gone implements Finder: the API server has to answer 404, or another UID, twice, GoneInterval
 // apart, while it serves the kind. A 403, a missing CRD or a failed call resets the first answer.
 func (f *KKPFinder) Gone(ctx context.Context, ref target.Ref) (bool, error) {
-	identity := ref.Identity()
-	absent, err := f.isAbsent(ctx, identity)
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	if err != nil || !absent {
-		delete(f.absent, identity)
-		return false, err
-	}
-	now := f.clock.Now()
-	first, seen := f.absent[identity]
-	if !seen {
-		f.absent[identity] = now
-		return false, nil
-	}
-	return now.Sub(first) >= GoneInterval, nil
+	asked := target.Ref{Name: ref.Name, UID: ref.UID} // the Cluster's own name: its namespace may change
+	absent, err := f.isAbsent(ctx, asked)
+	return f.confirm(asked, absent, err)
 }
 
 // isAbsent asks once. A 404 counts only if the kind can be listed, since without CRD all are 404.
-func (f *KKPFinder) isAbsent(ctx context.Context, identity v1.ClusterIdentity) (bool, error) {
+func (f *KKPFinder) isAbsent(ctx context.Context, ref target.Ref) (bool, error) {
 	var cluster kkpv1.Cluster
-	err := f.uncached.Get(ctx, client.ObjectKey{Name: identity.Name}, &cluster)
+	err := f.uncached.Get(ctx, client.ObjectKey{Name: ref.Name}, &cluster)
 	if err == nil {
-		return identity.UID != "" && cluster.UID != identity.UID, nil
+		return ref.UID != "" && cluster.UID != ref.UID, nil
 	}
 	if !apierrors.IsNotFound(err) {
-		return false, fmt.Errorf("getting Cluster %q: %w", identity.Name, err)
+		return false, fmt.Errorf("getting Cluster %q: %w", ref.Name, err)
 	}
 	if err := f.uncached.List(ctx, &kkpv1.ClusterList{}, client.Limit(1)); err != nil {
-		return false, fmt.Errorf("listing Clusters, while %q is missing: %w", identity.Name, err)
+		return false, fmt.Errorf("listing Clusters, while %q is missing: %w", ref.Name, err)
 	}
 	return true, nil
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,18 +22,27 @@ import (
 const discoveryInterval = time.Minute
 
 type optionalKind struct {
-	kind schema.GroupKind
+	// kind or, where only that is known, the group and the plural of its resource.
+	kind       schema.GroupKind
+	isResource bool
+	// versions that are read, best first; nil: the one that the API server prefers.
+	versions []string
+	// begin is called once the kind is served, until it succeeds; nil: its objects are watched.
+	begin func(ctx context.Context, served schema.GroupVersionKind) error
 	// typed is an empty object of the kind; nil: only metadata is watched.
 	typed client.Object
 	// everywhere: an object concerns all clusters, not only that of its namespace.
 	everywhere bool
+	// isOfKKP: an object concerns the cluster that KKP keeps in its namespace, and no other there.
+	isOfKKP bool
 	// differs says whether a change counts; nil: all do.
 	differs func(before, after client.Object) bool
 }
 
-// optionalKinds watches the kinds that are served. A controller's own watch of a missing kind would
-// keep the manager from starting.
+// optionalKinds watches the kinds that are served, or begins with them whatever else there is. A
+// controller's own watch of a missing kind would keep the manager from starting.
 type optionalKinds struct {
+	// objects is where kinds without a beginning of their own are watched.
 	objects cache.Cache
 	mapper  meta.RESTMapper
 	wanted  []optionalKind
@@ -44,6 +54,15 @@ type optionalKinds struct {
 	now         map[schema.GroupKind]*schema.GroupVersionKind
 	watched     map[schema.GroupKind]bool
 	subscribers []func(Change)
+	// later are calls for when a kind is watched.
+	later map[schema.GroupKind][]func(ctx context.Context)
+}
+
+func newOptionalKinds(objects cache.Cache, mapper meta.RESTMapper) *optionalKinds {
+	return &optionalKinds{
+		objects: objects, mapper: mapper, interval: discoveryInterval, now: map[schema.GroupKind]*schema.GroupVersionKind{},
+		watched: map[schema.GroupKind]bool{}, later: map[schema.GroupKind][]func(context.Context){},
+	}
 }
 
 func (k *optionalKinds) subscribe(changed func(Change)) {
@@ -61,24 +80,72 @@ func (k *optionalKinds) version(kind schema.GroupKind) (*schema.GroupVersionKind
 	if asked {
 		return known, nil
 	}
-	return k.resolve(kind)
+	return k.resolve(optionalKind{kind: kind})
 }
 
-func (k *optionalKinds) resolve(kind schema.GroupKind) (*schema.GroupVersionKind, error) {
-	mapping, err := k.mapper.RESTMapping(kind)
+// begun is the served version of a kind, once it is watched.
+func (k *optionalKinds) begun(kind schema.GroupKind) (schema.GroupVersionKind, bool) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if !k.watched[kind] {
+		return schema.GroupVersionKind{}, false
+	}
+	return *k.now[kind], true
+}
+
+// whenBegun calls a function once a kind is watched: now, if it is.
+func (k *optionalKinds) whenBegun(ctx context.Context, kind schema.GroupKind, call func(ctx context.Context)) {
+	k.mutex.Lock()
+	begun := k.watched[kind]
+	if !begun {
+		k.later[kind] = append(k.later[kind], call)
+	}
+	k.mutex.Unlock()
+	if begun {
+		call(ctx)
+	}
+}
+
+func (k *optionalKinds) resolve(wanted optionalKind) (*schema.GroupVersionKind, error) {
+	found, err := k.ask(wanted)
 	if err != nil && !meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("asking for kind %s: %w", kind, err)
+		return nil, fmt.Errorf("asking for kind %s: %w", wanted.kind, err)
 	}
 	var served *schema.GroupVersionKind
 	if err == nil {
-		served = &mapping.GroupVersionKind
+		served = &found
 	}
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	if k.now[kind] == nil {
-		k.now[kind] = served
+	if k.now[wanted.kind] == nil {
+		k.now[wanted.kind] = served
 	}
-	return k.now[kind], nil
+	return k.now[wanted.kind], nil
+}
+
+// ask asks for the version of a kind: the one that the API server prefers, if it is among those that
+// are read.
+func (k *optionalKinds) ask(wanted optionalKind) (none schema.GroupVersionKind, err error) {
+	if wanted.isResource {
+		return k.mapper.KindFor(schema.GroupVersionResource{Group: wanted.kind.Group, Resource: wanted.kind.Kind})
+	}
+	mapping, err := k.mapper.RESTMapping(wanted.kind)
+	if err != nil {
+		return none, err
+	}
+	if wanted.versions == nil || slices.Contains(wanted.versions, mapping.GroupVersionKind.Version) {
+		return mapping.GroupVersionKind, nil
+	}
+	for _, version := range wanted.versions {
+		mapping, err = k.mapper.RESTMapping(wanted.kind, version)
+		if err == nil {
+			return mapping.GroupVersionKind, nil
+		}
+		if !meta.IsNoMatchError(err) {
+			return none, err
+		}
+	}
+	return none, err
 }
 
 func (k *optionalKinds) start(ctx context.Context) error {
@@ -104,24 +171,36 @@ func (k *optionalKinds) watch(ctx context.Context, wanted optionalKind) bool {
 	if done {
 		return true
 	}
-	served, err := k.resolve(wanted.kind)
-	if err == nil && served == nil {
-		return false
+	isServed, err := k.begin(ctx, wanted)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "watching a kind of the platform; tried again", "kind", wanted.kind.String())
 	}
-	if err == nil {
+	return isServed && err == nil
+}
+
+// begin begins with a kind if it is served.
+func (k *optionalKinds) begin(ctx context.Context, wanted optionalKind) (isServed bool, err error) {
+	served, err := k.resolve(wanted)
+	if err != nil || served == nil {
+		return false, err
+	}
+	if wanted.begin != nil {
+		err = wanted.begin(ctx, *served)
+	} else {
 		err = k.handle(ctx, wanted, *served)
 	}
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "watching a kind of the platform; tried again", "kind", wanted.kind.String())
-		return false
+		return true, err
 	}
 	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	if k.watched == nil {
-		k.watched = map[schema.GroupKind]bool{}
-	}
 	k.watched[wanted.kind] = true
-	return true
+	later := k.later[wanted.kind]
+	delete(k.later, wanted.kind)
+	k.mutex.Unlock()
+	for _, call := range later {
+		call(ctx)
+	}
+	return true, nil
 }
 
 func (k *optionalKinds) handle(ctx context.Context, wanted optionalKind, served schema.GroupVersionKind) error {
@@ -156,8 +235,11 @@ func (k *optionalKinds) notify(wanted optionalKind, object any) {
 		return
 	}
 	change := Change{Kind: wanted.kind, Cluster: target.Ref{Namespace: changed.GetNamespace()}, Name: changed.GetName()}
-	if wanted.everywhere {
+	switch {
+	case wanted.everywhere:
 		change.Cluster = target.Ref{}
+	case wanted.isOfKKP:
+		change.Cluster.Kind = target.KindKKP
 	}
 	k.mutex.Lock()
 	subscribers := k.subscribers

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	capiv1 "github.com/trellis-addons/trellis/apis/clusterapi/v1"
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
@@ -48,21 +49,23 @@ func NewPlatform(
 	kkp := func(kind string) schema.GroupKind {
 		return schema.GroupKind{Group: kkpv1.GroupVersion.Group, Kind: kind}
 	}
-	p.kinds = &optionalKinds{
-		objects: objects, mapper: mapper, interval: discoveryInterval, now: map[schema.GroupKind]*schema.GroupVersionKind{},
-	}
+	p.kinds = newOptionalKinds(objects, mapper)
 	p.kinds.wanted = []optionalKind{
 		{kind: kkp(kindSeed), typed: &kkpv1.Seed{}, everywhere: true, differs: partDiffers(func(seed *kkpv1.Seed) any {
 			return slices.Sorted(maps.Keys(seed.Spec.Datacenters))
 		})},
-		{kind: kkp(kindAllocation), typed: &kkpv1.IPAMAllocation{}, differs: partDiffers(func(allocation *kkpv1.IPAMAllocation) any {
-			return allocation.Spec
-		})},
+		{
+			kind: kkp(kindAllocation), isOfKKP: true, typed: &kkpv1.IPAMAllocation{},
+			differs: partDiffers(func(allocation *kkpv1.IPAMAllocation) any { return allocation.Spec }),
+		},
 		{
 			kind: kkp(kindConfiguration), typed: &kkpv1.KubermaticConfiguration{}, everywhere: true,
 			differs: partDiffers(func(one *kkpv1.KubermaticConfiguration) any { return one.Spec }),
 		},
-		{kind: KindKKPAddon, differs: partDiffers(func(addon *metav1.PartialObjectMetadata) any { return addon.DeletionTimestamp.IsZero() })},
+		{
+			kind: KindKKPAddon, isOfKKP: true,
+			differs: partDiffers(func(addon *metav1.PartialObjectMetadata) any { return addon.DeletionTimestamp.IsZero() }),
+		},
 	}
 	for _, provider := range providers {
 		p.kinds.wanted = append(p.kinds.wanted, optionalKind{kind: provider})
@@ -108,6 +111,10 @@ func (e *SeveralConfigurationsError) Error() string {
 // TemplateData is what templates get of a cluster, without secrets. The error is a
 // SeveralConfigurationsError, a templatedata.VersionError, or the cache's.
 func (p *Platform) TemplateData(ctx context.Context, cluster target.Description, variables map[string]any) (templatedata.Data, error) {
+	if found, isCAPI := cluster.Object.(*capiv1.Cluster); isCAPI { // KKP's objects concern KKP's clusters only
+		words := templatedata.InWordsOfKKP(found, cluster.KubernetesVersion, providerOf(found))
+		return templatedata.New(words, templatedata.Options{Variables: variables})
+	}
 	kkp, err := kkpCluster(cluster)
 	if err != nil {
 		return templatedata.Data{}, err
@@ -214,6 +221,9 @@ const KKPAddonFinalizer = "cleanup-manifests"
 // KKPAddon is the cached metadata of KKP's Addon of a name in a cluster. It is nil if there is
 // none, or if the seed does not serve the kind.
 func (p *Platform) KKPAddon(ctx context.Context, cluster target.Ref, name string) (*metav1.PartialObjectMetadata, error) {
+	if !cluster.IsKKP() {
+		return nil, nil
+	}
 	served, err := p.kinds.version(KindKKPAddon)
 	if err != nil || served == nil {
 		return nil, err

@@ -130,7 +130,7 @@ func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 	group := kkpv1.GroupVersion.Group
 	for _, change := range []Change{
 		{Kind: schema.GroupKind{Group: group, Kind: "Seed"}, Name: "north"},
-		{Kind: schema.GroupKind{Group: group, Kind: "IPAMAllocation"}, Cluster: target.Ref{Namespace: "cluster-a"}, Name: "lb"},
+		{Kind: schema.GroupKind{Group: group, Kind: "IPAMAllocation"}, Cluster: target.Ref{Kind: target.KindKKP, Namespace: "cluster-a"}, Name: "lb"},
 		{Kind: schema.GroupKind{Group: group, Kind: "KubermaticConfiguration"}, Name: "kkp"},
 		{Kind: backupTarget, Cluster: target.Ref{Namespace: "cluster-a"}, Name: "default"},
 	} {

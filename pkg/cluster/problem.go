@@ -46,6 +46,8 @@ func NotReady(cluster target.Description) *NotConnectedError {
 	switch {
 	case cluster.Namespace == "":
 		message = "the Cluster has no namespace yet"
+	case cluster.KubernetesVersion == "" && cluster.NoVersion != "":
+		message = "the Cluster has no version: " + cluster.NoVersion
 	case cluster.KubernetesVersion == "":
 		message = "the Cluster's control plane has no version yet"
 	case !cluster.APIServerUp:

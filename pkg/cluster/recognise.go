@@ -121,7 +121,7 @@ func (i *Identities) Probe(ctx context.Context, cluster target.Ref, confirmed st
 
 // compare records nothing. A user cluster without an identity yet is accepted.
 func (i *Identities) compare(ctx context.Context, connection *Connection, cluster target.Ref, confirmed string) error {
-	recorded, err := i.of(ctx, identityName(cluster))
+	recorded, err := i.of(ctx, cluster)
 	if err != nil || recorded.userCluster == "" {
 		return err
 	}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	capiv1 "github.com/trellis-addons/trellis/apis/clusterapi/v1"
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	"github.com/trellis-addons/trellis/pkg/lru"
 	"github.com/trellis-addons/trellis/pkg/target"
@@ -46,9 +48,12 @@ func NewSecrets(reader client.Reader) *Secrets {
 	return &Secrets{reader: reader, cache: lru.New[target.Ref, cachedSecrets](0, nil)}
 }
 
-// AddTo adds the Secrets that its cluster refers to. The error is a NoKubeconfigError, a
+// AddTo adds the Secrets that a cluster of KKP refers to. The error is a NoKubeconfigError, a
 // MissingSecretError, a templatedata.MissingCredentialError, or the reader's.
 func (s *Secrets) AddTo(ctx context.Context, data templatedata.Data, cluster target.Description) (templatedata.Data, error) {
+	if !cluster.IsKKP() {
+		return data, nil // Cluster API's refer to none
+	}
 	kkp, err := kkpCluster(cluster)
 	if err != nil {
 		return templatedata.Data{}, err
@@ -95,24 +100,43 @@ func KubeconfigSecrets() []string {
 	return []string{"internal-admin-kubeconfig", "admin-kubeconfig"}
 }
 
-// NoKubeconfigError says that a cluster namespace has no kubeconfig.
-type NoKubeconfigError struct{ Namespace string }
+// kubeconfigsOf are the Secrets that may have a cluster's kubeconfig, best first, and its key there.
+func kubeconfigsOf(cluster target.Ref) (names []string, key string) {
+	if cluster.Kind == target.KindClusterAPI {
+		return []string{cluster.Name + capiv1.KubeconfigSuffix}, capiv1.KubeconfigKey
+	}
+	return KubeconfigSecrets(), KubeconfigKey
+}
+
+// KubeconfigOf is the Cluster of Cluster API whose kubeconfig a Secret is, by its name.
+func KubeconfigOf(secret client.ObjectKey) (cluster target.Ref, isKubeconfig bool) {
+	name, isKubeconfig := strings.CutSuffix(secret.Name, capiv1.KubeconfigSuffix)
+	return target.Ref{Kind: target.KindClusterAPI, Namespace: secret.Namespace, Name: name}, isKubeconfig && name != ""
+}
+
+// LabelKubeconfig is on kubeconfigs of Cluster API's Clusters, and on other Secrets of theirs.
+const LabelKubeconfig = capiv1.LabelClusterName
+
+// NoKubeconfigError says that a cluster has no kubeconfig.
+type NoKubeconfigError struct{ Cluster target.Ref }
 
 func (e *NoKubeconfigError) Error() string {
-	return fmt.Sprintf("namespace %q has no Secret %q with key %q", e.Namespace, KubeconfigSecrets()[0], KubeconfigKey)
+	names, key := kubeconfigsOf(e.Cluster)
+	return fmt.Sprintf("namespace %q has no Secret %q with key %q", e.Cluster.Namespace, names[0], key)
 }
 
 // ReadKubeconfig reads a kubeconfig, unchecked. The error is a NoKubeconfigError, or the reader's.
 func ReadKubeconfig(ctx context.Context, reader client.Reader, cluster target.Ref) ([]byte, error) {
-	for _, name := range KubeconfigSecrets() {
+	names, key := kubeconfigsOf(cluster)
+	for _, name := range names {
 		var secret corev1.Secret
 		err := reader.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, &secret)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("reading Secret %q: %w", cluster.Namespace+"/"+name, err)
 		}
-		if data := secret.Data[KubeconfigKey]; !apierrors.IsNotFound(err) && len(data) > 0 {
+		if data := secret.Data[key]; !apierrors.IsNotFound(err) && len(data) > 0 {
 			return data, nil
 		}
 	}
-	return nil, &NoKubeconfigError{Namespace: cluster.Namespace}
+	return nil, &NoKubeconfigError{Cluster: cluster}
 }

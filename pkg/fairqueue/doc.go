@@ -8,10 +8,16 @@
 // also while other workers are idle. So however much one cluster asks for, another one waits for
 // one turn at most.
 //
+// A tenant may have several clusters. Tenants take turns, and inside a tenant its clusters do; the
+// share of the workers is the tenant's, whatever number of clusters it has. One cluster among
+// several has one worker less than that at most, so that its neighbours need not wait for its
+// passes.
+//
 // # Slow clusters
 //
 // A pass that takes longer than Limits.SlowAfter makes its cluster slow. Slow clusters take turns
-// in a lane of their own: each has one worker, and together they have Limits.SlowLane at most. A
+// in a lane of their own: those of a tenant have one worker, and together they have Limits.SlowLane
+// at most. So a slow cluster costs neighbours that are quick nothing. A
 // pass may run beyond SlowAfter only with a place in that lane, and until Limits.Deadline at most.
 // It is ended by the context that Begin gives, whose cause is an OverdueError. Quick passes bring
 // the cluster back to the normal lane: one after the first time, twice as many after each relapse.

@@ -16,17 +16,18 @@ const (
 
 // account is the state of one cluster.
 type account[T comparable] struct {
-	cluster string
+	cluster Cluster
+	tenant  *tenant
 	// ready are its objects that no worker has, in the order in which they became ready.
 	ready []T
-	// running counts its passes, placed those that have a place in the slow lane.
-	running, placed int
+	// running counts its passes.
+	running int
 	// owed is how many quick passes bring the cluster back to the normal lane; 0: it is in it.
 	// penalty is what it owed when it last became slow.
 	owed, penalty int
 	// slowAt is when the last slow pass was found.
 	slowAt time.Time
-	// turn is its place in the ring of its lane; nil while nothing is ready.
+	// turn is its place in its tenant's ring of its lane; nil while nothing is ready.
 	turn *list.Element
 }
 
@@ -40,11 +41,30 @@ func (a *account[T]) lane() lane {
 // hasRecovered says whether the last slow pass is too long ago to count.
 func (a *account[T]) hasRecovered(now time.Time) bool { return now.Sub(a.slowAt) >= remembered }
 
-// lanes order the clusters: the storage of a client-go queue. The Queue's mutex guards it.
+// tenant is who several clusters may belong to.
+type tenant struct {
+	name string
+	// clusters counts those with an account.
+	clusters int
+	// running counts passes by lane, placed those that have a place in the slow lane.
+	running map[lane]int
+	placed  int
+	// rings have the clusters with something ready, turns the tenant's own places.
+	rings map[lane]*list.List
+	turns map[lane]*list.Element
+}
+
+func newRings() map[lane]*list.List {
+	return map[lane]*list.List{laneNormal: list.New(), laneSlow: list.New()}
+}
+
+// lanes order tenants and their clusters: the storage of a client-go queue. The Queue's mutex guards
+// it.
 type lanes[T comparable] struct {
 	limits   Limits
-	of       func(T) string
-	accounts map[string]*account[T]
+	of       func(T) Cluster
+	accounts map[Cluster]*account[T]
+	tenants  map[string]*tenant
 	rings    map[lane]*list.List
 	// last is the lane that had the last turn; placed counts the places of the slow lane in use.
 	last   lane
@@ -59,10 +79,9 @@ type lanes[T comparable] struct {
 	now   func() time.Time
 }
 
-func newLanes[T comparable](limits Limits, of func(T) string, now func() time.Time) *lanes[T] {
+func newLanes[T comparable](limits Limits, of func(T) Cluster, now func() time.Time) *lanes[T] {
 	return &lanes[T]{
-		limits: limits, of: of, accounts: map[string]*account[T]{},
-		rings: map[lane]*list.List{laneNormal: list.New(), laneSlow: list.New()}, last: laneSlow,
+		limits: limits, of: of, accounts: map[Cluster]*account[T]{}, tenants: map[string]*tenant{}, rings: newRings(), last: laneSlow,
 		ready: map[lane]int{}, running: map[lane]int{}, since: map[T]time.Time{}, now: now,
 	}
 }
@@ -73,12 +92,35 @@ func (l *lanes[T]) Touch(T) {}
 func (l *lanes[T]) Len() int { return l.ready[laneNormal] + l.ready[laneSlow] }
 
 func (l *lanes[T]) Push(item T) {
-	a := l.account(item)
+	a := l.account(l.of(item))
 	a.ready = append(a.ready, item)
 	l.since[item] = l.now()
 	l.ready[a.lane()]++
+	l.queueUp(a)
+}
+
+// queueUp gives a cluster with something ready a turn, unless it has one.
+func (l *lanes[T]) queueUp(a *account[T]) {
+	which, t := a.lane(), a.tenant
 	if a.turn == nil {
-		a.turn = l.rings[a.lane()].PushBack(a)
+		a.turn = t.rings[which].PushBack(a)
+	}
+	if t.turns[which] == nil {
+		t.turns[which] = l.rings[which].PushBack(t)
+	}
+}
+
+// leave takes a cluster's turn away, if it has one.
+func (l *lanes[T]) leave(a *account[T]) {
+	which, t := a.lane(), a.tenant
+	if a.turn == nil {
+		return
+	}
+	t.rings[which].Remove(a.turn)
+	a.turn = nil
+	if t.rings[which].Len() == 0 {
+		l.rings[which].Remove(t.turns[which])
+		delete(t.turns, which)
 	}
 }
 
@@ -89,30 +131,47 @@ func (l *lanes[T]) Pop() T {
 	a.ready = a.ready[1:]
 	l.ready[a.lane()]--
 	l.last = a.lane()
-	ring := l.rings[a.lane()]
 	if len(a.ready) > 0 {
-		ring.MoveToBack(a.turn)
-		return item
+		a.tenant.rings[a.lane()].MoveToBack(a.turn)
+	} else {
+		a.ready = nil
+		l.leave(a)
 	}
-	ring.Remove(a.turn)
-	a.ready, a.turn = nil, nil
+	if turn := a.tenant.turns[a.lane()]; turn != nil {
+		l.rings[a.lane()].MoveToBack(turn)
+	}
 	return item
 }
 
-// choose finds the cluster whose turn it is. The lanes take turns too, so that neither starves.
+// choose finds the cluster whose turn it is, of the tenant whose turn it is. The lanes take turns
+// too, so that neither starves.
 func (l *lanes[T]) choose() bool {
 	order := []lane{laneNormal, laneSlow}
 	if l.last == laneNormal {
 		order = []lane{laneSlow, laneNormal}
 	}
 	for _, which := range order {
+		if which == laneSlow && l.placed >= l.limits.SlowLane {
+			continue
+		}
 		for turn := l.rings[which].Front(); turn != nil; turn = turn.Next() {
-			if l.next = turn.Value.(*account[T]); l.mayRun(l.next) {
+			if l.chooseOf(turn.Value.(*tenant), which) {
 				return true
 			}
-			if which == laneSlow && l.placed >= l.limits.SlowLane {
-				break
-			}
+		}
+	}
+	return false
+}
+
+// chooseOf finds the cluster of a tenant whose turn it is.
+func (l *lanes[T]) chooseOf(t *tenant, which lane) bool {
+	unplaced := t.running[laneNormal] + t.running[laneSlow] - t.placed
+	if which == laneSlow && t.running[laneSlow] > 0 || which == laneNormal && unplaced >= l.limits.Share {
+		return false
+	}
+	for turn := t.rings[which].Front(); turn != nil; turn = turn.Next() {
+		if l.next = turn.Value.(*account[T]); which == laneSlow || l.next.running < l.limits.shareOf(l.next.cluster) {
+			return true
 		}
 	}
 	return false
@@ -125,31 +184,44 @@ func (l *lanes[T]) waited(item T) time.Duration {
 	return l.now().Sub(since)
 }
 
-func (l *lanes[T]) mayRun(a *account[T]) bool {
-	if a.lane() == laneSlow {
-		return a.running == 0 && l.placed < l.limits.SlowLane
-	}
-	return a.running < l.limits.Share
+// count counts passes of a cluster that begin, or end.
+func (l *lanes[T]) count(a *account[T], passes int) {
+	a.running += passes
+	a.tenant.running[a.lane()] += passes
+	l.running[a.lane()] += passes
 }
 
-func (l *lanes[T]) account(item T) *account[T] {
-	cluster := l.of(item)
+func (l *lanes[T]) account(cluster Cluster) *account[T] {
 	a, known := l.accounts[cluster]
-	if !known {
-		a = &account[T]{cluster: cluster}
-		l.accounts[cluster] = a
+	if known {
+		return a
 	}
+	t, known := l.tenants[cluster.Tenant]
+	if !known {
+		t = &tenant{name: cluster.Tenant, running: map[lane]int{}, rings: newRings(), turns: map[lane]*list.Element{}}
+		l.tenants[cluster.Tenant] = t
+	}
+	t.clusters++
+	a = &account[T]{cluster: cluster, tenant: t}
+	l.accounts[cluster] = a
 	return a
 }
 
-// place gives a pass of the cluster a place in the slow lane, if one is free.
+// place gives a pass of the cluster a place in the slow lane, if one is free and its tenant has
+// none.
 func (l *lanes[T]) place(a *account[T]) bool {
-	if a.placed > 0 || l.placed >= l.limits.SlowLane {
+	if a.tenant.placed > 0 || l.placed >= l.limits.SlowLane {
 		return false
 	}
-	a.placed++
+	a.tenant.placed++
 	l.placed++
 	return true
+}
+
+// yield gives the place back.
+func (l *lanes[T]) yield(a *account[T]) {
+	a.tenant.placed--
+	l.placed--
 }
 
 // recordResult counts a pass as slow or quick, and says whether its cluster changed the lane.
@@ -186,17 +258,15 @@ func (l *lanes[T]) recordResult(a *account[T], slow bool, now time.Time) (change
 
 // move puts a cluster into the other lane, by what it owes.
 func (l *lanes[T]) move(a *account[T], owed int) {
+	passes := a.running
+	l.leave(a)
 	l.ready[a.lane()] -= len(a.ready)
-	l.running[a.lane()] -= a.running
-	if a.turn != nil {
-		l.rings[a.lane()].Remove(a.turn)
-		a.turn = nil
-	}
+	l.count(a, -passes)
 	a.owed = owed
 	l.ready[a.lane()] += len(a.ready)
-	l.running[a.lane()] += a.running
+	l.count(a, passes)
 	if len(a.ready) > 0 {
-		a.turn = l.rings[a.lane()].PushBack(a)
+		l.queueUp(a)
 	}
 }
 
@@ -209,4 +279,7 @@ func (l *lanes[T]) dropIdle(a *account[T], now time.Time) {
 		l.slow--
 	}
 	delete(l.accounts, a.cluster)
+	if a.tenant.clusters--; a.tenant.clusters == 0 {
+		delete(l.tenants, a.tenant.name)
+	}
 }

@@ -21,10 +21,19 @@ const (
 	mostOwed = 16
 )
 
+// Cluster says whose turns an object takes.
+type Cluster struct {
+	// Tenant has the cluster, maybe with others.
+	Tenant string
+	// Name tells it from others of the tenant; "": it is the only one.
+	Name string
+}
+
 // Limits of a queue. A 0 is replaced by a default, by the number of workers.
 type Limits struct {
 	Workers int
-	// Share is how many workers one cluster has at most: 4 of 10, and never all of two or more.
+	// Share is how many workers one tenant has at most, and so a cluster that is its only one: 4 of
+	// 10, and never all of two or more. Where there may be others, a cluster has one less.
 	Share int
 	// SlowLane is how many workers all slow clusters have: 2, and never all of two or more.
 	SlowLane int
@@ -42,6 +51,14 @@ func (l Limits) filled() Limits {
 	l.SlowAfter = cmp.Or(l.SlowAfter, slowAfter)
 	l.Deadline = max(cmp.Or(l.Deadline, deadline), l.SlowAfter)
 	return l
+}
+
+// shareOf is how many workers a cluster has at most: one that may have neighbours leaves them one.
+func (l Limits) shareOf(cluster Cluster) int {
+	if cluster.Name == "" {
+		return l.Share
+	}
+	return max(l.Share-1, 1)
 }
 
 // OverdueError is the cause with which a pass's context ends when the pass takes too long.

@@ -17,8 +17,8 @@ import (
 type Options[T comparable] struct {
 	// Name is the controller's, for client-go's metrics; empty: there are none.
 	Name string
-	// Cluster says to which cluster an object belongs. It must always give the same answer.
-	Cluster func(T) string
+	// Cluster says to which cluster an object belongs, as it becomes ready.
+	Cluster func(T) Cluster
 	Limits  Limits
 	// RateLimiter says how long AddRateLimited waits.
 	RateLimiter workqueue.TypedRateLimiter[T]
@@ -165,15 +165,14 @@ func (q *Queue[T]) pop() (item T, ok bool) {
 	}
 	item, _ = q.sets.Get()
 	q.pending.Delete(item)
-	a := q.lanes.account(item)
+	a := q.lanes.next
 	q.options.Metrics.waited(a.lane(), q.lanes.waited(item))
 	one := &pass[T]{account: a, began: q.options.Clock.Now(), added: q.added.Has(item)}
 	q.added.Delete(item)
 	if a.lane() == laneSlow {
 		one.placed = q.lanes.place(a)
 	}
-	a.running++
-	q.lanes.running[a.lane()]++
+	q.lanes.count(a, 1)
 	q.passes[item] = one
 	q.updateMetrics()
 	q.wakeBy(one.began.Add(q.options.Limits.SlowAfter))
@@ -213,12 +212,10 @@ func (q *Queue[T]) Done(item T) {
 	}
 	delete(q.passes, item)
 	a, now := one.account, q.options.Clock.Now()
-	a.running--
-	q.lanes.running[a.lane()]--
+	q.lanes.count(a, -1)
 	slow := now.Sub(one.began) >= q.options.Limits.SlowAfter
 	if one.placed {
-		a.placed--
-		q.lanes.placed--
+		q.lanes.yield(a)
 	}
 	if slow || one.placed { // a quick pass beside a slow one of the same cluster shows nothing
 		q.recordPass(a, slow, now)
@@ -234,11 +231,14 @@ func (q *Queue[T]) recordPass(a *account[T], slow bool, now time.Time) {
 	if !q.lanes.recordResult(a, slow, now) {
 		return
 	}
+	logger := q.options.Logger.WithValues("namespace", a.cluster.Tenant)
+	if a.cluster.Name != "" {
+		logger = logger.WithValues("cluster", a.cluster.Name)
+	}
 	if slow {
-		q.options.Logger.Info("a cluster is slow: its installations take turns, one at a time, in the lane of slow clusters",
-			"namespace", a.cluster, "quickPassesOwed", a.owed)
+		logger.Info("a cluster is slow: its installations take turns, one at a time, in the lane of slow clusters", "quickPassesOwed", a.owed)
 	} else {
-		q.options.Logger.Info("a cluster is quick again", "namespace", a.cluster)
+		logger.Info("a cluster is quick again")
 	}
 	q.free.Broadcast()
 }

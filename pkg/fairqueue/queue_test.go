@@ -24,7 +24,7 @@ type bench struct {
 	measured *prometheus.Registry
 }
 
-// newBench makes a queue of objects that are called cluster/name.
+// newBench makes a queue of objects that are called cluster/name or, of tenants with several clusters, tenant:cluster/name.
 func newBench(t *testing.T, limits Limits) *bench {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -37,9 +37,10 @@ func newBench(t *testing.T, limits Limits) *bench {
 	return b
 }
 
-func clusterOf(item string) string {
-	cluster, _, _ := strings.Cut(item, "/")
-	return cluster
+func clusterOf(item string) Cluster {
+	where, _, _ := strings.Cut(item, "/")
+	tenant, name, _ := strings.Cut(where, ":")
+	return Cluster{Tenant: tenant, Name: name}
 }
 
 // take is Get where something may be taken, and "" otherwise.
@@ -79,7 +80,8 @@ func (b *bench) add(cluster string, count int) {
 func (b *bench) taken() string {
 	var order []string
 	for item := b.take(); item != ""; item = b.take() {
-		order = append(order, clusterOf(item))
+		where, _, _ := strings.Cut(item, "/")
+		order = append(order, where)
 	}
 	return strings.Join(order, " ")
 }
@@ -301,22 +303,29 @@ type randomWalk struct {
 	due     map[string]time.Time
 	working map[string]context.Context
 	began   map[string]time.Time
-	fifo    map[string][]string
+	fifo    map[Cluster][]string
+	// clusters are six, in every second walk some of one tenant.
+	clusters []string
 }
 
 func newRandomWalk(t *testing.T, seed uint64) *randomWalk {
 	random := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // no secret depends on it
 	limits := Limits{Workers: 1 + random.IntN(12), SlowAfter: 10 * time.Second, Deadline: time.Minute}
+	clusters := []string{"0", "1", "2", "3", "4", "5"}
+	if seed%2 == 1 {
+		clusters = []string{"0", "1", "2:a", "2:b", "2:c", "3:a"}
+	}
 	return &randomWalk{
-		bench: newBench(t, limits), random: random, limits: limits.filled(),
+		clusters: clusters,
+		bench:    newBench(t, limits), random: random, limits: limits.filled(),
 		wanted: map[string]int{}, due: map[string]time.Time{}, working: map[string]context.Context{}, began: map[string]time.Time{},
-		fifo: map[string][]string{},
+		fifo: map[Cluster][]string{},
 	}
 }
 
 func (w *randomWalk) run(steps int) {
 	for range steps {
-		item := fmt.Sprintf("%d/%d", w.random.IntN(6), w.random.IntN(20))
+		item := fmt.Sprintf("%s/%d", w.clusters[w.random.IntN(len(w.clusters))], w.random.IntN(20))
 		switch w.random.IntN(10) {
 		case 0, 1, 2:
 			w.want(item)
@@ -434,10 +443,11 @@ func (w *randomWalk) end(item string) {
 }
 
 func (w *randomWalk) check() {
-	held := map[string]int{}
+	held, ofTenant := map[Cluster]int{}, map[string]int{}
 	old := 0
 	for item, ctx := range w.working {
 		held[clusterOf(item)]++
+		ofTenant[clusterOf(item).Tenant]++
 		age := w.clock.Now().Sub(w.began[item])
 		if ctx.Err() == nil && age >= w.limits.SlowAfter {
 			old++
@@ -447,8 +457,13 @@ func (w *randomWalk) check() {
 		}
 	}
 	for cluster, count := range held {
-		if count > w.limits.Share {
-			w.t.Errorf("cluster %q holds %d workers, its share is %d", cluster, count, w.limits.Share)
+		if count > w.limits.shareOf(cluster) {
+			w.t.Errorf("cluster %v holds %d workers, its share is %d", cluster, count, w.limits.shareOf(cluster))
+		}
+	}
+	for tenant, count := range ofTenant {
+		if count > w.limits.Share+1 {
+			w.t.Errorf("tenant %q holds %d workers, its share is %d, and a place in the lane", tenant, count, w.limits.Share)
 		}
 	}
 	if old > w.limits.SlowLane {

@@ -26,6 +26,9 @@ type Intent struct {
 	Stamps     map[string]string
 	Finalizers []string
 	Spec       v1.AddonInstallationSpec
+	// Digested is the digest of an intent that many clusters share, and that this one was made from.
+	// Empty: it is its own.
+	Digested string
 	// OwnsPaused says that spec.paused is the controller's; otherwise others may set it.
 	OwnsPaused bool
 }
@@ -76,6 +79,9 @@ func (i Intent) encode() (spec map[string]any, digest string, err error) {
 	if i.OwnsPaused {
 		spec["paused"] = i.Spec.Paused
 	}
+	if i.Digested != "" {
+		return spec, i.Digested, nil
+	}
 	encoded, err := json.Marshal([]any{i.Origin, spec})
 	if err != nil {
 		return nil, "", fmt.Errorf("encoding the intent of installation %q: %w", i.Name, err)
@@ -112,6 +118,9 @@ func holds(have, want map[string]string) bool {
 // owned is the part of a spec that only the controller may set.
 func (i *Intent) owned(spec v1.AddonInstallationSpec) v1.AddonInstallationSpec {
 	spec.Values, spec.ValuesFrom = nil, nil
+	if i.Spec.ClusterName == "" { // KKP's may be named, and it can't be taken back
+		spec.ClusterName = ""
+	}
 	if !i.OwnsPaused {
 		spec.Paused = false
 	}

@@ -40,7 +40,8 @@ func (p *Pass) intent(wanted revision.Record) (*revision.Record, error) {
 	}
 	intent := &wanted
 	intent.Format, intent.Revision, intent.State = revision.Format, p.Record().Next(), revision.StateIntent
-	intent.Installation, intent.ClusterName, intent.ClusterUID = p.Owner.Installation, p.Cluster.Name, p.Cluster.UID
+	intent.Installation = p.Owner.Installation
+	intent.BelongTo(p.ClusterOwner)
 	intent.TargetNamespace = p.Asked.TargetNamespace
 	intent.Objects, intent.Time = objects, p.stamp()
 	if p.Owner.ClusterUID != p.Cluster.UID { // it came back over the same user cluster

@@ -32,7 +32,7 @@ type RecordWriter interface {
 	SaveApplied(ctx context.Context, namespace string, record *revision.Record) error
 	Trim(ctx context.Context, namespace string, owner ownership.Owner, keep ...int) error
 	Forget(ctx context.Context, namespace string, owner ownership.Owner) error
-	Reown(ctx context.Context, namespace string, owner ownership.Owner, now v1.ClusterIdentity) error
+	Reown(ctx context.Context, namespace string, owner ownership.Owner, now metav1.OwnerReference) error
 }
 
 // RecordReader reads release records: the newest, or one revision.
@@ -68,9 +68,11 @@ type Pass struct {
 	Now   time.Time
 	Asked Asked
 	// Cluster and Owner are known once the cluster was found; Connection once it is connected.
-	Cluster    target.Ref
-	Owner      ownership.Owner
-	Connection *cluster.Connection
+	Cluster target.Ref
+	// ClusterOwner is the Cluster as owner of what ends with it.
+	ClusterOwner metav1.OwnerReference
+	Owner        ownership.Owner
+	Connection   *cluster.Connection
 	// Decision is what the pass does (revision.Decide).
 	Decision revision.Decision
 	// Hide takes values of the platform out of words that are kept on record, after which nobody may

@@ -133,7 +133,7 @@ func (p *Pass) holdCopies(ctx context.Context, do func(*pullsecret.Held) *Stop) 
 	if p.installer.Pull == nil {
 		return nil
 	}
-	held, err := p.installer.Pull.Hold(ctx, p.Cluster.Name, p.Owner.ClusterUID)
+	held, err := p.installer.Pull.Hold(ctx, p.Cluster, p.Owner.ClusterUID)
 	if err != nil {
 		return Failed(err)
 	}

@@ -71,7 +71,7 @@ func (p *Pass) GoBack(ctx context.Context) *Stop {
 // Reown makes a Cluster that came back with another UID the owner of the records, once its user
 // cluster is known to be the same.
 func (p *Pass) Reown(ctx context.Context) *Stop {
-	if err := p.installer.Writes.Reown(ctx, p.Namespace, p.Owner, p.Cluster.Identity()); err != nil {
+	if err := p.installer.Writes.Reown(ctx, p.Namespace, p.Owner, p.ClusterOwner); err != nil {
 		return Failed(err)
 	}
 	p.State.doubt()

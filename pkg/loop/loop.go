@@ -64,6 +64,27 @@ func (l *Loop[O]) SetFinalizer(ctx context.Context, finalizer string, wanted boo
 	return nil
 }
 
+// Amend changes the object's metadata and spec in one patch, where that changes something. The pass
+// goes on with the object as it is then. The patch carries the resourceVersion, since lists can only
+// be replaced whole.
+func (l *Loop[O]) Amend(ctx context.Context, change func(O)) error {
+	target := l.before.DeepCopyObject().(O)
+	change(target)
+	if equality.Semantic.DeepEqual(l.before, target) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(l.before, client.MergeFromWithOptimisticLock{})
+	if err := l.client.Patch(ctx, target, patch); err != nil {
+		return fmt.Errorf("patching %q: %w", client.ObjectKeyFromObject(l.object), err)
+	}
+	for _, object := range []O{l.before, l.object} {
+		change(object)
+		object.SetResourceVersion(target.GetResourceVersion())
+		object.SetGeneration(target.GetGeneration())
+	}
+	return nil
+}
+
 // Finish writes the object's status if it changed, in one patch, and says when to come back. A
 // status that is not the controller's is not written.
 func (l *Loop[O]) Finish(ctx context.Context, outcome Outcome) (ctrl.Result, error) {

@@ -13,10 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 const (
-	// recordPrefix begins the name of the ConfigMap of a Cluster; what follows is its name.
+	// recordPrefix begins the name of the ConfigMap of a Cluster; what follows is its Key.
 	recordPrefix = "addon-pull-"
 	// keyCopies holds Copies as JSON.
 	keyCopies = "copies.json"
@@ -56,7 +57,7 @@ type Records struct {
 	awaySince time.Time
 	// isUselessTold says that the log has that the original is of no use.
 	isUselessTold bool
-	// held by the name of the Cluster.
+	// held by the Key of the Cluster.
 	held map[string]*Held
 }
 
@@ -75,7 +76,7 @@ func NewRecords(c Writer, reader client.Reader, options Options) *Records {
 
 // Hold gives the copies of a Cluster's user cluster to a pass, until it calls Release; nil where
 // there is neither a Secret to copy nor a copy. It waits for another pass over the same cluster.
-func (r *Records) Hold(ctx context.Context, cluster string, origin types.UID) (*Held, error) {
+func (r *Records) Hold(ctx context.Context, cluster target.Ref, origin types.UID) (*Held, error) {
 	held, err := r.take(ctx, cluster)
 	if err != nil || held == nil {
 		return nil, err
@@ -91,8 +92,8 @@ func (r *Records) Hold(ctx context.Context, cluster string, origin types.UID) (*
 }
 
 // take is Hold for whatever user cluster the Cluster has.
-func (r *Records) take(ctx context.Context, cluster string) (*Held, error) {
-	held, err := r.of(ctx, cluster)
+func (r *Records) take(ctx context.Context, cluster target.Ref) (*Held, error) {
+	held, err := r.of(ctx, cluster.Key())
 	if err != nil || held == nil {
 		return nil, err
 	}
@@ -158,7 +159,7 @@ func (r *Records) list(ctx context.Context) error {
 
 // Leave has an installation that is gone, or whose cluster is, need nothing in a Cluster's user
 // cluster, which is not called: what is there stays.
-func (r *Records) Leave(ctx context.Context, cluster, installation string) error {
+func (r *Records) Leave(ctx context.Context, cluster target.Ref, installation string) error {
 	held, err := r.take(ctx, cluster)
 	if err != nil || held == nil {
 		return err
@@ -170,13 +171,13 @@ func (r *Records) Leave(ctx context.Context, cluster, installation string) error
 }
 
 // Forget removes the record of a Cluster that is gone.
-func (r *Records) Forget(ctx context.Context, cluster string) error {
+func (r *Records) Forget(ctx context.Context, cluster target.Ref) error {
 	r.mutex.Lock()
-	delete(r.held, cluster)
+	delete(r.held, cluster.Key())
 	r.mutex.Unlock()
-	object := (&Held{records: r, cluster: cluster}).object()
+	object := (&Held{records: r, cluster: cluster.Key()}).object()
 	if err := r.client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("removing the record of copies in cluster %q, which is gone: %w", cluster, err)
+		return fmt.Errorf("removing the record of copies in cluster %q, which is gone: %w", cluster.Key(), err)
 	}
 	return nil
 }

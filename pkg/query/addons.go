@@ -28,7 +28,7 @@ func (s *Server) addons(ctx context.Context, of *call) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := of.given
+	key := of.given.pair
 	if key.kkp == "" {
 		key.kkp = catalogue.CanonicalPlatformVersion(at.kkpVersion)
 	}
@@ -48,14 +48,15 @@ func (s *Server) namespaceAddons(ctx context.Context, of *call) (*content, error
 	if err != nil {
 		return nil, err
 	}
-	platform := s.platform(at, found.KubernetesVersion)
-	key := of.given
+	platform := s.platform(at, found)
+	key := of.given.pair
 	key.kkp, key.k8s = platform.KKPVersion, platform.K8sVersion
 	return s.answers.to(ctx, at, key)
 }
 
-// cluster describes the cluster of a namespace to callers who may list these resources in it.
-// Errors: those of Authorise, *UnavailableError, *NotFoundError.
+// cluster describes the cluster of a namespace, by KKP or by its name, to callers who may list these
+// resources in it. Errors: those of Authorise, *UnavailableError, *NotFoundError, or a
+// *ParameterError where a name is missing.
 func (s *Server) cluster(
 	ctx context.Context, of *call, namespace string, resources ...string,
 ) (*snapshot, target.Description, error) {
@@ -68,8 +69,13 @@ func (s *Server) cluster(
 	if err != nil {
 		return nil, target.Description{}, err
 	}
-	found, err := s.Clusters.Find(ctx, target.Ref{Namespace: namespace})
-	if _, unknown := errors.AsType[*cluster.UnknownError](err); unknown {
+	found, err := s.Clusters.Find(ctx, target.Ref{Namespace: namespace, Name: of.given.cluster})
+	if unknown, ok := errors.AsType[*cluster.UnknownError](err); ok {
+		if of.given.cluster == "" && len(unknown.Others) > 0 {
+			return nil, target.Description{}, &ParameterError{
+				"cluster", "it is missing: name a Cluster of this namespace: " + unknown.OtherNames(),
+			}
+		}
 		return nil, target.Description{}, &NotFoundError{}
 	}
 	if err != nil {
@@ -78,12 +84,15 @@ func (s *Server) cluster(
 	return at, found, nil
 }
 
-func (s *Server) platform(at *snapshot, k8sVersion string) catalogue.Platform {
-	return catalogue.Platform{
-		KKPVersion:       catalogue.CanonicalPlatformVersion(at.kkpVersion),
-		K8sVersion:       catalogue.CanonicalPlatformVersion(k8sVersion),
-		AllowPrereleases: s.options.AllowPrereleases,
+// platform is that of a cluster. KKP's version is not known of clusters that KKP did not make.
+func (s *Server) platform(at *snapshot, of target.Description) catalogue.Platform {
+	platform := catalogue.Platform{
+		K8sVersion: catalogue.CanonicalPlatformVersion(of.KubernetesVersion), AllowPrereleases: s.options.AllowPrereleases,
 	}
+	if of.IsKKP() {
+		platform.KKPVersion = catalogue.CanonicalPlatformVersion(at.kkpVersion)
+	}
+	return platform
 }
 
 func (s *Server) version(ctx context.Context, of *call) (*content, error) {
@@ -181,7 +190,9 @@ type upgradeRequest struct {
 
 // upgradeAnswer is what an upgrade of a cluster means for its installations.
 type upgradeAnswer struct {
-	Namespace  string `json:"namespace"`
+	Namespace string `json:"namespace"`
+	// Cluster is the one that was named.
+	Cluster    string `json:"cluster,omitempty"`
 	KKPVersion string `json:"kkpVersion"`
 	From       string `json:"from"`
 	To         string `json:"to"`
@@ -211,10 +222,11 @@ func (s *Server) upgradeCheck(ctx context.Context, of *call) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, to := s.platform(at, found.KubernetesVersion), s.platform(at, kubernetes)
+	from := s.platform(at, found)
 	findings := resolution.CheckUpgrade(func(addon string) *catalogue.Entry { return at.byName[addon] }, requests, kubernetes)
 	answer := upgradeAnswer{
-		Namespace: namespace, KKPVersion: from.KKPVersion, From: from.K8sVersion, To: to.K8sVersion, Installations: findings,
+		Namespace: namespace, Cluster: of.given.cluster, KKPVersion: from.KKPVersion, From: from.K8sVersion,
+		To: catalogue.CanonicalPlatformVersion(kubernetes), Installations: findings,
 	}
 	for _, finding := range findings {
 		if finding.Outcome == resolution.OutcomeBreaks {
@@ -234,10 +246,11 @@ func (s *Server) requests(ctx context.Context, of target.Description) ([]resolut
 	if err := s.Installations.List(ctx, &list, cluster.InstallationsOf(of.Ref), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing AddonInstallations of %q: %w", of.Namespace, err)
 	}
-	requests := make([]resolution.Request, 0, len(list.Items))
-	for i := range list.Items {
+	own := cluster.OnlyOf(of.Ref, list.Items)
+	requests := make([]resolution.Request, 0, len(own))
+	for i := range own {
 		requests = append(requests, resolution.Request{
-			Installation: &list.Items[i], Installed: resolution.InstalledInStatus(&list.Items[i]), Cluster: of,
+			Installation: &own[i], Installed: resolution.InstalledInStatus(&own[i]), Cluster: of,
 			AllowPrereleases: s.options.AllowPrereleases,
 		})
 	}

@@ -32,6 +32,11 @@ var versionText = regexp.MustCompile(`^[0-9A-Za-z.+~_-]{1,` + strconv.Itoa(mostV
 // nameText is a DNS label: the name of a namespace or an add-on.
 var nameText = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
+// clusterText is the form of a Cluster's name, of at most so many characters.
+var clusterText = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+
+const mostClusterName = 253
+
 // addonVersionText is the schema's pattern of an add-on's version.
 var addonVersionText = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._+-]{0,126}[A-Za-z0-9])?$`)
 
@@ -54,7 +59,7 @@ func bearer(header http.Header) (string, error) {
 }
 
 // queries caches parsed parameters: callers repeat the same ones.
-type queries struct{ known *lru.Cache[queryKey, pair] }
+type queries struct{ known *lru.Cache[queryKey, given] }
 
 // mostQueries and mostQueryCached bound this cache: the number of queries, and the bytes of each.
 const (
@@ -62,13 +67,21 @@ const (
 	mostQueryCached = 256
 )
 
-func newQueries() *queries { return &queries{known: lru.New[queryKey, pair](mostQueries, nil)} }
+func newQueries() *queries { return &queries{known: lru.New[queryKey, given](mostQueries, nil)} }
 
 type queryKey struct{ path, raw string }
 
-func (q *queries) read(raw string, route *route) (pair, error) {
+// given are the parameters of a query. kkpVersion may be empty; a k8sVersion of the route is
+// required.
+type given struct {
+	pair
+	// cluster is the name of one in the namespace that is asked about; "": the one that KKP has there.
+	cluster string
+}
+
+func (q *queries) read(raw string, route *route) (given, error) {
 	if raw == "" && len(route.parameters) == 0 {
-		return pair{}, nil
+		return given{}, nil
 	}
 	key := queryKey{route.path, raw}
 	if known, ok := q.known.Get(key); ok {
@@ -76,9 +89,13 @@ func (q *queries) read(raw string, route *route) (pair, error) {
 	}
 	values, err := parameters(raw, route.parameters...)
 	if err != nil {
-		return pair{}, err
+		return given{}, err
 	}
-	read, err := asked(values, slices.Contains(route.parameters, "k8sVersion"))
+	read := given{}
+	if read.pair, err = asked(values, slices.Contains(route.parameters, "k8sVersion")); err != nil {
+		return given{}, err
+	}
+	read.cluster, err = clusterName(values)
 	if err == nil && len(raw) <= mostQueryCached {
 		q.known.Put(queryKey{route.path, strings.Clone(raw)}, read, lru.Forever)
 	}
@@ -179,6 +196,15 @@ func name(parameter, text string) (string, error) {
 		return "", &ParameterError{parameter, fmt.Sprintf("%q is no name: write up to 63 of a-z, 0-9 and -", shown(text))}
 	}
 	return text, nil
+}
+
+// clusterName reads which cluster of a namespace is meant. Errors: *ParameterError.
+func clusterName(values map[string]string) (string, error) {
+	name, isGiven := values["cluster"]
+	if isGiven && (len(name) > mostClusterName || !clusterText.MatchString(name)) {
+		return "", &ParameterError{"cluster", fmt.Sprintf("%q is no name of a Cluster", shown(name))}
+	}
+	return name, nil
 }
 
 func addonVersion(parameter, text string) (string, error) {

@@ -33,8 +33,8 @@ type call struct {
 	request  *http.Request
 	identity *Identity
 	path     map[string]string
-	// given are the parameters. kkpVersion may be empty; a k8sVersion of the route is required.
-	given pair
+	// given are the parameters.
+	given given
 }
 
 // routes are all routes; openapi.json describes the same.
@@ -44,9 +44,12 @@ var routes = withSegments([]route{
 		parameters: []string{"kkpVersion", "k8sVersion", "explain", "descriptions"},
 	},
 	{method: http.MethodGet, path: pathVersion, answer: (*Server).version},
-	{method: http.MethodGet, path: pathNamespaceAddons, parameters: []string{"explain", "descriptions"}, answer: (*Server).namespaceAddons},
-	{method: http.MethodGet, path: pathNamespaceVersion, answer: (*Server).namespaceVersion},
-	{method: http.MethodPost, path: pathUpgradeCheck, answer: (*Server).upgradeCheck},
+	{
+		method: http.MethodGet, path: pathNamespaceAddons, answer: (*Server).namespaceAddons,
+		parameters: []string{"cluster", "explain", "descriptions"},
+	},
+	{method: http.MethodGet, path: pathNamespaceVersion, parameters: []string{"cluster"}, answer: (*Server).namespaceVersion},
+	{method: http.MethodPost, path: pathUpgradeCheck, parameters: []string{"cluster"}, answer: (*Server).upgradeCheck},
 	{method: http.MethodGet, path: PathOpenAPI, open: true, answer: (*Server).openAPI},
 })
 

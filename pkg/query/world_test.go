@@ -28,7 +28,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/query"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -47,10 +47,12 @@ type world struct {
 	counted   *counting
 	registry  *prometheus.Registry
 	audiences []string
-	logger    logr.Logger
-	endpoint  *query.Server
-	browser   *http.Client
-	stop      func()
+	// kinds of clusters; none are KKP's.
+	kinds    cluster.Kinds
+	logger   logr.Logger
+	endpoint *query.Server
+	browser  *http.Client
+	stop     func()
 }
 
 var worlds int
@@ -96,7 +98,10 @@ func (w *world) create(objects ...client.Object) {
 // until it is ready.
 func (w *world) start() {
 	w.t.Helper()
-	made := kit.Seed(w.t, fleet.Shared().Cluster("seed").Config, w.catalogue)
+	if w.kinds.Served == nil {
+		w.kinds = cluster.OnlyKKP
+	}
+	made := kit.SeedOf(w.t, fleet.Shared().Cluster("seed").Config, w.catalogue, w.kinds)
 	w.counted = &counting{Creator: w.seed}
 	metrics := query.NewMetrics(w.registry)
 	catalogue := query.NewCatalogue(w.catalogue, w.marks, logr.Discard())
@@ -110,7 +115,7 @@ func (w *world) start() {
 	own := query.NewCertificate(secret, []string{"127.0.0.1"})
 	own.Use(w.seed, w.seed)
 	w.endpoint = query.New(query.Dependencies{
-		Catalogue: catalogue, Clusters: wiring.Finder(made),
+		Catalogue: catalogue, Clusters: made.Clusters,
 		Installations: made.GetClient(), Certificates: own,
 		Reviews: query.NewReviews(w.counted, query.ReviewOptions{Clock: w.clock, Metrics: metrics, Audiences: w.audiences}),
 	}, query.Options{

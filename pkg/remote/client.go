@@ -7,16 +7,12 @@ import (
 	"mime"
 	"net"
 	"net/http"
-	"net/netip"
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"k8s.io/client-go/rest"
-
-	"github.com/trellis-addons/trellis/pkg/addresses"
 )
 
 // Deadlines of a call. A server can use all of each.
@@ -45,6 +41,8 @@ type Options struct {
 	Heaviest int64
 	// Permit decides before each call whether to make it; nil: always.
 	Permit func(ctx context.Context) error
+	// Addresses are those that the host may have.
+	Addresses Addresses
 	// Fence stops writes once the process no longer leads; may be nil.
 	Fence Fence
 	// Failed is called for every call without an answer and every misbehaviour, with the call's
@@ -88,7 +86,7 @@ func New(checked *rest.Config, options Options) (*Client, error) {
 	c := &Client{
 		options: options, prefix: pathOf(checked.Host), budget: options.Budget, share: options.Budget.share(), traffic: newTraffic(time.Now()),
 	}
-	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second, Control: checkAddress}
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second, Control: options.Addresses.check}
 	c.transport = &http.Transport{
 		Proxy: nil, // not from the environment either
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -137,23 +135,6 @@ func (c *Client) Close() {
 
 // noRedirect returns the redirect itself, which clients treat as a failure.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-
-// checkAddress checks the dialled address, after name resolution.
-func checkAddress(_, address string, _ syscall.RawConn) error {
-	parsed, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return &RefusedAddressError{}
-	}
-	plain := parsed.Addr().WithZone("")
-	if inner, ok := addresses.Embedded(plain); ok {
-		plain = inner
-	}
-	switch addresses.PurposeOf(plain) {
-	case addresses.Metadata, addresses.LinkLocal, addresses.Multicast:
-		return &RefusedAddressError{}
-	}
-	return nil
-}
 
 // RoundTrip implements http.RoundTripper.
 func (c *Client) RoundTrip(request *http.Request) (*http.Response, error) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"runtime"
 	"slices"
 	"strings"
@@ -292,8 +293,24 @@ func TestAddressesOfNobodysAPIServerAreRefused(t *testing.T) {
 		"[::ffff:169.254.169.254]:443": true, "[64:ff9b::a9fe:a9fe]:443": true, "224.0.0.1:443": true, "10.0.0.1:6443": false, "127.0.0.1:6443": false, "[::1]:6443": false,
 		"[2001:db8::1]:443": false,
 	} {
-		if err := checkAddress("tcp", address, nil); (err != nil) != refused {
+		if err := (Addresses{}).check("tcp", address, nil); (err != nil) != refused {
 			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// AC51: One that tenants write leads to ordinary hosts only, and to what the operator allows besides; to no metadata service even then.
+func TestAddressesThatTenantsNameAreOrdinaryHosts(t *testing.T) {
+	allowed := []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32"), netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("::1/128")}
+	for address, refused := range map[string][2]bool{ // with nothing allowed, and with these
+		"127.0.0.1:6443": {true, true}, "127.0.0.2:6443": {true, false}, "[::1]:6443": {true, false}, "[::ffff:127.0.0.2]:6443": {true, false},
+		"0.0.0.0:443": {true, true}, "169.254.1.1:443": {true, false}, "169.254.169.254:443": {true, true}, "[64:ff9b::7f00:1]:443": {true, true},
+		"[64:ff9b:1::7f00:1]:443": {true, true}, "10.0.0.1:6443": {false, false}, "[2001:db8::1]:443": {false, false},
+	} {
+		for i, rules := range []Addresses{{OnlyHosts: true}, {OnlyHosts: true, Allowed: allowed}} {
+			if err := rules.check("tcp", address, nil); (err != nil) != refused[i] {
+				t.Errorf("%s with %v: %v", address, rules.Allowed, err)
+			}
 		}
 	}
 }

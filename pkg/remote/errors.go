@@ -46,9 +46,16 @@ func (e *BusyError) Error() string {
 }
 
 // RefusedAddressError says that a host has an address where no API server can be.
-type RefusedAddressError struct{}
+type RefusedAddressError struct {
+	// OnlyHosts says that the address is refused only to kubeconfigs that tenants write.
+	OnlyHosts bool
+}
 
 func (e *RefusedAddressError) Error() string {
+	if e.OnlyHosts {
+		return "the API server's address is a loopback address or another one that is no host's, which this seed does not allow: see its " +
+			"--allow-cluster-cidrs"
+	}
 	return "the API server's address is a link-local, multicast or metadata address"
 }
 

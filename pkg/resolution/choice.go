@@ -5,6 +5,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
@@ -61,7 +62,7 @@ func (r Request) choose(entry *catalogue.Entry, wanted string) (Choice, catalogu
 	case entry == nil:
 		return Choice{}, refused(v1.ReasonAddonUnknown,
 			"no catalogue has an add-on %q: see AddonCatalogue %q in this namespace for those that fit",
-			r.addon(), v1.AvailableCatalogue)
+			r.addon(), cluster.AvailableOf(r.Cluster.Ref).Name)
 	case r.isRuled() && entry.Type != v1.CatalogueCore: // a rule for kube-proxy must not install another catalogue's add-on of that name
 		return Choice{}, refused(v1.ReasonAddonUnknown,
 			"no Core catalogue has core add-on %q, and those of others are not taken: what is installed stays", r.addon())
@@ -93,11 +94,15 @@ func (r Request) Named(entry *catalogue.Entry) Choice {
 	return Choice{Version: version, Origin: origin, Core: entry.Type == v1.CatalogueCore}
 }
 
-// platform is the cluster's, with KKP's version from the distributor.
+// platform is the cluster's, with KKP's version from the distributor where KKP made the cluster.
 func (r Request) platform(entry *catalogue.Entry) catalogue.Platform {
-	return catalogue.Platform{
-		KKPVersion: entry.KKPVersion, K8sVersion: r.Cluster.KubernetesVersion, AllowPrereleases: r.AllowPrereleases,
+	platform := catalogue.Platform{
+		KKPVersion: catalogue.OutsideKKP, K8sVersion: r.Cluster.KubernetesVersion, Next: r.Cluster.Next(), AllowPrereleases: r.AllowPrereleases,
 	}
+	if r.Cluster.IsKKP() {
+		platform.KKPVersion = entry.KKPVersion
+	}
+	return platform
 }
 
 func (r Request) addon() string { return string(r.Installation.Spec.AddonRef.Name) }

@@ -65,7 +65,7 @@ func (r Request) checkUpgrade(entry *catalogue.Entry, kubernetes string) Upgrade
 		return finding
 	}
 	upgraded := r
-	upgraded.Cluster.KubernetesVersion = kubernetes
+	upgraded.Cluster.KubernetesVersion, upgraded.Cluster.Upgrade = kubernetes, nil
 	outcome, version, refusal := upgraded.outcome(entry)
 	finding.Outcome = outcome
 	if refusal == nil {

@@ -8,12 +8,14 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
@@ -38,9 +40,11 @@ type Record struct {
 	State    State `json:"state"`
 
 	Installation string `json:"installation"`
-	// ClusterName and ClusterUID are those of the seed's Cluster, which owns the record.
-	ClusterName string    `json:"clusterName"`
-	ClusterUID  types.UID `json:"clusterUID"`
+	// ClusterName and ClusterUID are those of the seed's Cluster, which owns the record, and
+	// ClusterAPIVersion says of which kind it is; "": KKP's.
+	ClusterName       string    `json:"clusterName"`
+	ClusterUID        types.UID `json:"clusterUID"`
+	ClusterAPIVersion string    `json:"clusterAPIVersion,omitempty"`
 	// Origin is the UID in the owner's ID if the Cluster has another one now (Reown).
 	Origin types.UID `json:"origin,omitempty"`
 
@@ -204,6 +208,27 @@ func (r *Record) Unreadable() error {
 		return nil
 	}
 	return fmt.Errorf("the record of revision %d can't be read: %s", r.Skipped, r.Damage)
+}
+
+// BelongTo makes a Cluster the owner of the record.
+func (r *Record) BelongTo(cluster metav1.OwnerReference) {
+	r.ClusterName, r.ClusterUID, r.ClusterAPIVersion = cluster.Name, cluster.UID, ""
+	if target.OwnerOf(r.Cluster()).APIVersion != cluster.APIVersion {
+		r.ClusterAPIVersion = cluster.APIVersion
+	}
+}
+
+// Cluster is the Cluster that owns the record.
+func (r *Record) Cluster() v1.ClusterIdentity {
+	group := schema.FromAPIVersionAndKind(r.ClusterAPIVersion, "").Group
+	return v1.ClusterIdentity{Group: group, Name: r.ClusterName, UID: r.ClusterUID}
+}
+
+// clusterOwner is that Cluster as owner of Secrets.
+func (r *Record) clusterOwner() metav1.OwnerReference {
+	owner := target.OwnerOf(r.Cluster())
+	owner.APIVersion = cmp.Or(r.ClusterAPIVersion, owner.APIVersion)
+	return owner
 }
 
 // Owner is the installation that the record belongs to.

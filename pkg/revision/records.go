@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/listcache"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
@@ -285,7 +284,7 @@ func (r *Records) Trim(ctx context.Context, namespace string, owner ownership.Ow
 
 // Reown gives an owner's records to the Cluster, which came back with another UID for the same user
 // cluster. They are sealed again under their names, the newest first. Unreadable ones are left.
-func (r *Records) Reown(ctx context.Context, namespace string, owner ownership.Owner, now v1.ClusterIdentity) error {
+func (r *Records) Reown(ctx context.Context, namespace string, owner ownership.Owner, now metav1.OwnerReference) error {
 	if err := r.ready(ctx, namespace); err != nil {
 		return err
 	}
@@ -301,7 +300,8 @@ func (r *Records) Reown(ctx context.Context, namespace string, owner ownership.O
 		case err == nil && record.ClusterUID == now.UID:
 			err = r.removeOldParts(ctx, namespace, record)
 		case err == nil:
-			record.ClusterName, record.ClusterUID, record.Origin = now.Name, now.UID, owner.ClusterUID
+			record.BelongTo(now)
+			record.Origin = owner.ClusterUID
 			err = r.save(ctx, namespace, record)
 		}
 		if err != nil {

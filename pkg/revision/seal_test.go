@@ -19,6 +19,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // bomb is a record of 13 KB that becomes gigabytes when it is decoded.
@@ -356,7 +357,7 @@ func TestRecordsGoOnWithAnotherCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	now := v1.ClusterIdentity{Name: "c", UID: "uid-2"}
+	now := target.OwnerOf(v1.ClusterIdentity{Name: "c", UID: "uid-2"})
 	for writes := 0; ; writes++ { // killed at any write, it is done again
 		if err := NewRecords(killedAfter(c, writes), c, testSeal).Reown(t.Context(), "reowned", first.Owner(), now); err == nil {
 			break
@@ -380,7 +381,7 @@ func TestRecordsGoOnWithAnotherCluster(t *testing.T) {
 		}
 	}
 	found, err := records.Clusters(t.Context(), "reowned", "prometheus")
-	if diff := cmp.Diff([]v1.ClusterIdentity{now}, found); err != nil || diff != "" {
+	if diff := cmp.Diff([]v1.ClusterIdentity{{Name: now.Name, UID: now.UID}}, found); err != nil || diff != "" {
 		t.Errorf("Clusters (-want +got):\n%s%v", diff, err)
 	}
 }

@@ -17,7 +17,6 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/ownership"
-	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // SecretType is the type of every Secret that holds a record or a part of one.
@@ -64,7 +63,7 @@ func partSecret(namespace string, record *Record, number int, piece []byte) *cor
 
 // secret is owned by the Cluster, without blocking its deletion; it outlives the installation.
 func secret(namespace string, record *Record, name string) *corev1.Secret {
-	owner := target.OwnerOf(v1.ClusterIdentity{Name: record.ClusterName, UID: record.ClusterUID})
+	owner := record.clusterOwner()
 	owner.BlockOwnerDeletion = new(false)
 	made := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -156,7 +155,7 @@ func (r *Records) Clusters(ctx context.Context, namespace, installation string) 
 			return nil, err
 		}
 		if record != nil {
-			found = append(found, v1.ClusterIdentity{Name: record.ClusterName, UID: record.ClusterUID})
+			found = append(found, record.Cluster())
 		}
 	}
 	return found, nil

@@ -6,6 +6,10 @@
 package target
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,24 +29,99 @@ type Ref struct {
 	UID  types.UID
 }
 
-// InstalledIn is the cluster of an AddonInstallation: that of its namespace.
+// GroupClusterAPI is the group of Cluster API's Clusters.
+const GroupClusterAPI = "cluster.x-k8s.io"
+
+// The kinds that stand for clusters. KKP's group is the same as that of our own kinds.
+var (
+	KindKKP        = schema.GroupKind{Group: v1.GroupVersion.Group, Kind: "Cluster"}
+	KindClusterAPI = schema.GroupKind{Group: GroupClusterAPI, Kind: "Cluster"}
+)
+
+// InstalledIn is the cluster that an AddonInstallation asks for: of its namespace the one that it
+// names. Without a name it is the one that KKP keeps there.
 func InstalledIn(installation *v1.AddonInstallation) Ref {
-	return Ref{Namespace: installation.Namespace}
+	return Ref{Namespace: installation.Namespace, Name: installation.Spec.ClusterName}
+}
+
+// Has says whether an AddonInstallation is one of this cluster, which was found, or was asked for:
+// one that names no cluster is of KKP's.
+func (r Ref) Has(installation *v1.AddonInstallation) bool {
+	switch named := installation.Spec.ClusterName; {
+	case installation.Namespace != r.Namespace:
+		return false
+	case named == "":
+		return r.Name == "" || r.Kind == KindKKP
+	default:
+		return named == r.Name
+	}
 }
 
 // Recorded is the cluster that a status or record in a namespace names.
 func Recorded(namespace string, identity v1.ClusterIdentity) Ref {
-	return Ref{Namespace: namespace, Name: identity.Name, UID: identity.UID}
+	ref := Ref{Kind: KindKKP, Namespace: namespace, Name: identity.Name, UID: identity.UID}
+	if identity.Group != "" {
+		ref.Kind.Group = identity.Group
+	}
+	return ref
 }
 
-// Identity is the cluster's name and UID for status and records.
-func (r Ref) Identity() v1.ClusterIdentity { return v1.ClusterIdentity{Name: r.Name, UID: r.UID} }
+// Identity is the cluster's name and UID for status and records, and the group of its kind where it
+// is not KKP's: records of before have none.
+func (r Ref) Identity() v1.ClusterIdentity {
+	identity := v1.ClusterIdentity{Name: r.Name, UID: r.UID}
+	if !r.IsKKP() {
+		identity.Group = r.Kind.Group
+	}
+	return identity
+}
 
-// OwnerOf is the owner reference for objects that end with a recorded cluster. KKP's group is the
-// same as that of our own kinds.
+// IsKKP says whether the cluster is KKP's, or of no known kind. Then its namespace is its alone, and
+// what Trellis makes for it has no cluster in its name.
+func (r Ref) IsKKP() bool { return r.Kind.Empty() || r.Kind == KindKKP }
+
+// maximumKey is how long a Key may be, in characters: what is kept of a cluster has a prefix before it.
+const maximumKey = 200
+
+// Key tells a cluster from all others of its seed in the names of what is kept of it: KKP's by its
+// name, others by namespace and name.
+func (r Ref) Key() string {
+	if r.IsKKP() {
+		return r.Name
+	}
+	return Shortened(r.Namespace+"."+r.Name, maximumKey)
+}
+
+// NameOf is the name of what Trellis makes for an item (of a set, of the core list, of a request)
+// in this cluster: the item's own in KKP's namespaces, else with the cluster before it.
+func (r Ref) NameOf(item string) string {
+	if r.IsKKP() {
+		return item
+	}
+	return Shortened(r.Name+"."+item, maximumName)
+}
+
+const (
+	// maximumName is that of an AddonInstallation's name, in characters.
+	maximumName = 63
+	// hashed is how many characters a hash takes in a shortened name, with the hyphen before it.
+	hashed = 9
+)
+
+// Shortened is a name of at most so many characters: what is longer is cut, and ends in a hyphen
+// and 8 hexadecimal digits, of the SHA-256 of the whole.
+func Shortened(name string, maximum int) string {
+	if len(name) <= maximum {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return strings.TrimRight(name[:maximum-hashed], "-.") + "-" + hex.EncodeToString(sum[:4])
+}
+
+// OwnerOf is the owner reference for objects that end with a recorded cluster of KKP's.
 func OwnerOf(identity v1.ClusterIdentity) metav1.OwnerReference {
 	return metav1.OwnerReference{
-		APIVersion: v1.GroupVersion.String(), Kind: "Cluster", Name: identity.Name, UID: identity.UID,
+		APIVersion: v1.GroupVersion.String(), Kind: KindKKP.Kind, Name: identity.Name, UID: identity.UID,
 	}
 }
 
@@ -57,6 +136,8 @@ type Description struct {
 	Ref
 	// KubernetesVersion of the control plane; "" while unknown.
 	KubernetesVersion string
+	// NoVersion says why it is unknown, to people; empty: no more is known.
+	NoVersion string
 	// APIServerUp says whether the API server runs, by the platform.
 	APIServerUp         bool
 	Labels, Annotations map[string]string
@@ -64,7 +145,24 @@ type Description struct {
 	Paused, Deleted bool
 	// Owner is for objects that end with the cluster.
 	Owner metav1.OwnerReference
+	// Upgrade is what holds an upgrade of its Kubernetes, and how far it is; nil: nothing of it can be
+	// held.
+	Upgrade *Upgrade
 	// Object stands for the cluster: events are reported on it, and those who know its kind (a
 	// *Cluster of KKP) read more of it.
 	Object runtime.Object
+}
+
+// annotationPaused pauses a Cluster of Cluster API, as its spec.paused does.
+const annotationPaused = GroupClusterAPI + "/paused"
+
+// Unpause says what ends a pause of the cluster.
+func (d Description) Unpause() string {
+	if d.Kind != KindClusterAPI {
+		return "set its spec.pause to false"
+	}
+	if _, byAnnotation := d.Annotations[annotationPaused]; byAnnotation {
+		return "take its annotation " + annotationPaused + " off, and set its spec.paused to false"
+	}
+	return "set its spec.paused to false"
 }

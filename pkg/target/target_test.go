@@ -35,3 +35,18 @@ func TestRefMatchesWhatItAsksFor(t *testing.T) {
 		t.Error("what is not known of a cluster is taken for what was asked for")
 	}
 }
+
+// Red when the way out of a pause names a field that the cluster's kind has not.
+func TestAPauseNamesItsField(t *testing.T) {
+	capi := Description{Ref: Ref{Kind: KindClusterAPI}}
+	annotated := capi
+	annotated.Annotations = map[string]string{"cluster.x-k8s.io/paused": ""}
+	for want, one := range map[string]Description{
+		"set its spec.pause to false": {Ref: Ref{Kind: KindKKP}}, "set its spec.paused to false": capi,
+		"take its annotation cluster.x-k8s.io/paused off, and set its spec.paused to false": annotated,
+	} {
+		if got := one.Unpause(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -6,15 +6,17 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// Written are installations as the API server answered to our writes, by namespace and name, until
-// the cache has them: counts go by what was written, and a cache may lag.
-type Written map[string]map[string]writtenObject
+// Written are installations as the API server answered to our writes, by cluster and name, until the
+// cache has them: counts go by what was written, and a cache may lag. Clusters are in the caller's
+// word for them.
+type Written map[types.NamespacedName]map[string]writtenObject
 
 type writtenObject struct {
 	object *v1.AddonInstallation
@@ -29,29 +31,29 @@ type writtenObject struct {
 const UnseenFor = 10 * time.Second
 
 // Put what the API server answered; removed: to a deletion.
-func (w Written) Put(object *v1.AddonInstallation, removed bool, at time.Time) {
-	if w[object.Namespace] == nil {
-		w[object.Namespace] = map[string]writtenObject{}
+func (w Written) Put(in types.NamespacedName, object *v1.AddonInstallation, removed bool, at time.Time) {
+	if w[in] == nil {
+		w[in] = map[string]writtenObject{}
 	}
-	w[object.Namespace][object.Name] = writtenObject{object: object, removed: removed, at: at}
+	w[in][object.Name] = writtenObject{object: object, removed: removed, at: at}
 }
 
 // Doubt what is there under a name: a write of it had no good answer, and a cache that lags can't
 // tell. It is among the Unseen until it was asked for.
-func (w Written) Doubt(namespace, name string, at time.Time) {
-	if w[namespace] == nil {
-		w[namespace] = map[string]writtenObject{}
+func (w Written) Doubt(in types.NamespacedName, name string, at time.Time) {
+	if w[in] == nil {
+		w[in] = map[string]writtenObject{}
 	}
-	own := w[namespace][name]
+	own := w[in][name]
 	own.doubted, own.at = true, at
-	w[namespace][name] = own
+	w[in][name] = own
 }
 
-// DoubtedAt is when the last write in a namespace was made that may have arrived, and nobody knows;
+// DoubtedAt is when the last write in a cluster was made that may have arrived, and nobody knows;
 // zero: there is none.
-func (w Written) DoubtedAt(namespace string) time.Time {
+func (w Written) DoubtedAt(in types.NamespacedName) time.Time {
 	var last time.Time
-	for _, own := range w[namespace] {
+	for _, own := range w[in] {
 		if own.doubted && own.at.After(last) {
 			last = own.at
 		}
@@ -88,31 +90,31 @@ func Ask(ctx context.Context, cache, server client.Reader, key client.ObjectKey)
 }
 
 // Settle what was not known of a name.
-func (w Written) Settle(key client.ObjectKey, by Answer, at time.Time) {
+func (w Written) Settle(in types.NamespacedName, name string, by Answer, at time.Time) {
 	if by.object == nil {
-		w.drop(key.Namespace, key.Name)
+		w.drop(in, name)
 		return
 	}
-	w.Put(by.object, by.removed, at)
+	w.Put(in, by.object, by.removed, at)
 }
 
 // drop what was written under a name.
-func (w Written) drop(namespace, name string) {
-	delete(w[namespace], name)
-	if len(w[namespace]) == 0 {
-		delete(w, namespace)
+func (w Written) drop(in types.NamespacedName, name string) {
+	delete(w[in], name)
+	if len(w[in]) == 0 {
+		delete(w, in)
 	}
 }
 
-// Over puts what was written in a namespace over what the cache has of it, and forgets what the
+// Over puts what was written in a cluster over what the cache has of it, and forgets what the
 // cache has too, but not a doubt.
-func (w Written) Over(namespace string, live map[string]*v1.AddonInstallation) {
-	for name, own := range w[namespace] {
+func (w Written) Over(in types.NamespacedName, live map[string]*v1.AddonInstallation) {
+	for name, own := range w[in] {
 		cached := live[name]
 		switch {
 		case own.object == nil || own.doubted && own.isSeen(cached):
 		case own.isSeen(cached):
-			w.drop(namespace, name)
+			w.drop(in, name)
 		case own.removed:
 			going := cached.DeepCopy()
 			at := metav1.NewTime(own.at)
@@ -138,17 +140,17 @@ func (w writtenObject) isSeen(cached *v1.AddonInstallation) bool {
 }
 
 // Forget what was written of an object that is gone.
-func (w Written) Forget(gone *v1.AddonInstallation) {
-	if own, ok := w[gone.Namespace][gone.Name]; ok && own.object != nil && own.object.UID == gone.UID {
-		w.drop(gone.Namespace, gone.Name)
+func (w Written) Forget(in types.NamespacedName, gone *v1.AddonInstallation) {
+	if own, ok := w[in][gone.Name]; ok && own.object != nil && own.object.UID == gone.UID {
+		w.drop(in, gone.Name)
 	}
 }
 
-// Unseen are the names in a namespace that were written a while ago and that the cache does not
+// Unseen are the names in a cluster that were written a while ago and that the cache does not
 // have, and those in doubt.
-func (w Written) Unseen(namespace string, listed map[string]bool, now time.Time) []string {
+func (w Written) Unseen(in types.NamespacedName, listed map[string]bool, now time.Time) []string {
 	var found []string
-	for name, own := range w[namespace] {
+	for name, own := range w[in] {
 		if own.doubted || !own.removed && !listed[name] && now.Sub(own.at) >= UnseenFor {
 			found = append(found, name)
 		}

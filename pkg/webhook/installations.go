@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/resolution"
@@ -66,14 +68,15 @@ func (i *Installations) Handle(ctx context.Context, request admission.Request) a
 	return allowed(warnings...)
 }
 
-// sameQuestion says that an update changes neither add-on nor values nor dependencies: pausing or a
-// removal must work even if the values have become invalid.
+// sameQuestion says that an update changes neither add-on nor cluster nor values nor dependencies:
+// pausing, a removal and the controller's own completion must work even if the values have become
+// invalid.
 func sameQuestion(found change[v1.AddonInstallation]) bool {
 	if found.before == nil {
 		return false
 	}
 	before, after := &found.before.Spec, &found.after.Spec
-	return before.AddonRef == after.AddonRef && before.ValuesTemplate == after.ValuesTemplate &&
+	return before.AddonRef == after.AddonRef && before.ClusterName == after.ClusterName && before.ValuesTemplate == after.ValuesTemplate &&
 		equality.Semantic.DeepEqual(before.ValuesFrom, after.ValuesFrom) && slices.Equal(before.DependsOn, after.DependsOn) &&
 		bytes.Equal(rawOf(before.Values), rawOf(after.Values))
 }
@@ -147,12 +150,15 @@ func (i *Installations) checkOrder(ctx context.Context, sent change[v1.AddonInst
 		return nil
 	}
 	all := &v1.AddonInstallationList{}
-	of := []client.ListOption{client.InNamespace(target.InstalledIn(object).Namespace), client.UnsafeDisableDeepCopy}
-	if err := i.Reader.List(ctx, all, of...); err != nil {
+	if err := i.Reader.List(ctx, all, cluster.InstallationsOf(target.InstalledIn(object)), client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "listing the installations of a cluster")
 		return nil
 	}
-	cycle := installation.NeighbourhoodOf(object, all.Items, nil).Cycle()
+	of := target.InstalledIn(object)
+	if found, err := i.Clusters.Find(ctx, of); err == nil {
+		of = found.Ref
+	}
+	cycle := installation.NeighbourhoodOf(object, cluster.OnlyOf(of, all.Items), nil).Cycle()
 	if len(cycle) == 0 {
 		return nil
 	}
@@ -162,7 +168,11 @@ func (i *Installations) checkOrder(ctx context.Context, sent change[v1.AddonInst
 // checkTarget refuses a new installation with a forbidden targetNamespace, as that field can't be
 // changed later. For an existing one it only warns.
 func (i *Installations) checkTarget(entry *catalogue.Entry, found change[v1.AddonInstallation]) ([]string, error) {
-	namespace := found.after.Spec.TargetNamespace
+	namespace := cmp.Or(found.after.Spec.TargetNamespace, entry.Addon.TargetNamespace)
+	if namespace == "" {
+		return []string{fmt.Sprintf("spec.targetNamespace is missing, and the catalogue names no namespace for add-on %q: nothing is "+
+			"installed before it is set", found.after.Spec.AddonRef.Name)}, nil
+	}
 	problem := i.Restrictions.Target(namespace)
 	if problem == "" || entry.Type == v1.CatalogueCore {
 		return nil, nil
@@ -187,7 +197,9 @@ func (i *Installations) entry(ctx context.Context, object *v1.AddonInstallation)
 	if entry != nil || err != nil {
 		return entry, nil
 	}
-	_, unknown := i.request(object).Choose(nil)
+	request := i.request(object)
+	request.Cluster, _ = i.Clusters.Find(ctx, target.InstalledIn(object)) // the refusal names its catalogue
+	_, unknown := request.Choose(nil)
 	return nil, []string{unknown.Error()}
 }
 
@@ -253,14 +265,14 @@ func (i *Installations) deletion(ctx context.Context, request admission.Request,
 	case i.isGoing(ctx, request.Namespace), !slices.Contains(object.Finalizers, v1.FinalizerCoreProtection):
 		return allowed()
 	}
-	cluster, err := i.Clusters.Find(ctx, target.InstalledIn(object))
-	if err != nil || cluster.Deleted {
+	found, err := i.Clusters.Find(ctx, target.InstalledIn(object))
+	if err != nil || found.Deleted {
 		return allowed()
 	}
 	return forbidden(fmt.Sprintf("%s is a core add-on of cluster %q, which needs it: it would be made again. To remove it for good, "+
 		"take it out of the set of core add-ons: out of ConfigMap custom-core-addons in the platform namespace of this seed, "+
 		"or by the setting of the Cluster that asks for it; what every cluster has goes with its Cluster alone",
-		name(request, object.Name, ""), cluster.Name))
+		name(request, object.Name, ""), found.Name))
 }
 
 func (i *Installations) isGoing(ctx context.Context, namespace string) bool {

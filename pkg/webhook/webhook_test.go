@@ -118,14 +118,24 @@ type clusters struct {
 	err   error
 }
 
-func (c clusters) Find(context.Context, target.Ref) (target.Description, error) {
-	return c.found, c.err
+func (c clusters) Find(_ context.Context, ref target.Ref) (target.Description, error) {
+	found := c.found
+	found.Namespace = ref.Namespace
+	return found, c.err
+}
+
+// neighbours are Clusters of Cluster API by whatever name.
+type neighbours struct{}
+
+func (neighbours) Find(_ context.Context, ref target.Ref) (target.Description, error) {
+	ref.Kind = target.KindClusterAPI
+	return target.Description{Ref: ref, KubernetesVersion: "1.36.3"}, nil
 }
 
 var errNoCluster = errors.New("no Cluster has the namespace")
 
 func living(version string) clusters {
-	return clusters{found: target.Description{Ref: target.Ref{Name: "amber"}, KubernetesVersion: version}}
+	return clusters{found: target.Description{Ref: target.Ref{Kind: target.KindKKP, Name: "amber"}, KubernetesVersion: version}}
 }
 
 func namespace(name string) *corev1.Namespace {

@@ -219,6 +219,8 @@ func attempts() []attempt {
 		{what: "write a Core catalogue as if it came from git", do: creating(coreCatalogue("web", den, kubermaticv1.RoleGenerated))},
 		{what: "write a Custom catalogue as if it came from git", do: creating(roleOf(den, "web", kubermaticv1.RoleGenerated)), inherent: masterOnly("it writes what repositories say")},
 		{what: "write the available catalogue of a cluster", do: creating(roleOf(host, "available", kubermaticv1.RoleAvailable)), inherent: seedOnly("it says what fits")},
+		{what: "write that of one of several clusters", do: creating(roleOf(host, "available-prod", kubermaticv1.RoleAvailable)), inherent: seedOnly("it says what fits")},
+		{what: "write a catalogue of such a name without its role", do: creating(roleOf(host, "available-web", ""))},
 		{what: "change the spec of an authored catalogue", do: merging(roleOf(den, "existing", ""), `{"spec":{"priority":7}}`)},
 		{what: "make an installation, a core one too", do: creating(installation("thief", host, true)), inherent: seedOnly(
 			"it makes core add-ons; with the kubeconfigs it reads it can do the same")},

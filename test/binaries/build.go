@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -43,9 +44,9 @@ func Root() (string, error) {
 	}
 }
 
-// Build makes every program that the cache does not hold yet and reports each in a line on progress.
+// Build makes every program that the cache does not hold yet, but for those on demand, and reports each in a line on progress.
 func Build(ctx context.Context, root, cache string, progress io.Writer) error {
-	programs := Programs()
+	programs := slices.DeleteFunc(Programs(), func(p Program) bool { return p.OnDemand })
 	for i, program := range programs {
 		label := fmt.Sprintf("[%d/%d] %s %s", i+1, len(programs), program.Name, program.Release)
 		if _, err := os.Stat(program.Path(cache)); err == nil {
@@ -70,16 +71,30 @@ func build(ctx context.Context, root, cache string, program Program) error {
 	}
 	partial := target + ".partial"
 	defer os.Remove(partial)
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", program.linkFlags(), "-o", partial,
-		program.Package)
-	command.Dir = filepath.Join(root, "hack", "controlplanes", program.Module)
-	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off")
+	folder := filepath.Join(root, "hack", "controlplanes", program.Module)
+	arguments := []string{"build", "-trimpath", "-ldflags", program.linkFlags(), "-o", partial}
+	if program.Edit.File != "" || len(program.Beside) > 0 {
+		edited, remove, err := prepare(ctx, folder, program, filepath.Dir(target))
+		if err != nil {
+			return err
+		}
+		defer remove()
+		arguments = append(arguments, edited...)
+	}
+	command := goCommand(ctx, folder, append(arguments, program.Package)...)
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output
 	if err := command.Run(); err != nil {
 		return fmt.Errorf("go build in %q: %w\n%s", command.Dir, err, lastLines(output.String(), 20))
 	}
 	return os.Rename(partial, target)
+}
+
+func goCommand(ctx context.Context, folder string, arguments ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, "go", arguments...)
+	command.Dir = folder
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off")
+	return command
 }
 
 // linkFlags strips symbols, and stamps the version as the upstream release build does: an API server without it would
@@ -98,6 +113,8 @@ func (p Program) stamps() []string {
 		const at = "k8s.io/component-base/version."
 		parts := strings.SplitN(p.Release, ".", 3)
 		return []string{at + "gitVersion=v" + p.Release, at + "gitMajor=" + parts[0], at + "gitMinor=" + parts[1], at + "gitTreeState=clean"}
+	case "sigs.k8s.io/cluster-api":
+		return []string{"sigs.k8s.io/cluster-api/version.gitVersion=v" + p.Release}
 	case "helm.sh/helm/v3":
 		const at = "helm.sh/helm/v3/"
 		return []string{

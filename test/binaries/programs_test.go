@@ -102,8 +102,15 @@ func TestBuildIsDoneOnce(t *testing.T) {
 	if err := Build(context.Background(), "no checkout", cache, &progress); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := strings.Count(progress.String(), "built before"), len(Programs()); got != want {
+	if got, want := strings.Count(progress.String(), "built before"), len(Programs())-1; got != want {
 		t.Errorf("%d of %d programs were found built:\n%s", got, want, progress.String())
+	}
+	if strings.Contains(progress.String(), Oldest) {
+		t.Errorf("what is built on demand only is in the list:\n%s", progress.String())
+	}
+	provided, err := Provide(t.Context(), cache, "kube-apiserver", Oldest)
+	if err != nil || !strings.Contains(provided, Oldest) {
+		t.Errorf("what is built already is provided as %q, %v", provided, err)
 	}
 	newer, err := Find(cache, "kube-apiserver", Newer)
 	if err != nil || !strings.Contains(newer, Newer) {

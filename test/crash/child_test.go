@@ -146,7 +146,7 @@ func (a assignment) choose(options *manager.Options) {
 // dependenciesOf are those of the seed's manager, but that rendering happens in this process: that of a child ends with its
 // parent, and changes nothing that lasts.
 func dependenciesOf(
-	ctx context.Context, made manager.Manager, work assignment, limit *fence.Fence,
+	ctx context.Context, made wiring.Seed, work assignment, limit *fence.Fence,
 ) (addoninstallation.Dependencies, error) {
 	kinds := wiring.SourceKinds(outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback}))
 	content, err := store.New(store.Options{Folder: filepath.Join(work.Folder, "store"), Kinds: kinds, Interval: time.Minute})

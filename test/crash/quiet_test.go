@@ -91,7 +91,7 @@ func (s *subject) serveHere(t *testing.T) (begun *atomic.Int32, stop func()) {
 		Installations: map[string]string{labelCase: s.name},
 	}
 	made := world.Seed(t, work.reach(), s.catalogue, work.choose)
-	dependencies, err := dependenciesOf(made.Context(), made, work, nil)
+	dependencies, err := dependenciesOf(made.Context(), made.Seed, work, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

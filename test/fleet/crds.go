@@ -46,32 +46,24 @@ func CRDs(t testing.TB) []string {
 // InstallCRDs creates or updates the CustomResourceDefinitions of all *.yaml files in the folders and waits until they
 // are served.
 func InstallCRDs(ctx context.Context, config *rest.Config, folders ...string) error {
-	client, err := apiextensions.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
-	}
-	var names []string
+	var all []*apiextensionsv1.CustomResourceDefinition
 	for _, folder := range folders {
-		found, err := installFolder(ctx, client, folder)
+		found, err := Definitions(folder)
 		if err != nil {
 			return err
 		}
-		names = append(names, found...)
+		all = append(all, found...)
 	}
-	for _, name := range names {
-		if err := awaitEstablished(ctx, client, name); err != nil {
-			return fmt.Errorf("waiting for CustomResourceDefinition %q: %w", name, err)
-		}
-	}
-	return nil
+	return InstallDefinitions(ctx, config, all...)
 }
 
-func installFolder(ctx context.Context, client apiextensions.Interface, folder string) ([]string, error) {
+// Definitions are the CustomResourceDefinitions of all *.yaml files in the folder.
+func Definitions(folder string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	files, err := fs.Glob(os.DirFS(folder), "*.yaml")
 	if err != nil || len(files) == 0 {
 		return nil, errors.Join(fmt.Errorf("no CustomResourceDefinitions in %q", folder), err)
 	}
-	var names []string
+	var all []*apiextensionsv1.CustomResourceDefinition
 	for _, file := range files {
 		content, err := os.ReadFile(filepath.Join(folder, file))
 		if err != nil {
@@ -81,12 +73,28 @@ func installFolder(ctx context.Context, client apiextensions.Interface, folder s
 		if err := yaml.UnmarshalStrict(content, crd); err != nil {
 			return nil, fmt.Errorf("decoding %q: %w", file, err)
 		}
-		if err := installCRD(ctx, client, crd); err != nil {
-			return nil, fmt.Errorf("installing %q: %w", file, err)
-		}
-		names = append(names, crd.Name)
+		all = append(all, crd)
 	}
-	return names, nil
+	return all, nil
+}
+
+// InstallDefinitions is InstallCRDs for CustomResourceDefinitions that are in no file.
+func InstallDefinitions(ctx context.Context, config *rest.Config, crds ...*apiextensionsv1.CustomResourceDefinition) error {
+	client, err := apiextensions.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	for _, crd := range crds {
+		if err := installCRD(ctx, client, crd); err != nil {
+			return fmt.Errorf("installing CustomResourceDefinition %q: %w", crd.Name, err)
+		}
+	}
+	for _, crd := range crds {
+		if err := awaitEstablished(ctx, client, crd.Name); err != nil {
+			return fmt.Errorf("waiting for CustomResourceDefinition %q: %w", crd.Name, err)
+		}
+	}
+	return nil
 }
 
 func installCRD(ctx context.Context, client apiextensions.Interface, crd *apiextensionsv1.CustomResourceDefinition) error {

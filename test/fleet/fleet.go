@@ -36,7 +36,7 @@ type Options struct {
 type ClusterOptions struct {
 	// Name is unique in the fleet, a DNS label.
 	Name string
-	// Release of the API server, binaries.Older (also "") or binaries.Newer.
+	// Release of the API server: binaries.Older (also ""), binaries.Newer, or binaries.Oldest, which is built when first asked for.
 	Release string
 	// Controllers starts a kube-controller-manager: namespaces and garbage can be collected, service accounts exist.
 	Controllers bool
@@ -133,6 +133,9 @@ func (f *Fleet) Cluster(name string) *Cluster {
 
 // EtcdURL is the address of the etcd below all clusters, for tests of what happens when it is full.
 func (f *Fleet) EtcdURL() string { return f.etcdURL }
+
+// Authority is what every cluster's certificate is signed by.
+func (f *Fleet) Authority() *Authority { return f.authority }
 
 // Folder is where the fleet keeps its files until Stop.
 func (f *Fleet) Folder() string { return f.folder.path }

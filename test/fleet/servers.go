@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/trellis-addons/trellis/test/binaries"
 )
 
 const serviceRange, serviceAddress = "10.96.0.0/16", "10.96.0.1"
@@ -72,6 +74,11 @@ func (c *Cluster) writeKeys() error {
 
 // StartServer starts the API server, the first time or after StopServer, and waits until it is ready.
 func (c *Cluster) StartServer(ctx context.Context) error {
+	if c.Release == binaries.Oldest {
+		if _, err := binaries.Provide(ctx, c.fleet.cache, "kube-apiserver", c.Release); err != nil {
+			return err
+		}
+	}
 	process, err := c.fleet.run("kube-apiserver", c.Release, c.Name+"-kube-apiserver", c.serverArguments()...)
 	if err != nil {
 		return err
@@ -97,6 +104,17 @@ func (c *Cluster) StopServer() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.server.Kill()
+}
+
+// Become starts the API server anew as that of another release, with its data, port and keys, and waits until it is ready. Nothing
+// else of the cluster is upgraded. Who calls it reads Release no more from elsewhere.
+func (c *Cluster) Become(ctx context.Context, release string) error {
+	if _, err := binaries.Provide(ctx, c.fleet.cache, "kube-apiserver", release); err != nil {
+		return err
+	}
+	c.StopServer()
+	c.Release = release
+	return c.StartServer(ctx)
 }
 
 // Server is the process of the API server at this moment.

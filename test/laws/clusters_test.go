@@ -12,14 +12,25 @@ var knowKKP = []string{
 	"pkg/cluster/seeds.go", "pkg/templatedata", "pkg/controllers/coreaddon/rules.go", "pkg/controllers/standalone",
 }
 
-// clusterKinds complains about files that read KKP's kinds and are none of those that describe them.
+// capiKinds are Cluster API's kinds, and knowCAPI the files that read them.
+const capiKinds = module + "/apis/clusterapi/v1"
+
+var knowCAPI = []string{
+	"pkg/cluster/capi.go", "pkg/cluster/controlplanes.go", "pkg/cluster/describe.go", "pkg/cluster/describecapi.go", "pkg/cluster/finders.go",
+	"pkg/cluster/platform.go", "pkg/cluster/secrets.go", "pkg/cluster/view.go", "pkg/templatedata",
+}
+
+// clusterKinds complains about files that read kinds of Clusters and are none of those that describe them.
 func clusterKinds(file source) []string {
-	if file.isTest() || within(file.room(), []string{"apis", "test", "hack"}) || within(file.file, knowKKP) {
+	if file.isTest() || within(file.room(), []string{"apis", "test", "hack"}) {
 		return nil
 	}
 	var complaints []string
 	for name, spec := range file.imports() {
-		if name == kkpKinds {
+		if name == capiKinds && !within(file.file, knowCAPI) {
+			complaints = append(complaints, file.complain(spec, "%s must not know Cluster API's kinds: take a target.Ref or target.Description", file.file))
+		}
+		if name == kkpKinds && !within(file.file, knowKKP) {
 			complaints = append(complaints, file.complain(spec, "%s must not know KKP's kinds: take a target.Ref or target.Description", file.file))
 		}
 	}
@@ -30,9 +41,12 @@ func TestFewKnowKindsOfClusters(t *testing.T) { report(t, clusterKinds) }
 
 func TestKindsOfClustersCatches(t *testing.T) {
 	const kkp = "package x\nimport kkpv1 \"" + kkpKinds + "\"\nvar _ kkpv1.Cluster"
+	const capi = "package x\nimport capiv1 \"" + capiKinds + "\"\nvar _ capiv1.Cluster"
 	const wrong = "must not know KKP's kinds"
 	catches(t, clusterKinds, []law{
 		{"what describes clusters", "pkg/cluster/describe.go", kkp, ""},
+		{"what finds Cluster API's", "pkg/cluster/capi.go", capi, ""},
+		{"what connects to them", "pkg/cluster/connections.go", capi, "must not know Cluster API's kinds"},
 		{"templates are in KKP's words", "pkg/templatedata/a.go", kkp, ""},
 		{"rules read a Cluster's fields", "pkg/controllers/coreaddon/rules.go", kkp, ""},
 		{"what stands in for KKP", "pkg/controllers/standalone/a.go", kkp, ""},

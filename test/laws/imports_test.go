@@ -10,7 +10,7 @@ import (
 
 // tiers are the floors of the house, the lowest first; imports run downward only.
 var tiers = [][]string{
-	{"apis/kkp", "apis/kubermatic", "charts"},
+	{"apis/clusterapi", "apis/kkp", "apis/kubermatic", "charts"},
 	{"pkg/addresses", "pkg/buildinfo", "pkg/fieldsets", "pkg/lru", "pkg/ownership", "pkg/text", "pkg/tracing"},
 	{"pkg/backoff", "pkg/catalogue", "pkg/certificate", "pkg/conditions", "pkg/fence", "pkg/installation", "pkg/listcache", "pkg/remote", "pkg/rollout", "pkg/target", "pkg/templatedata", "pkg/values"},
 	{"pkg/addonset", "pkg/calls", "pkg/crds"},

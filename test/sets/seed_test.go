@@ -117,9 +117,9 @@ func (s *seed) runSets() (stop func()) {
 	made, marks := s.manager()
 	platform, catalogue := s.world.platform, s.world.catalogue
 	made.SetUp(
-		addon.New(wiring.Addon(made, marks, addon.Options{CatalogueNamespace: catalogue})),
-		coreaddon.New(wiring.CoreAddon(made, marks, coreaddon.Options{Namespace: platform, CatalogueNamespace: catalogue})),
-		addonset.New(wiring.AddonSet(made, marks, addonset.Options{CatalogueNamespace: catalogue, StatusInterval: 100 * time.Millisecond})),
+		addon.New(wiring.Addon(made.Seed, marks, addon.Options{CatalogueNamespace: catalogue})),
+		coreaddon.New(wiring.CoreAddon(made.Seed, marks, coreaddon.Options{Namespace: platform, CatalogueNamespace: catalogue})),
+		addonset.New(wiring.AddonSet(made.Seed, marks, addonset.Options{CatalogueNamespace: catalogue, StatusInterval: 100 * time.Millisecond})),
 	)
 	made.Run()
 	return made.Stop
@@ -136,7 +136,7 @@ func (s *seed) runInstallations() (stop func()) {
 		t.Fatal(err)
 	}
 	key := []byte("key")
-	dependencies, err := wiring.AddonInstallation(made.Context(), made, marks, wiring.InstallationParts{
+	dependencies, err := wiring.AddonInstallation(made.Context(), made.Seed, marks, wiring.InstallationParts{
 		Namespace: s.world.platform, SourceKinds: served, Store: content,
 		Renders: kept.New(kept.Options{
 			Methods: map[string]render.Renderer{string(v1.MethodGoTemplate): gotemplate.New()}, Values: gotemplate.New(),

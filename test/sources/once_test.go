@@ -158,7 +158,7 @@ func (s *seed) run() (content *store.Store, end func()) {
 		Methods: map[string]render.Renderer{string(kubermaticv1.MethodGoTemplate): gotemplate.New()}, Values: gotemplate.New(),
 	})
 	key := []byte("key")
-	dependencies, err := wiring.AddonInstallation(mgr.Context(), mgr, mergedcatalogue.New(logr.Discard()), wiring.InstallationParts{
+	dependencies, err := wiring.AddonInstallation(mgr.Context(), mgr.Seed, mergedcatalogue.New(logr.Discard()), wiring.InstallationParts{
 		Namespace: catalogue, SourceKinds: kinds, Store: content, Renders: renders, Records: wiring.Records(mgr, key), InputsKey: key,
 		Options: addoninstallation.Options{CatalogueNamespace: catalogue, DriftInterval: time.Hour, Passes: fairqueue.Limits{Workers: 10}},
 	})

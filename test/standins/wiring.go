@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/go-logr/logr"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
@@ -13,7 +12,7 @@ import (
 )
 
 // setUp puts the set controller into a manager, as the program of a seed has it.
-func setUp(ctx context.Context, made manager.Manager, work Assignment) error {
+func setUp(ctx context.Context, made wiring.Seed, work Assignment) error {
 	marks := mergedcatalogue.New(logr.Discard())
 	if work.Platform != "" {
 		if err := errors.Join(marks.Read(ctx, made.GetAPIReader(), work.Platform), marks.Follow(ctx, made.GetCache())); err != nil {

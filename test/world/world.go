@@ -51,7 +51,7 @@ func Namespace(name string) *corev1.Namespace {
 
 // Manager is one that runs no longer than its test.
 type Manager struct {
-	manager.Manager
+	wiring.Seed
 	t      testing.TB
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -61,28 +61,43 @@ type Manager struct {
 // Master makes a manager as the program of the master does, but for what a test changes.
 func Master(t testing.TB, config *rest.Config, change ...func(*manager.Options)) *Manager {
 	t.Helper()
-	return runnable(t, func(context.Context) (manager.Manager, error) {
-		return newManager(config, manager.Options{Cache: wiring.Cache(nil)}, change)
+	return runnable(t, func(context.Context) (wiring.Seed, error) {
+		made, err := newManager(config, manager.Options{Cache: wiring.Cache(nil)}, change)
+		return wiring.Seed{Manager: made}, err
 	})
 }
 
-// Seed makes a manager as the program of a seed does, with the index of Clusters, but for what a test changes.
+// Seed makes a manager as the program of a seed does, for KKP's Clusters, but for what a test changes.
 func Seed(t testing.TB, config *rest.Config, catalogueNamespace string, change ...func(*manager.Options)) *Manager {
 	t.Helper()
-	return runnable(t, func(ctx context.Context) (manager.Manager, error) {
-		return NewSeed(ctx, config, catalogueNamespace, change...)
+	return SeedOf(t, config, catalogueNamespace, cluster.OnlyKKP, change...)
+}
+
+// SeedOf is Seed for clusters of these kinds.
+func SeedOf(
+	t testing.TB, config *rest.Config, catalogueNamespace string, kinds cluster.Kinds, change ...func(*manager.Options),
+) *Manager {
+	t.Helper()
+	return runnable(t, func(ctx context.Context) (wiring.Seed, error) {
+		return newSeed(ctx, config, catalogueNamespace, kinds, change)
 	})
 }
 
 // NewSeed is Seed for a process of its own, which a test started.
 func NewSeed(
 	ctx context.Context, to *rest.Config, catalogueNamespace string, change ...func(*manager.Options),
-) (manager.Manager, error) {
+) (wiring.Seed, error) {
+	return newSeed(ctx, to, catalogueNamespace, cluster.OnlyKKP, change)
+}
+
+func newSeed(
+	ctx context.Context, to *rest.Config, catalogueNamespace string, kinds cluster.Kinds, change []func(*manager.Options),
+) (wiring.Seed, error) {
 	made, err := newManager(to, manager.Options{Cache: wiring.Cache(wiring.HeldOnSeeds(catalogueNamespace))}, change)
 	if err != nil {
-		return nil, err
+		return wiring.Seed{}, err
 	}
-	return made, cluster.IndexNamespaceName(ctx, made.GetFieldIndexer())
+	return wiring.NewSeed(ctx, made, kinds)
 }
 
 func newManager(to *rest.Config, options manager.Options, change []func(*manager.Options)) (manager.Manager, error) {
@@ -95,7 +110,7 @@ func newManager(to *rest.Config, options manager.Options, change []func(*manager
 }
 
 // runnable is a manager for a test to run.
-func runnable(t testing.TB, create func(context.Context) (manager.Manager, error)) *Manager {
+func runnable(t testing.TB, create func(context.Context) (wiring.Seed, error)) *Manager {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background()) // it may end in the test's own cleanup
 	t.Cleanup(cancel)
@@ -103,7 +118,7 @@ func runnable(t testing.TB, create func(context.Context) (manager.Manager, error
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Manager{Manager: made, t: t, ctx: ctx, cancel: cancel}
+	return &Manager{Seed: made, t: t, ctx: ctx, cancel: cancel}
 }
 
 // Context is that of the manager's life.

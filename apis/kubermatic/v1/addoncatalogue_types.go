@@ -193,6 +193,15 @@ type Addon struct {
 	// Applied. Absent: the rest, which comes once all of these are Ready.
 	// +optional
 	Slot Slot `json:"slot,omitempty"`
+	// targetNamespace is for installations that name none.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	TargetNamespace string `json:"targetNamespace,omitempty"`
+	// createNamespace is for installations that name no target namespace.
+	// +optional
+	CreateNamespace bool `json:"createNamespace,omitempty"`
 	// displayName is the name that users read.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256

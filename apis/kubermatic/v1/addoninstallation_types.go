@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// AddonInstallation asks for one add-on in the user cluster whose namespace on the seed it lives in.
+// AddonInstallation asks for one add-on in a user cluster: that of spec.clusterName, or the one that KKP keeps in the namespace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -75,9 +75,18 @@ const (
 // AddonInstallationSpec says what is to be installed.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.releaseName) == has(oldSelf.releaseName) && (!has(self.releaseName) || self.releaseName == oldSelf.releaseName)",message="releaseName can't be changed: delete the installation and create it anew"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.clusterName) || has(self.clusterName) && self.clusterName == oldSelf.clusterName",message="clusterName can't be changed: delete the installation and create it anew"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.targetNamespace) || has(self.targetNamespace) && self.targetNamespace == oldSelf.targetNamespace",message="targetNamespace can't be changed: delete the installation and create it anew"
 type AddonInstallationSpec struct {
-	// addonRef names the add-on and its version.
+	// clusterName names a Cluster of this namespace. Absent: the Cluster that KKP keeps here; elsewhere it is required. It can be set once.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	ClusterName string `json:"clusterName,omitempty"`
+	// addonRef names the add-on and its version. Its name can't be changed.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="self.name == oldSelf.name",message="addonRef.name can't be changed: delete the installation and create it anew"
 	AddonRef AddonReference `json:"addonRef,omitzero"`
 	// coreAddon is true on installations of the core add-on controller, and only there. It can't be changed.
 	// +optional
@@ -85,12 +94,12 @@ type AddonInstallationSpec struct {
 	// +kubebuilder:default=false
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="coreAddon can't be changed: only the core add-on controller makes core installations; to remove one for good, take it out of ConfigMap custom-core-addons or change the setting of the Cluster that asks for it"
 	CoreAddon bool `json:"coreAddon"`
-	// targetNamespace is the namespace in the user cluster for objects without one. It can't be changed.
-	// +required
+	// targetNamespace is the namespace in the user cluster for objects without one. Absent: what the catalogue says of the add-on, which is
+	// written here then, together with its createNamespace. It can be set once.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="targetNamespace can't be changed: delete the installation and create it anew"
 	TargetNamespace string `json:"targetNamespace,omitempty"`
 	// createNamespace makes the target namespace if the user cluster doesn't have it.
 	// +optional
@@ -271,6 +280,10 @@ type AddonInstallationStatus struct {
 
 // ClusterIdentity is the name and UID of a Cluster.
 type ClusterIdentity struct {
+	// group of its kind. Absent: KKP's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
 	// name of the Cluster.
 	// +required
 	Name string `json:"name,omitempty"`
@@ -311,6 +324,10 @@ type AppliedState struct {
 	// objects is the hash of the rendered objects.
 	// +optional
 	Objects string `json:"objects,omitempty"`
+	// k8sVersion is the Kubernetes version of the cluster that it was made for. Absent where an earlier release applied it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	K8sVersion string `json:"k8sVersion,omitempty"`
 	// time of the last change.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`

@@ -12,8 +12,11 @@ const (
 	ReasonPaused = "Paused"
 	// ReasonProgressing: work is under way and needs nobody.
 	ReasonProgressing = "Progressing"
-	// ReasonClusterUnknown: no Cluster, or more than one, has this namespace.
+	// ReasonClusterUnknown: no Cluster, or more than one, has this namespace, or the name that spec.clusterName gives; the message names
+	// those that there are.
 	ReasonClusterUnknown = "ClusterUnknown"
+	// ReasonNamespaceUnset: neither spec.targetNamespace nor the catalogue says into which namespace the add-on goes.
+	ReasonNamespaceUnset = "NamespaceUnset"
 	// ReasonClusterNotReady: the Cluster has no version or no API server yet.
 	ReasonClusterNotReady = "ClusterNotReady"
 	// ReasonClusterUnreachable: the user cluster's API server does not answer.
@@ -273,6 +276,31 @@ const (
 	ReasonNameTaken = "NameTaken"
 )
 
+// ConditionUpgradeHeld on the available catalogue of a Cluster of Cluster API says whether an upgrade of it waits for add-ons. Its
+// transition is when the present stage began.
+const (
+	ConditionUpgradeHeld = "UpgradeHeld"
+
+	// ReasonBeforeControlPlane: the control plane waits until add-ons are at versions that fit the next Kubernetes too.
+	ReasonBeforeControlPlane = "BeforeControlPlane"
+	// ReasonBeforeWorkers: workers wait until add-ons are Ready at what the control plane has.
+	ReasonBeforeWorkers = "BeforeWorkers"
+	// ReasonNotUpgrading: no upgrade is pending.
+	ReasonNotUpgrading = "NotUpgrading"
+	// ReasonControlPlane: the control plane is being upgraded.
+	ReasonControlPlane = "ControlPlane"
+	// ReasonReleased: the add-ons are ready for the upgrade, which goes on.
+	ReasonReleased = "Released"
+	// ReasonTimedOut: it went on at --upgrade-hold-timeout, although add-ons were not right.
+	ReasonTimedOut = "TimedOut"
+	// ReasonOverridden: somebody let it go on, by annotation upgrade-hold or by taking the hook off.
+	ReasonOverridden = "Overridden"
+	// ReasonNotHonoured: the control plane moved under the hook: Cluster API has its feature gate RuntimeSDK off, or is older than 1.10.
+	ReasonNotHonoured = "NotHonoured"
+	// ReasonNotHoldable: the Cluster has no topology, or no version that can be read.
+	ReasonNotHoldable = "NotHoldable"
+)
+
 // ConditionDeletionBlocked on an AddonInstallation is True while it is being deleted and may not go. It is treated as living.
 const (
 	ConditionDeletionBlocked = "DeletionBlocked"
@@ -325,6 +353,8 @@ const (
 	EventCoreSetUnknown = "CoreSetUnknown"
 	// EventListRefused: the custom core list can't be read.
 	EventListRefused = "ListRefused"
+	// EventUpgradeNotHeld: an upgrade went on at its timeout; the message names who was not right.
+	EventUpgradeNotHeld = "UpgradeNotHeld"
 	// EventHookSkipped: a hook of the removal had nowhere to run any more, and was left out.
 	EventHookSkipped = "HookSkipped"
 	// EventRemoved: the installation was removed from the user cluster.

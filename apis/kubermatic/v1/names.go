@@ -97,6 +97,8 @@ const (
 	AnnotationConfirmSeed = Prefix + "confirm-seed"
 	// AnnotationConfirmCluster on a Cluster holds the UID of kube-system that is to be taken for its user cluster's from now on.
 	AnnotationConfirmCluster = Prefix + "confirm-cluster"
+	// AnnotationUpgradeHold = "off" on a Cluster of Cluster API: no upgrade of it waits for add-ons.
+	AnnotationUpgradeHold = Prefix + "upgrade-hold"
 	// AnnotationConfirmDeletion on a Core AddonCatalogue or an AddonSet, with its name, lets it be deleted.
 	AnnotationConfirmDeletion = Prefix + "confirm-deletion"
 	// AnnotationApproveRevision on a git catalogue holds the commit that may take many add-ons out.
@@ -156,6 +158,9 @@ const (
 	OriginRule = "rule"
 	OriginList = "list"
 )
+
+// UpgradeHoldOff is the value of AnnotationUpgradeHold.
+const UpgradeHoldOff = "off"
 
 // Finalizers.
 const (

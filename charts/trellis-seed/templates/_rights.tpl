@@ -29,6 +29,14 @@
 - apiGroups: [""]
   resources: [secrets]
   verbs: [get, list, watch, create, update, delete]
+{{- if (has "cluster-api" .Values.clusterAPI.kinds) }}
+{{- range .Values.clusterAPI.providers }}
+# cluster: control planes of Clusters of Cluster API, for their version
+- apiGroups: [{{ .group }}]
+  resources: [{{ .resource }}]
+  verbs: [get, list, watch]
+{{- end }}
+{{- end }}
 {{- range .Values.providerKinds }}
 # cluster: what valuesFrom.providerRef may name
 - apiGroups: [{{ .group }}]
@@ -55,6 +63,13 @@
 - apiGroups: [authorization.k8s.io]
   resources: [subjectaccessreviews]
   verbs: [create]
+{{- end }}
+{{- if (has "cluster-api" .Values.clusterAPI.kinds) }}
+# cluster: Clusters of Cluster API are found as they come
+# cluster: requests for installations are taken off their Cluster
+- apiGroups: [cluster.x-k8s.io]
+  resources: [clusters]
+  verbs: [get, list, watch, patch]
 {{- end }}
 # loop: what changed is told, beside the object that it is about
 - apiGroups: [events.k8s.io]

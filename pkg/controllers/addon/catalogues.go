@@ -28,10 +28,10 @@ func (r *Reconciler) reconcileCatalogue(ctx context.Context, _ reconcile.Request
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	inUse := map[string]bool{}
+	inUse := map[platform]bool{}
 	for i := range clusters {
 		if r.handles(clusters[i]) {
-			inUse[clusters[i].KubernetesVersion] = true
+			inUse[platformOf(clusters[i])] = true
 		}
 	}
 	changed, err := r.offers.load(r.readEntries(ctx, list.Items), inUse)
@@ -41,7 +41,7 @@ func (r *Reconciler) reconcileCatalogue(ctx context.Context, _ reconcile.Request
 	// Without a queue the other controller has not begun: it will use what is loaded now.
 	clustersQueue := r.clusters.Load()
 	for _, found := range clusters {
-		if clustersQueue != nil && r.handles(found) && changed[found.KubernetesVersion] {
+		if clustersQueue != nil && r.handles(found) && changed[platformOf(found)] {
 			(*clustersQueue).Add(cluster.Request(found.Ref))
 		}
 	}

@@ -10,11 +10,12 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // decide finds what clusters like this one are offered.
 func (r *Reconciler) decide(_ context.Context, f *facts) loop.Outcome {
-	offer, err := r.offers.to(f.cluster.KubernetesVersion)
+	offer, err := r.offers.to(platformOf(f.cluster))
 	if err != nil {
 		return retry(err)
 	}
@@ -25,8 +26,19 @@ func (r *Reconciler) decide(_ context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// offers hold the parsed merged catalogues, and what was decided from them for each Kubernetes
-// version. The KKP version is one for the whole seed.
+// platform is what clusters are offered the same by: their version of Kubernetes, and whether KKP runs
+// them.
+type platform struct {
+	k8sVersion string
+	isKKP      bool
+}
+
+func platformOf(found target.Description) platform {
+	return platform{k8sVersion: found.KubernetesVersion, isKKP: found.IsKKP()}
+}
+
+// offers hold the parsed merged catalogues, and what was decided from them for each platform. The KKP
+// version is one for the whole seed.
 type offers struct {
 	mutex       sync.Mutex
 	loaded      bool
@@ -35,7 +47,7 @@ type offers struct {
 	kkpVersion  string
 	preReleases bool
 	metrics     *Metrics
-	byVersion   map[string]*catalogue.Availability
+	byPlatform  map[platform]*catalogue.Availability
 }
 
 type knownEntry struct {
@@ -43,53 +55,68 @@ type knownEntry struct {
 	entry   *catalogue.Entry
 }
 
-// to is what clusters with that Kubernetes version are offered; nil before the first load.
-func (o *offers) to(k8sVersion string) (*catalogue.Availability, error) {
+// to is what clusters of a platform are offered; nil before the first load.
+func (o *offers) to(on platform) (*catalogue.Availability, error) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	if !o.loaded {
 		return nil, nil
 	}
-	return o.decide(k8sVersion)
+	return o.decide(on)
 }
 
-func (o *offers) decide(k8sVersion string) (*catalogue.Availability, error) {
-	if known, ok := o.byVersion[k8sVersion]; ok {
+func (o *offers) decide(on platform) (*catalogue.Availability, error) {
+	if known, ok := o.byPlatform[on]; ok {
 		return known, nil
 	}
-	platform := catalogue.Platform{KKPVersion: o.kkpVersion, K8sVersion: k8sVersion, AllowPrereleases: o.preReleases}
-	decided, err := catalogue.Available(o.list, platform)
+	about := catalogue.Platform{KKPVersion: o.kkpVersion, K8sVersion: on.k8sVersion, AllowPrereleases: o.preReleases}
+	if !on.isKKP {
+		about.KKPVersion = catalogue.OutsideKKP
+	}
+	decided, err := catalogue.Available(o.list, about)
 	if err != nil {
-		return nil, fmt.Errorf("deciding for Kubernetes %q: %w", k8sVersion, err)
+		return nil, fmt.Errorf("deciding for Kubernetes %q: %w", on.k8sVersion, err)
 	}
 	o.metrics.decisions.Inc()
-	o.byVersion[k8sVersion] = &decided
+	o.byPlatform[on] = &decided
 	return &decided, nil
 }
 
-// load replaces the merged catalogues, and returns the versions in use whose offer changed.
-func (o *offers) load(entries map[types.UID]knownEntry, inUse map[string]bool) (changed map[string]bool, err error) {
+// load replaces the merged catalogues, and returns the platforms in use whose offer changed.
+func (o *offers) load(entries map[types.UID]knownEntry, inUse map[platform]bool) (changed map[platform]bool, err error) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	before := o.byVersion
+	before := o.byPlatform
 	first := !o.loaded
 	o.entries, o.list, o.loaded = entries, nil, true
 	for _, known := range entries {
 		o.list = append(o.list, known.entry)
 	}
 	o.kkpVersion = catalogue.StampedKKPVersion(o.list)
-	o.byVersion = make(map[string]*catalogue.Availability, len(inUse))
-	changed = map[string]bool{}
-	for version := range inUse {
-		decided, err := o.decide(version)
+	o.byPlatform = make(map[platform]*catalogue.Availability, len(inUse))
+	changed = map[platform]bool{}
+	for on := range inUse {
+		decided, err := o.decide(on)
 		if err != nil {
 			return nil, err
 		}
-		if was := before[version]; first || was == nil || was.Digest != decided.Digest {
-			changed[version] = true
+		if was := before[on]; first || was == nil || was.Digest != decided.Digest {
+			changed[on] = true
 		}
 	}
 	return changed, nil
+}
+
+// templateOf is the template of an add-on that somebody asks for; nil: none is known.
+func (o *offers) templateOf(asked v1.AddonReference) *v1.Template {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	for _, entry := range o.list {
+		if entry.Addon.Name == asked.Name {
+			return catalogue.TemplateOf(&entry.Addon, asked.Version)
+		}
+	}
+	return nil
 }
 
 // known are the entries that were loaded last.

@@ -4,9 +4,9 @@
 // Reads, on the seed: merged AddonCatalogues in the catalogue namespace, Clusters, the namespaces
 // of clusters (metadata), and the metadata of what it wrote. It never calls a user cluster.
 //
-// Writes: one AddonCatalogue named available, with role available and owned by the Cluster, in the
-// namespace of each cluster. Its spec has names and versions only, since a full copy for each
-// cluster would multiply etcd. Its status says what is left out and why. It is written by
+// Writes: for each cluster one AddonCatalogue in its namespace, named as cluster.AvailableOf says,
+// with role available and owned by the Cluster. Its spec has names and versions only, since a full
+// copy for each cluster would multiply etcd. Its status says what is left out and why. It is written by
 // server-side apply, because the core add-on controller writes its own part of it. Besides: the
 // AddonInstallations that a Cluster asks for, and the annotation with which it does.
 //
@@ -14,7 +14,7 @@
 //
 //	addon-catalogue  reads the merged catalogues when one changes, decides once for each pair of KKP
 //	                 and Kubernetes version, and enqueues the clusters whose offer changed
-//	addon            writes one cluster's decision; its requests are namespaces of clusters
+//	addon            writes one cluster's decision; its requests are those of cluster.Request
 //
 // A pass over a cluster takes the steps of steps.go, each in the file of its name. An annotation
 // with the digest is written last, with the generation and the status fields it stands for. So an

@@ -23,15 +23,15 @@ func (r *Reconciler) find(ctx context.Context, f *facts) loop.Outcome {
 	found, err := r.Finder.Find(ctx, f.asked)
 	var unknown *cluster.UnknownError
 	switch {
-	case errors.As(err, &unknown) && len(unknown.Clusters) == 0:
+	case errors.As(err, &unknown) && !unknown.IsContested():
 		return loop.Done{}
-	case errors.As(err, &unknown): // several Clusters have the namespace: none is served
+	case errors.As(err, &unknown): // several Clusters have the namespace, or the name: none is served
 		return waiting(v1.ReasonClusterUnknown, unknown.Error(), contestedRecheck)
 	case err != nil:
 		return retry(err)
 	}
 	f.cluster = found
-	if !r.handles(found) {
+	if !cluster.IsAskedFor(f.asked, found) || !r.handles(found) {
 		return loop.NotMine{}
 	}
 	return r.checkNamespace(ctx, f)

@@ -128,23 +128,23 @@ func (e *refusedError) Error() string {
 
 // install makes one installation. Errors: *refusedError, or a call that failed.
 func (r *Reconciler) install(ctx context.Context, f *facts, wanted *request) error {
-	made, err := wanted.installation(f.cluster.Namespace, f.cluster.UID)
+	made, err := wanted.installation(f.cluster.Ref, r.offers.templateOf(wanted.AddonRef))
 	if err != nil {
-		return &refusedError{wanted.Name, "its values can't be written as JSON"}
+		return &refusedError{f.cluster.NameOf(wanted.Name), "its values can't be written as JSON"}
 	}
 	err = r.Client.Create(ctx, made, client.FieldOwner(fieldOwner))
 	switch {
 	case err == nil:
-		log.FromContext(ctx).Info("made an installation that the Cluster asks for", "installation", wanted.Name)
+		log.FromContext(ctx).Info("made an installation that the Cluster asks for", "installation", made.Name)
 		return nil
 	case apierrors.IsAlreadyExists(err):
 		return r.checkExisting(ctx, made)
 	case isTerminating(err):
 		return err
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
-		return &refusedError{wanted.Name, reasonOf(err)}
+		return &refusedError{made.Name, reasonOf(err)}
 	}
-	return fmt.Errorf("making AddonInstallation %q: %w", wanted.Name, err)
+	return fmt.Errorf("making AddonInstallation %q: %w", made.Name, err)
 }
 
 // checkExisting accepts what was made for this request before, and refuses what others made.

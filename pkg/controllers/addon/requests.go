@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/helmrelease"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
@@ -86,17 +87,22 @@ func (r *request) missing() string {
 	return strings.Join(fields, " and ") + " must be set"
 }
 
-// installation is what the request asks for, with its digest, to be recognised after a crash.
-func (r *request) installation(namespace string, cluster types.UID) (*v1.AddonInstallation, error) {
-	digest, err := catalogue.Digest([]any{cluster, r})
+// installation is what the request asks for in a cluster, with its digest, to be recognised after a
+// crash. The template is that of its add-on; nil where none is known.
+func (r *request) installation(in target.Ref, by *v1.Template) (*v1.AddonInstallation, error) {
+	digest, err := catalogue.Digest([]any{in.UID, r})
 	if err != nil {
 		return nil, err
 	}
 	made := &v1.AddonInstallation{}
-	made.Namespace, made.Name = namespace, r.Name
+	made.Namespace, made.Name = in.Namespace, in.NameOf(r.Name)
 	made.Annotations = map[string]string{v1.AnnotationRequest: digest}
 	made.Spec = v1.AddonInstallationSpec{
 		AddonRef: r.AddonRef, TargetNamespace: r.TargetNamespace, CreateNamespace: r.CreateNamespace,
+		ReleaseName: helmrelease.NameForItem(in, r.Name, by),
+	}
+	if !in.IsKKP() {
+		made.Spec.ClusterName = in.Name
 	}
 	if r.Values != nil {
 		encoded, err := json.Marshal(r.Values)

@@ -48,8 +48,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			return nil
 		}),
 		r.Finder.Watch(mgr.GetCache(), cluster.Passes, matters),
-		source.Kind[client.Object](mgr.GetCache(), loop.Metadata(namespaceKind), r.inCluster(client.Object.GetName), appears()),
-		source.Kind[client.Object](written, loop.Metadata(availableKind), r.inCluster(client.Object.GetNamespace)),
+		source.Kind[client.Object](mgr.GetCache(), loop.Metadata(namespaceKind), handler.EnqueueRequestsFromMapFunc(r.clustersIn), appears()),
+		source.Kind[client.Object](written, loop.Metadata(availableKind), handler.EnqueueRequestsFromMapFunc(r.clusterOf)),
 	)
 	if err != nil {
 		return err
@@ -82,14 +82,21 @@ func appears() predicate.Predicate {
 	}
 }
 
-// inCluster enqueues the cluster whose namespace it is.
-func (r *Reconciler) inCluster(namespace func(client.Object) string) handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-		found, err := r.Finder.Find(ctx, target.Ref{Namespace: namespace(object)})
-		if err != nil {
-			return nil
-		}
-		return cluster.Passes(ctx, found)
+// clustersIn are passes over the clusters of a namespace, where there are some.
+func (r *Reconciler) clustersIn(ctx context.Context, namespace client.Object) []reconcile.Request {
+	return r.known(ctx, cluster.PassesIn(ctx, r.Finder, namespace.GetName()))
+}
+
+// clusterOf is the pass over the cluster of an available catalogue.
+func (r *Reconciler) clusterOf(ctx context.Context, available client.Object) []reconcile.Request {
+	return r.known(ctx, cluster.PassesOfAvailable(ctx, r.Finder, available))
+}
+
+// known leaves passes over clusters that are there.
+func (r *Reconciler) known(ctx context.Context, passes []reconcile.Request) []reconcile.Request {
+	return slices.DeleteFunc(passes, func(one reconcile.Request) bool {
+		_, err := r.Finder.Find(ctx, cluster.Requested(one))
+		return err != nil
 	})
 }
 

@@ -31,6 +31,8 @@ type world struct {
 	seed      client.Client
 	// faultPoint is handed to the next controller that starts.
 	faultPoint func(context.Context, string)
+	// beside are Clusters that are not KKP's; nil: there are none.
+	beside *kit.Beside
 	// marks tell merged catalogues from others.
 	marks *mergedcatalogue.Marks
 	// cancel ends the controller that was started last, in the middle of what it does; ended waits
@@ -64,7 +66,11 @@ func (w *world) create(object client.Object) {
 func (w *world) start() (stop func()) {
 	w.t.Helper()
 	made := kit.Seed(w.t, fleet.Shared().Cluster("seed").Config, w.catalogue)
-	made.SetUp(addon.New(wiring.Addon(made, w.marks, addon.Options{CatalogueNamespace: w.catalogue, FaultPoint: w.faultPoint})))
+	dependencies := wiring.Addon(made.Seed, w.marks, addon.Options{CatalogueNamespace: w.catalogue, FaultPoint: w.faultPoint})
+	if w.beside != nil {
+		dependencies.Finder = w.beside.Over(made.Clusters, made.Clusters)
+	}
+	made.SetUp(addon.New(dependencies))
 	made.Run()
 	w.cancel, w.ended = made.Cancel, made.Wait
 	return made.Stop

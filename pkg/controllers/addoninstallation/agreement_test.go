@@ -107,13 +107,13 @@ func (d dice) history(f *facts) {
 		f.pass.State.Record = &intent
 		if d.odds(2) { // else the next pass came first, or the status could not be written
 			projectInstalled(f)
-			projectObjects(&f.installation.Status, &f.pass)
+			projectObjects(f)
 		}
 		if !d.odds(3) {
 			f.pass.State.Record = &applied
 		}
 		projectInstalled(f)
-		projectObjects(&f.installation.Status, &f.pass)
+		projectObjects(f)
 	}
 	f.installation.Spec.AddonRef = kubermaticv1.AddonReference{
 		Name: "web", Version: d.one(append([]string{"", "1.x", ">= 2", ">= 1.2-01", "< 2"}, numbers...)...),

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
@@ -15,42 +16,48 @@ import (
 // those that wait for it and nobody else. The zero value has nobody.
 type awaiting struct {
 	mutex sync.Mutex
-	// byCluster has by the name of who waits those that it waits for; none are all.
-	byCluster map[target.Ref]map[string][]string
+	// byNamespace has them by the name of who waits.
+	byNamespace map[string]map[string]wait
 }
 
-// note says for whom an installation waits; none are all of its cluster.
-func (a *awaiting) note(who types.NamespacedName, whom []string) {
-	ref := target.Ref{Namespace: who.Namespace}
+// wait is for others of a cluster; none are all of it.
+type wait struct {
+	cluster target.Ref
+	whom    []string
+}
+
+// note says for whom an installation of a cluster waits; none are all of it.
+func (a *awaiting) note(of target.Ref, who types.NamespacedName, whom []string) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	if a.byCluster == nil {
-		a.byCluster = map[target.Ref]map[string][]string{}
+	if a.byNamespace == nil {
+		a.byNamespace = map[string]map[string]wait{}
 	}
-	if a.byCluster[ref] == nil {
-		a.byCluster[ref] = map[string][]string{}
+	if a.byNamespace[who.Namespace] == nil {
+		a.byNamespace[who.Namespace] = map[string]wait{}
 	}
-	a.byCluster[ref][who.Name] = slices.Clone(whom)
+	a.byNamespace[who.Namespace][who.Name] = wait{of, slices.Clone(whom)}
 }
 
 // forget drops an installation that waits no more, or is gone.
 func (a *awaiting) forget(who types.NamespacedName) {
-	ref := target.Ref{Namespace: who.Namespace}
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	delete(a.byCluster[ref], who.Name)
-	if len(a.byCluster[ref]) == 0 {
-		delete(a.byCluster, ref)
+	delete(a.byNamespace[who.Namespace], who.Name)
+	if len(a.byNamespace[who.Namespace]) == 0 {
+		delete(a.byNamespace, who.Namespace)
 	}
 }
 
 // of are those that wait for an installation.
-func (a *awaiting) of(changed types.NamespacedName) (requests []reconcile.Request) {
+func (a *awaiting) of(changed *kubermaticv1.AddonInstallation) (requests []reconcile.Request) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	waiting := a.byCluster[target.Ref{Namespace: changed.Namespace}]
+	waiting := a.byNamespace[changed.Namespace]
 	for _, who := range slices.Sorted(maps.Keys(waiting)) {
-		if whom := waiting[who]; who != changed.Name && (len(whom) == 0 || slices.Contains(whom, changed.Name)) {
+		one := waiting[who]
+		isAwaited := len(one.whom) == 0 || slices.Contains(one.whom, changed.Name)
+		if who != changed.Name && isAwaited && one.cluster.Has(changed) {
 			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: changed.Namespace, Name: who}})
 		}
 	}

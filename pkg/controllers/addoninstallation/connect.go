@@ -55,7 +55,7 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) loop.Outcome {
 // say so.
 func (r *Reconciler) watchSwaps(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	r.Connections.OnSwap(func(swapped target.Ref) {
-		for _, request := range r.requests(ctx, cluster.InstallationsOf(swapped)) {
+		for _, request := range r.requestsOf(ctx, swapped) {
 			queue.Add(request)
 		}
 	})

@@ -117,6 +117,7 @@ type Reconciler struct {
 	memories   memories
 	dependents dependents
 	awaiting   awaiting
+	clusters   clusters
 	queue      *fairqueue.Queue[reconcile.Request]
 }
 
@@ -144,6 +145,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	facts := r.factsOf(installation)
 	facts.memory.catchUp(installation)
 	pass := loop.Start(r.Client, installation)
+	facts.live = pass
 	within, end := r.begin(ctx, request)
 	defer end()
 
@@ -179,6 +181,7 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	r.memories.byName.Delete(name)
 	r.dependents.forget(name)
 	r.awaiting.forget(name)
+	r.clusters.forget(name)
 }
 
 // finish hands the outcome over, remembers the status that was written and reports what is new in
@@ -193,7 +196,7 @@ func (r *Reconciler) finish(
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
 	f.hideValues()
-	r.dependents.note(f.installation, f.pass.Record())
+	r.dependents.note(f.of(), f.installation, f.pass.Record())
 	before := f.installation.ResourceVersion
 	result, err := pass.Finish(ctx, outcome)
 	if err == nil && f.installation.ResourceVersion != before {

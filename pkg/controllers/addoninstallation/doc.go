@@ -17,7 +17,9 @@
 // establishes CRDs.
 //
 //	file        steps                        what they find or do
-//	find.go     find-cluster, kkp-addon      the Cluster; KKP's own Addon is gone
+//	find.go     find-cluster, unpaused,      the Cluster; nothing is paused; KKP's own Addon is gone
+//	            kkp-addon
+//	complete.go complete                     the namespace that the catalogue names, the Cluster as owner
 //	resolve.go  load-record, resolve, values record, version, template data, layers of values
 //	pinned.go   pinned                       content that only the record has: the rest of the pass
 //	fetch.go    fetch                        content from the store
@@ -105,7 +107,9 @@
 //
 // # Turns, and between passes
 //
-// Installations wait in a queue that is fair between clusters, and a pass ends when it has taken
+// Which installations are of a cluster is decided by target.Ref.Has, of the Cluster that was found:
+// a namespace may have several. What is kept of one cluster, and who is woken, goes by that.
+// Installations wait in a queue that is fair between clusters and namespaces, and a pass ends when it has taken
 // too long (package fairqueue). Steps get the context that ends then. Records are read and written
 // in the context outside of it (NewSavingClient), so that what was done is saved; the installation then
 // says that its cluster did not answer in time. An obstacle that one call can read is read in

@@ -26,8 +26,10 @@ import (
 // most of what is found is the installer's (pass); inputs and chart are not.
 type facts struct {
 	installation *kubermaticv1.AddonInstallation
-	memory       *memory
-	pass         installer.Pass
+	// live is the installation on the seed.
+	live   *loop.Loop[*kubermaticv1.AddonInstallation]
+	memory *memory
+	pass   installer.Pass
 	clusterFacts
 	versionFacts
 	valuesFacts
@@ -105,12 +107,10 @@ func askedOf(installation *kubermaticv1.AddonInstallation) installer.Asked {
 	return asked
 }
 
-// seed is what the installer asks of the seed.
+// seed is what the installer asks of the seed; names of others it learns with the cluster.
 func (r *Reconciler) seed(f *facts) installer.Seed {
-	ref := target.InstalledIn(f.installation) // names are asked for after the pass too
 	return installer.Seed{
-		Others: func(ctx context.Context) ([]installer.Other, error) { return r.others(ctx, f.installation) },
-		NameOf: func(origin types.UID, id string) string { return r.nameOf(ref, origin, id) },
+		Others: func(ctx context.Context) ([]installer.Other, error) { return r.others(ctx, f) },
 		Notify: func(event installer.Event) {
 			kind := corev1.EventTypeNormal
 			if event.Warning {
@@ -120,6 +120,14 @@ func (r *Reconciler) seed(f *facts) installer.Seed {
 		},
 		CallFailed: func(about installer.About, err error) *installer.Stop { return r.callFailed(f, about, err) },
 	}
+}
+
+// of is the cluster that the installation is for: the found one or, without that, what it asks for.
+func (f *facts) of() target.Ref {
+	if f.cluster.Name != "" {
+		return f.cluster.Ref
+	}
+	return target.InstalledIn(f.installation)
 }
 
 // conditionOf is the condition that an answer of the installer is about.

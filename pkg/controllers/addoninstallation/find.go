@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
@@ -20,7 +21,7 @@ import (
 // clusterRecheck is how often a missing or unready Cluster is searched, besides its events.
 const clusterRecheck = time.Minute
 
-// locate finds the one Cluster whose namespace this is, and what depends on it: every pass begins
+// locate finds the Cluster that the installation is for, and what depends on it: every pass begins
 // with that, a removal too. A Cluster that comes back over the same user cluster has the same IDs
 // as before.
 func (r *Reconciler) locate(ctx context.Context, f *facts) error {
@@ -34,14 +35,16 @@ func (r *Reconciler) locate(ctx context.Context, f *facts) error {
 		return err
 	}
 	f.cluster = found
-	f.pass.Cluster = found.Ref
+	r.clusters.note(f.installation, found.Ref)
+	f.pass.Cluster, f.pass.ClusterOwner = found.Ref, found.Owner
+	f.pass.Seed.NameOf = func(origin types.UID, id string) string { return r.nameOf(found.Ref, origin, id) }
 	f.pass.Owner = ownership.Owner{ClusterUID: origin, Installation: f.installation.Name}
 	f.memory.belongTo(f.pass.Owner)
 	f.pass.Refusals = f.memory.refusals
 	return nil
 }
 
-// findCluster finds the Cluster of a living installation and says whether there is something to do.
+// findCluster finds the Cluster of a living installation.
 // The Cluster's identity goes into the status, with whatever the pass says there; until that is
 // written, release records have it. Of core add-ons, and where another Cluster came, it is written
 // before anything else happens: their protection, and a removal that finds no Cluster, go by the
@@ -59,9 +62,15 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	if known == nil && f.installation.Spec.CoreAddon || known != nil && *known != identity {
 		return checkpoint(kubermaticv1.ConditionReady, fmt.Sprintf("it belongs to cluster %q", f.cluster.Name))
 	}
-	switch {
-	case f.cluster.Deleted:
+	if f.cluster.Deleted {
 		return waiting(kubermaticv1.ReasonClusterNotReady, fmt.Sprintf("cluster %q is being deleted", f.cluster.Name), 0)
+	}
+	return nil
+}
+
+// unpaused says whether anything is to be done in the cluster.
+func (r *Reconciler) unpaused(_ context.Context, f *facts) loop.Outcome {
+	switch {
 	case f.cluster.Paused:
 		f.pass.Lost()
 		return pausedCluster(f.cluster)
@@ -75,7 +84,7 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 }
 
 func pausedCluster(paused target.Description) loop.Outcome {
-	return waiting(kubermaticv1.ReasonPaused, fmt.Sprintf("cluster %q is paused: set its spec.pause to false", paused.Name), 0)
+	return waiting(kubermaticv1.ReasonPaused, fmt.Sprintf("cluster %q is paused: %s", paused.Name, paused.Unpause()), 0)
 }
 
 func unknownCluster(err error) loop.Outcome {
@@ -99,6 +108,9 @@ func (r *Reconciler) adopts(_ context.Context, f *facts) loop.Outcome {
 // objects every few minutes, and would undo what is done to them. So nothing is done meanwhile, not
 // even repairs.
 func (r *Reconciler) kkpAddonGone(ctx context.Context, f *facts) loop.Outcome {
+	if !f.cluster.IsKKP() {
+		return nil
+	}
 	addon, err := r.Platform.KKPAddon(ctx, f.cluster.Ref, addonOf(f.installation))
 	if err != nil {
 		return failed(err)

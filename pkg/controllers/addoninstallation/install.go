@@ -82,12 +82,13 @@ func (r *Reconciler) installationsOf(
 ) ([]kubermaticv1.AddonInstallation, error) {
 	list := &kubermaticv1.AddonInstallationList{}
 	err := r.Client.List(ctx, list, append(of, cluster.InstallationsOf(ref), client.UnsafeDisableDeepCopy)...)
-	return list.Items, err
+	return cluster.OnlyOf(ref, list.Items), err
 }
 
 // others are the other installations of the cluster.
-func (r *Reconciler) others(ctx context.Context, installation *kubermaticv1.AddonInstallation) ([]installer.Other, error) {
-	all, err := r.installationsOf(ctx, target.InstalledIn(installation))
+func (r *Reconciler) others(ctx context.Context, f *facts) ([]installer.Other, error) {
+	installation := f.installation
+	all, err := r.installationsOf(ctx, f.of())
 	if err != nil {
 		return nil, fmt.Errorf("listing the cluster's installations: %w", err)
 	}

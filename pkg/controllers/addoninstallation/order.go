@@ -18,7 +18,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/revision"
-	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // mostAwaited is how many others a message names, and how many can wake who waits for them: while
@@ -154,7 +153,7 @@ func (r *Reconciler) before(ctx context.Context, f *facts, now turn) (order.Orde
 	}
 	isConcerned := len(own.Spec.DependsOn) > 0 || now == turnFirst && len(slots) > 0
 	if now == turnRemoval {
-		if isConcerned, err = r.isBefore(ctx, own, slots); err != nil {
+		if isConcerned, err = r.isBefore(ctx, f, slots); err != nil {
 			return order.Order{}, err
 		}
 	}
@@ -163,8 +162,8 @@ func (r *Reconciler) before(ctx context.Context, f *facts, now turn) (order.Orde
 		r.awaiting.forget(key)
 		return order.Order{}, nil
 	}
-	r.awaiting.note(key, nil)
-	all, err := r.installationsOf(ctx, target.InstalledIn(own))
+	r.awaiting.note(f.of(), key, nil)
+	all, err := r.installationsOf(ctx, f.of())
 	if err != nil {
 		return order.Order{}, fmt.Errorf("listing the cluster's installations: %w", err)
 	}
@@ -173,9 +172,9 @@ func (r *Reconciler) before(ctx context.Context, f *facts, now turn) (order.Orde
 	case order.HeldByNothing:
 		r.awaiting.forget(key)
 	case order.HeldByCycle: // the next one in it tells, by its own state, when the cycle is broken further on
-		r.awaiting.note(key, found.By[1:2])
+		r.awaiting.note(f.of(), key, found.By[1:2])
 	default:
-		r.awaiting.note(key, found.By[:min(len(found.By), mostAwaited)])
+		r.awaiting.note(f.of(), key, found.By[:min(len(found.By), mostAwaited)])
 	}
 	return found, nil
 }
@@ -209,12 +208,13 @@ func (r *Reconciler) isAboutToMove(ctx context.Context, f *facts, other *kuberma
 
 // isBefore says whether anything of the cluster can come after an installation.
 func (r *Reconciler) isBefore(
-	ctx context.Context, own *kubermaticv1.AddonInstallation, slots map[kubermaticv1.AddonName]kubermaticv1.Slot,
+	ctx context.Context, f *facts, slots map[kubermaticv1.AddonName]kubermaticv1.Slot,
 ) (bool, error) {
+	own := f.installation
 	if slots[own.Spec.AddonRef.Name] != "" {
 		return true, nil
 	}
-	dependents, err := r.installationsOf(ctx, target.InstalledIn(own), client.MatchingFields{indexDependsOn: own.Name})
+	dependents, err := r.installationsOf(ctx, f.of(), client.MatchingFields{indexDependsOn: own.Name})
 	if err != nil {
 		return false, fmt.Errorf("listing what depends on installation %q: %w", own.Name, err)
 	}

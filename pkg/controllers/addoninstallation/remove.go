@@ -19,7 +19,7 @@ func (r *Reconciler) leave(ctx context.Context, f *facts) loop.Outcome {
 		return loop.NotMine{}
 	}
 	if f.cluster.Deleted {
-		return r.leaveCopies(ctx, f.installation.Name, f.cluster.Name)
+		return r.leaveCopies(ctx, f.installation.Name, f.cluster.Ref)
 	}
 	if f.cluster.Paused {
 		return pausedCluster(f.cluster)
@@ -43,7 +43,7 @@ func (r *Reconciler) leave(ctx context.Context, f *facts) loop.Outcome {
 
 // leaveObjects lets an installation go and leaves what it has.
 func (r *Reconciler) leaveObjects(ctx context.Context, f *facts) loop.Outcome {
-	outcome := r.leaveCopies(ctx, f.installation.Name, f.cluster.Name)
+	outcome := r.leaveCopies(ctx, f.installation.Name, f.cluster.Ref)
 	if _, done := outcome.(loop.Done); !done {
 		return outcome
 	}
@@ -52,12 +52,12 @@ func (r *Reconciler) leaveObjects(ctx context.Context, f *facts) loop.Outcome {
 
 // leaveCopies has an installation that is let go need no copy of the pull Secret, where nothing of it
 // is removed.
-func (r *Reconciler) leaveCopies(ctx context.Context, installation string, clusters ...string) loop.Outcome {
+func (r *Reconciler) leaveCopies(ctx context.Context, installation string, clusters ...target.Ref) loop.Outcome {
 	if r.PullSecret == nil {
 		return loop.Done{}
 	}
-	for _, name := range clusters {
-		if err := r.PullSecret.Leave(ctx, name, installation); err != nil {
+	for _, one := range clusters {
+		if err := r.PullSecret.Leave(ctx, one, installation); err != nil {
 			return failed(err)
 		}
 	}
@@ -82,10 +82,11 @@ func (r *Reconciler) leaveWithoutCluster(ctx context.Context, installation *kube
 	if err != nil {
 		return failed(err)
 	}
-	var names []string
+	var clusters []target.Ref
 	for _, known := range had {
-		names = append(names, known.Name)
-		gone, err := r.Finder.Gone(ctx, target.Recorded(installation.Namespace, known))
+		recorded := target.Recorded(installation.Namespace, known)
+		clusters = append(clusters, recorded)
+		gone, err := r.Finder.Gone(ctx, recorded)
 		if err != nil {
 			return failed(err)
 		}
@@ -93,7 +94,7 @@ func (r *Reconciler) leaveWithoutCluster(ctx context.Context, installation *kube
 			return untilGone(unknown)
 		}
 	}
-	return r.leaveCopies(ctx, installation.Name, names...)
+	return r.leaveCopies(ctx, installation.Name, clusters...)
 }
 
 // clustersOf are the Clusters that may have something of an installation: the one that its status

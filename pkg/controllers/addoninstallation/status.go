@@ -104,7 +104,7 @@ func project(f *facts, outcome loop.Outcome) {
 	projectFinished(f)
 	projectInstalled(f)
 	projectHealth(f.installation, &f.pass, result)
-	projectObjects(state, &f.pass)
+	projectObjects(f)
 	projectDrift(f.installation, &f.pass)
 	projectProtection(f.installation)
 	projectReady(f.installation, &f.pass, result)
@@ -283,12 +283,14 @@ func projectInstalled(f *facts) {
 	}
 }
 
-func projectObjects(state *kubermaticv1.AddonInstallationStatus, pass *installer.Pass) {
+func projectObjects(f *facts) {
+	state, pass := &f.installation.Status, &f.pass
 	if record := pass.Record(); record.IsComplete() {
 		applied := record.Time.Rfc3339Copy() // as the API server keeps it: finer, it would differ in every pass
 		state.LastApplied = &kubermaticv1.AppliedState{
 			Addon: record.Addon, Version: record.Version, ArtifactDigest: record.Artifact.Digest, Inputs: record.Inputs,
-			Objects: record.ObjectsDigest, Time: &applied, PlatformValues: record.PlatformValues,
+			K8sVersion: madeFor(f, state.LastApplied, &applied),
+			Objects:    record.ObjectsDigest, Time: &applied, PlatformValues: record.PlatformValues,
 		}
 	}
 	if state.LastApplied != nil && pass.Record().IsComplete() {
@@ -307,6 +309,22 @@ func projectObjects(state *kubermaticv1.AddonInstallationStatus, pass *installer
 			Ref: note.Key.String(), Reason: note.Reason, Message: text.Message(note.Message),
 		})
 	}
+}
+
+// longestVersion of Kubernetes that a status holds, in bytes.
+const longestVersion = 64
+
+// madeFor is the Kubernetes version that what is applied was made for: the cluster's, where the pass
+// found it to be what is wanted there, else what was shown of it before.
+func madeFor(f *facts, shown *kubermaticv1.AppliedState, applied *metav1.Time) string {
+	record := f.pass.Record()
+	switch {
+	case f.inputs.Hash != "" && f.inputs.Hash == record.Inputs && len(f.cluster.KubernetesVersion) <= longestVersion:
+		return f.cluster.KubernetesVersion
+	case shown != nil && shown.Inputs == record.Inputs && shown.Time.Equal(applied):
+		return shown.K8sVersion
+	}
+	return ""
 }
 
 // volumeClaims are those of an inventory that are removed with it.

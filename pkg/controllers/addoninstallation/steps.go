@@ -10,7 +10,9 @@ import (
 // steps of a pass, in order.
 func (r *Reconciler) steps() []loop.Step[facts] {
 	return []loop.Step[facts]{
-		{Name: "find-cluster", Run: r.findCluster},                        // the one Cluster whose namespace this is; paused ones end here
+		{Name: "find-cluster", Run: r.findCluster},                        // the Cluster that it is for
+		{Name: "complete", Run: r.complete},                               // what spec leaves to the catalogue; an owner outside of KKP's
+		{Name: "unpaused", Run: r.unpaused},                               // neither the Cluster nor the installation is paused
 		{Name: "kkp-addon", Run: r.kkpAddonGone},                          // KKP's own add-on of that name has to be gone
 		{Name: "load-record", Run: r.loadRecord},                          // what was applied last, read once per process
 		{Name: "resolve", Run: r.resolve},                                 // the add-on's version that fits

@@ -2,7 +2,6 @@ package addoninstallation
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -82,7 +81,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 	}
 	return ctrl.NewControllerManagedBy(manager).
 		Named("addoninstallation").
-		For(&kubermaticv1.AddonInstallation{}, builder.WithPredicates(installationChanged())).
+		For(&kubermaticv1.AddonInstallation{}, builder.WithPredicates(r.clusters.heard(), installationChanged())).
 		Watches(&kubermaticv1.AddonInstallation{}, handler.EnqueueRequestsFromMapFunc(r.ofSibling), builder.WithPredicates(siblingChanged())).
 		Watches(&kubermaticv1.AddonInstallation{}, handler.EnqueueRequestsFromMapFunc(r.ofAwaited),
 			builder.WithPredicates(changed(order.StandOf))).
@@ -108,7 +107,7 @@ func (r *Reconciler) newQueue(
 ) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	r.queue = fairqueue.New(fairqueue.Options[reconcile.Request]{
 		Name: name, Limits: r.Options.Passes, RateLimiter: limiter, Metrics: r.QueueMetrics,
-		Cluster: func(request reconcile.Request) string { return request.Namespace },
+		Cluster: func(request reconcile.Request) fairqueue.Cluster { return r.clusters.of(request.NamespacedName) },
 		Logger:  ctrl.Log.WithName(name),
 	})
 	return r.queue
@@ -167,16 +166,21 @@ func (r *Reconciler) ofSibling(_ context.Context, object client.Object) []reconc
 
 // ofAwaited wakes those that wait for an installation: one that came, went, or stands otherwise.
 func (r *Reconciler) ofAwaited(_ context.Context, object client.Object) []reconcile.Request {
-	return r.awaiting.of(client.ObjectKeyFromObject(object))
+	changed, ok := object.(*kubermaticv1.AddonInstallation)
+	if !ok {
+		return nil
+	}
+	return r.awaiting.of(changed)
 }
 
 func (r *Reconciler) ofCatalogue(ctx context.Context, object client.Object) []reconcile.Request {
 	if object.GetNamespace() != r.Options.CatalogueNamespace {
 		return nil
 	}
-	requests := r.requests(ctx, client.MatchingFields{indexAddon: object.GetName()})
-	for _, request := range slices.Clone(requests) { // it may have another slot
-		requests = append(requests, r.awaiting.of(request.NamespacedName)...)
+	having := r.installations(ctx, client.MatchingFields{indexAddon: object.GetName()})
+	requests := requestsFor(having)
+	for i := range having { // it may have another slot
+		requests = append(requests, r.awaiting.of(&having[i])...)
 	}
 	return requests
 }
@@ -185,7 +189,7 @@ func (r *Reconciler) ofCluster(ctx context.Context, found target.Description) []
 	if found.Namespace == "" {
 		return nil
 	}
-	return r.requests(ctx, cluster.InstallationsOf(found.Ref))
+	return r.requestsOf(ctx, found.Ref)
 }
 
 // ofMarked finds the installations that read a Secret or ConfigMap: by valuesFrom in its own
@@ -226,7 +230,15 @@ func (r *Reconciler) installations(ctx context.Context, options ...client.ListOp
 }
 
 func (r *Reconciler) requests(ctx context.Context, options ...client.ListOption) []reconcile.Request {
-	installations := r.installations(ctx, options...)
+	return requestsFor(r.installations(ctx, options...))
+}
+
+// requestsOf are for the installations of one cluster.
+func (r *Reconciler) requestsOf(ctx context.Context, ref target.Ref, options ...client.ListOption) []reconcile.Request {
+	return requestsFor(cluster.OnlyOf(ref, r.installations(ctx, append(options, cluster.InstallationsOf(ref))...)))
+}
+
+func requestsFor(installations []kubermaticv1.AddonInstallation) []reconcile.Request {
 	requests := make([]reconcile.Request, len(installations))
 	for i := range installations {
 		requests[i].NamespacedName = client.ObjectKeyFromObject(&installations[i])
@@ -250,36 +262,42 @@ func isProtected(installation *kubermaticv1.AddonInstallation) bool {
 // of the others. What this process has not seen yet has its first pass before it.
 type dependents struct {
 	mutex sync.Mutex
-	// byCluster has their add-ons by name.
-	byCluster map[target.Ref]map[string]kubermaticv1.AddonName
+	// byNamespace has them by name.
+	byNamespace map[string]map[string]dependent
+}
+
+// dependent is what an installation asks for, and in which cluster.
+type dependent struct {
+	cluster target.Ref
+	addon   kubermaticv1.AddonName
 }
 
 // note says after a pass whether its installation, with that record, is one of them.
-func (d *dependents) note(installation *kubermaticv1.AddonInstallation, record *revision.Record) {
+func (d *dependents) note(of target.Ref, installation *kubermaticv1.AddonInstallation, record *revision.Record) {
 	depends := record != nil && len(record.Shared) > 0 || isRemoved(installation) ||
 		!meta.IsStatusConditionTrue(installation.Status.Conditions, kubermaticv1.ConditionApplied)
 	if !depends {
 		d.forget(client.ObjectKeyFromObject(installation))
 		return
 	}
-	ref := target.InstalledIn(installation)
+	namespace := installation.Namespace
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	if d.byCluster == nil {
-		d.byCluster = map[target.Ref]map[string]kubermaticv1.AddonName{}
+	if d.byNamespace == nil {
+		d.byNamespace = map[string]map[string]dependent{}
 	}
-	if d.byCluster[ref] == nil {
-		d.byCluster[ref] = map[string]kubermaticv1.AddonName{}
+	if d.byNamespace[namespace] == nil {
+		d.byNamespace[namespace] = map[string]dependent{}
 	}
-	d.byCluster[ref][installation.Name] = installation.Spec.AddonRef.Name
+	d.byNamespace[namespace][installation.Name] = dependent{of, installation.Spec.AddonRef.Name}
 }
 
-// of are the dependents of the same add-on as one that changed, without itself.
+// of are the dependents of the same add-on in the same cluster as one that changed, without itself.
 func (d *dependents) of(changed *kubermaticv1.AddonInstallation) (requests []reconcile.Request) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	for name, addon := range d.byCluster[target.InstalledIn(changed)] {
-		if addon == changed.Spec.AddonRef.Name && name != changed.Name {
+	for name, one := range d.byNamespace[changed.Namespace] {
+		if one.addon == changed.Spec.AddonRef.Name && name != changed.Name && one.cluster.Has(changed) {
 			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: changed.Namespace, Name: name}})
 		}
 	}
@@ -288,11 +306,10 @@ func (d *dependents) of(changed *kubermaticv1.AddonInstallation) (requests []rec
 
 // forget drops an installation that is gone, or does not depend on others any more.
 func (d *dependents) forget(name types.NamespacedName) {
-	ref := target.Ref{Namespace: name.Namespace}
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	delete(d.byCluster[ref], name.Name)
-	if len(d.byCluster[ref]) == 0 {
-		delete(d.byCluster, ref)
+	delete(d.byNamespace[name.Namespace], name.Name)
+	if len(d.byNamespace[name.Namespace]) == 0 {
+		delete(d.byNamespace, name.Namespace)
 	}
 }

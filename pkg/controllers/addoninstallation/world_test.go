@@ -61,12 +61,16 @@ type world struct {
 	passes fairqueue.Limits
 	// identities has user clusters compared with those on record.
 	identities bool
+	// kinds of clusters; none are KKP's.
+	kinds cluster.Kinds
 	// restrictions are those of the seed for add-ons of Custom catalogues.
 	restrictions catalogue.Restrictions
 	// records, where set, stands before the release records.
 	records func(addoninstallation.Records) addoninstallation.Records
 	// client, where set, stands before the controller's client.
 	client func(client.Client) client.Client
+	// platform, where set, stands before what is known of the platform.
+	platform func(addoninstallation.Platform) addoninstallation.Platform
 	// store, where set, stands before the content store.
 	store func(fetch.Store) fetch.Store
 	// worker is the name of the controller that is started next.
@@ -181,7 +185,11 @@ func (w *world) start() {
 // startUntil runs the controller until the returned function is called.
 func (w *world) startUntil() (stop func()) {
 	w.t.Helper()
-	made := kit.Seed(w.t, fleet.Shared().Cluster("both").Config, w.catalogue, func(options *manager.Options) {
+	kinds := w.kinds
+	if kinds.Served == nil {
+		kinds = cluster.OnlyKKP
+	}
+	made := kit.SeedOf(w.t, fleet.Shared().Cluster("both").Config, w.catalogue, kinds, func(options *manager.Options) {
 		options.Logger = w.logger
 		options.Cache.ByObject[&kubermaticv1.AddonInstallation{}] = cache.ByObject{Namespaces: w.ofClusters()}
 	})
@@ -214,7 +222,7 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 	}
 	key := []byte("key")
 	parts := wiring.InstallationParts{
-		Namespace: w.catalogue, SourceKinds: kinds, Store: content, Images: images.Rules{Mirrors: mirrors, PullSecret: w.pull},
+		Namespace: w.catalogue, AllowCIDRs: fetchtest.Loopback, SourceKinds: kinds, Store: content, Images: images.Rules{Mirrors: mirrors, PullSecret: w.pull},
 		PullSecret: w.pull,
 		Renders:    kept.New(kept.Options{Methods: w.renderers, Values: w.valuesRenderer}),
 		Records:    wiring.Records(made, key), InputsKey: key,
@@ -225,9 +233,9 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 		},
 	}
 	if w.identities {
-		parts.Identities = cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), wiring.Finder(made), w.catalogue)
+		parts.Identities = cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), made.Clusters, w.catalogue)
 	}
-	dependencies, err := wiring.AddonInstallation(made.Context(), made, w.marks, parts)
+	dependencies, err := wiring.AddonInstallation(made.Context(), made.Seed, w.marks, parts)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -241,6 +249,9 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 	}
 	if w.store != nil {
 		dependencies.Store = w.store(dependencies.Store)
+	}
+	if w.platform != nil {
+		dependencies.Platform = w.platform(dependencies.Platform)
 	}
 	if w.client != nil {
 		dependencies.Client = w.client(dependencies.Client)

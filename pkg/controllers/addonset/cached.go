@@ -11,7 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // caches are what the manager's cache has of installations and namespaces, looked up one by one: an
@@ -47,45 +49,55 @@ type notSyncedError struct{ of string }
 
 func (e *notSyncedError) Error() string { return "the cache of " + e.of + " is not filled yet" }
 
-// byName are installations of one namespace.
+// byName are installations of one cluster.
 type byName map[string]*v1.AddonInstallation
 
-// in a namespace.
-func (c *caches) in(namespace string) (byName, error) {
+// in a cluster that was found, or is asked for.
+func (c *caches) in(of target.Ref) (byName, error) {
 	if !c.installations.HasSynced() {
 		return nil, &notSyncedError{"installations"}
 	}
-	cached, err := c.installations.GetIndexer().ByIndex(toolscache.NamespaceIndex, namespace)
+	cached, err := c.installations.GetIndexer().ByIndex(toolscache.NamespaceIndex, of.Namespace)
 	if err != nil {
-		return nil, fmt.Errorf("listing the installations of namespace %q: %w", namespace, err)
+		return nil, fmt.Errorf("listing the installations of namespace %q: %w", of.Namespace, err)
 	}
 	found := make(byName, len(cached))
 	for _, object := range cached {
-		if one, isInstallation := object.(*v1.AddonInstallation); isInstallation {
+		if one, isInstallation := object.(*v1.AddonInstallation); isInstallation && of.Has(one) {
 			found[one.Name] = one
 		}
 	}
 	return found, nil
 }
 
-// all installations, by namespace. Of tens of thousands, each namespace's are found sooner so than
-// by asking for one after the other.
-func (c *caches) all(namespaces int) (map[string]byName, error) {
+// all installations, by the cluster that they ask for. Of tens of thousands, each cluster's are found
+// sooner so than by asking for one after the other.
+func (c *caches) all(clusters int) (map[cluster.Key]byName, error) {
 	if !c.installations.HasSynced() {
 		return nil, &notSyncedError{"installations"}
 	}
-	found := make(map[string]byName, namespaces)
+	found := make(map[cluster.Key]byName, clusters)
 	for _, object := range c.installations.GetIndexer().List() {
 		one, isInstallation := object.(*v1.AddonInstallation)
 		if !isInstallation {
 			continue
 		}
-		if found[one.Namespace] == nil {
-			found[one.Namespace] = make(byName, 1)
+		of := cluster.KeyOf(target.InstalledIn(one))
+		if found[of] == nil {
+			found[of] = make(byName, 1)
 		}
-		found[one.Namespace][one.Name] = one
+		found[of][one.Name] = one
 	}
 	return found, nil
+}
+
+// elsewhere says of names in a cluster's namespace whether an installation of another cluster has them.
+func (c *caches) elsewhere(of target.Ref) func(name string) bool {
+	return func(name string) bool {
+		object, isThere, err := c.installations.GetIndexer().GetByKey(of.Namespace + "/" + name)
+		one, isInstallation := object.(*v1.AddonInstallation)
+		return err == nil && isThere && isInstallation && !of.Has(one)
+	}
 }
 
 // isOpen says whether a namespace can be written to: it is there, and is not being deleted.

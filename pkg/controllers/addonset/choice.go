@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/values"
@@ -53,6 +54,7 @@ type resolver struct {
 type choiceKey struct {
 	of             *item
 	k8s, installed string
+	isKKP          bool
 }
 
 type preparedKey struct {
@@ -68,32 +70,36 @@ type prepared struct {
 	intent  installation.Intent
 	digest  string
 	problem string
+	// template is that of the version; nil where it is not known.
+	template *v1.Template
 }
 
 func newResolver(of *set, from *offers) *resolver {
 	return &resolver{set: of, offers: from, choices: map[choiceKey]*choice{}, prepared: map[preparedKey]*prepared{}}
 }
 
-// choose the version of an item on a cluster with that Kubernetes version and installed version.
-func (r *resolver) choose(of *item, k8s, installed string) *choice {
-	key := choiceKey{of, k8s, installed}
+// choose the version of an item on a cluster like this, with that installed version.
+func (r *resolver) choose(of *item, in *place, installed string) *choice {
+	key := choiceKey{of, in.version, installed, in.ref.IsKKP()}
 	known, ok := r.choices[key]
 	if !ok {
-		chosen := r.selectVersion(of, k8s, installed)
+		chosen := r.selectVersion(of, in, installed)
 		known = &chosen
 		r.choices[key] = known
 	}
 	return known
 }
 
-func (r *resolver) selectVersion(of *item, k8s, installed string) choice {
+func (r *resolver) selectVersion(of *item, in *place, installed string) choice {
 	entry := r.offers.entries[of.addon()]
 	if entry == nil {
 		return choice{
 			reason: v1.ReasonAddonUnknown, message: fmt.Sprintf("no catalogue has add-on %q", of.addon()), quiet: installed != "",
 		}
 	}
-	platform := catalogue.Platform{KKPVersion: r.offers.kkp, K8sVersion: k8s, AllowPrereleases: r.offers.preReleases}
+	platform := catalogue.Platform{
+		KKPVersion: cluster.KKPVersionFor(in.ref, r.offers.kkp), K8sVersion: in.version, AllowPrereleases: r.offers.preReleases,
+	}
 	selected, refusal := catalogue.Select(entry, of.AddonRef.Version, installed, platform,
 		catalogue.SelectOptions{AllowDowngrade: of.allows(v1.PermissionDowngrade)})
 	if refusal != nil {
@@ -135,17 +141,17 @@ func (r *resolver) prepare(of *item, by *choice, wanted preparedKey, in *place) 
 }
 
 // matching are the overrides of an item for a cluster; a set has at most 64.
-func (r *resolver) matching(of *item, cluster labels.Set) uint64 {
+func (r *resolver) matching(of *item, facts labels.Set) uint64 {
 	var found uint64
 	for i := range r.set.overrides {
-		if one := &r.set.overrides[i]; one.item == string(of.Name) && one.selector.Matches(cluster) {
+		if one := &r.set.overrides[i]; one.item == string(of.Name) && one.selector.Matches(facts) {
 			found |= 1 << i
 		}
 	}
 	return found
 }
 
-func (r *resolver) makeIntent(of *item, key preparedKey, cluster string) *prepared {
+func (r *resolver) makeIntent(of *item, key preparedKey, in string) *prepared {
 	layers := []values.Layer{{Origin: fmt.Sprintf("item %q", of.Name), Values: of.values}}
 	for i := range r.set.overrides {
 		if key.overrides&(1<<i) != 0 {
@@ -156,16 +162,19 @@ func (r *resolver) makeIntent(of *item, key preparedKey, cluster string) *prepar
 	if err != nil {
 		return &prepared{problem: err.Error()}
 	}
-	if err := r.checkForm(of, key.version, merged); err != nil {
-		return &prepared{problem: err.Error()}
+	template := r.templateOf(of, key.version)
+	if template != nil { // what else a cluster has may fill in what is required
+		if err := values.CheckForm(template.FormSpec, merged, nil); err != nil {
+			return &prepared{problem: err.Error()}
+		}
 	}
-	made := &prepared{intent: installation.Intent{
+	made := &prepared{template: template, intent: installation.Intent{
 		Name: string(of.Name), Origin: "set", Annotations: map[string]string{},
 		Labels: map[string]string{v1.LabelManagedBy: v1.ManagedBySets, v1.LabelSet: r.set.name},
 		Spec: v1.AddonInstallationSpec{
 			AddonRef:        v1.AddonReference{Name: of.AddonRef.Name, Version: key.version, Digest: key.digest},
 			TargetNamespace: of.TargetNamespace, CreateNamespace: of.CreateNamespace, ReleaseName: of.ReleaseName,
-			ValuesFrom: named(of.ValuesFrom, cluster), ValuesTemplate: of.ValuesTemplate, DependsOn: installationNames(of.DependsOn),
+			ValuesFrom: named(of.ValuesFrom, in), ValuesTemplate: of.ValuesTemplate, DependsOn: installationNames(of.DependsOn),
 			ReconcileStrategy: of.ReconcileStrategy, DeletionPolicy: v1.DeletionDelete,
 		},
 	}}
@@ -194,18 +203,16 @@ func (r *resolver) makeIntent(of *item, key preparedKey, cluster string) *prepar
 	return made
 }
 
-// checkForm of a version against the set's values. What else a cluster has may fill in what is
-// required.
-func (r *resolver) checkForm(of *item, version string, merged map[string]any) error {
+// templateOf a version of an item's add-on; nil: none is known.
+func (r *resolver) templateOf(of *item, version string) *v1.Template {
 	entry := r.offers.entries[of.addon()]
 	if entry == nil {
 		return nil
 	}
-	found, _ := entry.Version(version)
-	if found == nil || found.Template == nil {
-		return nil
+	if found, _ := entry.Version(version); found != nil {
+		return found.Template
 	}
-	return values.CheckForm(found.Template.FormSpec, merged, nil)
+	return nil
 }
 
 // clusterName stands for the Cluster's name in names of valuesFrom.
@@ -233,24 +240,24 @@ func sourceName(source v1.ValuesSource) string {
 }
 
 // named are sources with the name of the Cluster in theirs.
-func named(sources []v1.ValuesSource, cluster string) []v1.ValuesSource {
+func named(sources []v1.ValuesSource, in string) []v1.ValuesSource {
 	var result []v1.ValuesSource
 	for i := range sources {
 		source := sources[i].DeepCopy()
 		switch {
 		case source.SecretRef != nil:
-			source.SecretRef.Name = strings.ReplaceAll(source.SecretRef.Name, clusterName, cluster)
+			source.SecretRef.Name = strings.ReplaceAll(source.SecretRef.Name, clusterName, in)
 		case source.ConfigMapRef != nil:
-			source.ConfigMapRef.Name = strings.ReplaceAll(source.ConfigMapRef.Name, clusterName, cluster)
+			source.ConfigMapRef.Name = strings.ReplaceAll(source.ConfigMapRef.Name, clusterName, in)
 		case source.ProviderRef != nil:
-			source.ProviderRef.Name = strings.ReplaceAll(source.ProviderRef.Name, clusterName, cluster)
+			source.ProviderRef.Name = strings.ReplaceAll(source.ProviderRef.Name, clusterName, in)
 		}
 		result = append(result, *source)
 	}
 	return result
 }
 
-// installationNames are those of items: each has its name in every cluster.
+// installationNames are those of items, in KKP's namespaces.
 func installationNames(items []v1.AddonName) []v1.InstallationName {
 	names := make([]v1.InstallationName, 0, len(items))
 	for _, item := range items {

@@ -108,9 +108,9 @@ type running struct {
 	// first are the contents that were seen first after a start, where those of the revision are not
 	// known; nil as a rule.
 	first map[string]string
-	// clusters by name are those in the tally, and names theirs by namespace.
+	// clusters by their name among all of the seed are those in the tally, and names theirs by key.
 	clusters map[string]*known
-	names    map[string]string
+	names    map[cluster.Key]string
 	// granted are names of clusters that were granted places: a halt looks at no others.
 	granted map[string]bool
 	// guard says which removals wait.
@@ -122,7 +122,7 @@ type running struct {
 
 // known is what is kept of one cluster.
 type known struct {
-	namespace string
+	key cluster.Key
 	waves.Move
 	// repairs says that others changed what the set wrote.
 	repairs bool

@@ -33,9 +33,11 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 		return failed(err)
 	}
 	f.running.isHeld = false
-	claimed := make(map[string]int, len(clusters))
+	claimed := make(map[cluster.Key]int, len(clusters))
 	for i := range clusters {
-		claimed[clusters[i].Namespace]++
+		for _, by := range cluster.KeysOf(clusters[i].Ref) {
+			claimed[by]++
+		}
 	}
 	installations, err := r.caches.all(len(clusters))
 	if err != nil {
@@ -43,11 +45,11 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 	}
 	seen := make(map[string]bool, len(clusters))
 	for i := range clusters {
-		if !r.concerns(clusters[i]) || claimed[clusters[i].Namespace] > 1 {
+		if !r.concerns(clusters[i]) || claimed[cluster.KeyOf(clusters[i].Ref)] > 1 {
 			continue
 		}
-		seen[clusters[i].Name] = true
-		in, err := r.placeOf(&clusters[i], installations[clusters[i].Namespace], f.running.seed)
+		seen[clusters[i].LongName()] = true
+		in, err := r.placeOf(&clusters[i], allOf(clusters[i].Ref, installations), f.running.seed)
 		if err != nil {
 			return failed(err)
 		}
@@ -68,7 +70,7 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 func (r *Reconciler) wakeWorking(of *running) {
 	for _, name := range slices.Sorted(maps.Keys(of.clusters)) {
 		if one := of.clusters[name]; one.hasWork() && of.writes() || !one.Next.IsZero() {
-			r.wakeCluster(one.namespace)
+			r.wakeCluster(one.key)
 		}
 	}
 }
@@ -79,6 +81,19 @@ func (r *Reconciler) concerns(found target.Description) bool {
 	return found.Namespace != "" && !found.Deleted && cluster.BelongsTo(found, r.Options.WorkerName)
 }
 
+// allOf a cluster among all installations: those of KKP's may name it or not.
+func allOf(of target.Ref, installations map[cluster.Key]byName) byName {
+	found := installations[cluster.KeyOf(of)]
+	for _, by := range cluster.KeysOf(of)[1:] {
+		if named := installations[by]; found == nil {
+			found = named
+		} else {
+			maps.Copy(found, named)
+		}
+	}
+	return found
+}
+
 // placeOf a cluster, with what was written over what the cache has of its installations. The mutex
 // is held.
 func (r *Reconciler) placeOf(found *target.Description, live byName, seed string) (*place, error) {
@@ -87,7 +102,8 @@ func (r *Reconciler) placeOf(found *target.Description, live byName, seed string
 		return nil, err
 	}
 	in := &place{
-		name: found.Name, namespace: found.Namespace, found: found, labels: cluster.Labels(*found, seed), version: found.KubernetesVersion,
+		name: found.Name, ref: found.Ref, elsewhere: r.caches.elsewhere(found.Ref), found: found,
+		labels: cluster.Labels(*found, seed), version: found.KubernetesVersion,
 		live: live, asked: askedBy(found.Annotations),
 	}
 	if object, isObject := found.Object.(client.Object); isObject {
@@ -101,10 +117,10 @@ func (r *Reconciler) placeOf(found *target.Description, live byName, seed string
 	case found.KubernetesVersion == "" || !found.APIServerUp:
 		in.away = v1.ReasonClusterNotReady
 	}
-	if in.live == nil && len(r.written[found.Namespace]) > 0 {
+	if in.live == nil && len(r.written[in.key()]) > 0 {
 		in.live = byName{}
 	}
-	r.written.Over(found.Namespace, in.live)
+	r.written.Over(in.key(), in.live)
 	return in, nil
 }
 
@@ -137,32 +153,33 @@ func askedBy(annotations map[string]string) []asked {
 func (r *Reconciler) standIn(of *running, in *place) (planned plan, counted rollout.Standing) {
 	planned = planner{of.resolver, r.rivals}.planFor(in)
 	of.isHeld = of.isHeld || planned.isHeld
-	one := of.clusters[in.name]
+	key, name := in.key(), in.ref.LongName()
+	one := of.clusters[name]
 	if !planned.counts() {
 		if one == nil || !one.IsWriting() { // the end of a write is counted
-			of.drop(in.name)
+			of.drop(name)
 		}
 		return planned, counted
 	}
 	if one == nil {
 		one = &known{}
-		of.clusters[in.name] = one
+		of.clusters[name] = one
 	}
-	if of.names[in.namespace] != in.name {
-		of.forgetName(in.name, one.namespace)
-		one.namespace, of.names[in.namespace] = in.namespace, in.name
+	if of.names[key] != name {
+		of.forgetName(name, one.key)
+		one.key, of.names[key] = key, name
 	}
 	now := r.Clock.Now()
 	found := waves.StandingOf(planned.factsOf(in), waves.Course{
 		Strategy: of.moves(), StartedAt: of.startedAt, Now: now, Waiting: of.guard.Waiting,
 	})
 	one.repairs = planned.repairs()
-	one.Stand(found, r.written.DoubtedAt(in.namespace), now)
+	one.Stand(found, r.written.DoubtedAt(key), now)
 	if !one.IsGranted() {
-		delete(of.granted, in.name)
+		delete(of.granted, name)
 	}
-	of.guard.Note(in.name, len(planned.mine), found.Removals)
-	of.tally.Put(in.name, one.Standing.Standing)
+	of.guard.Note(name, len(planned.mine), found.Removals)
+	of.tally.Put(name, one.Standing.Standing)
 	return planned, one.Standing.Standing
 }
 
@@ -172,7 +189,7 @@ func (r *running) writes() bool { return !r.paused || r.deleting }
 // drop a cluster in which the set has and wants nothing, or that is gone.
 func (r *running) drop(name string) {
 	if one := r.clusters[name]; one != nil {
-		r.forgetName(name, one.namespace)
+		r.forgetName(name, one.key)
 	}
 	delete(r.clusters, name)
 	delete(r.granted, name)
@@ -180,10 +197,10 @@ func (r *running) drop(name string) {
 	r.tally.Drop(name)
 }
 
-// forgetName of a cluster, where a namespace was its.
-func (r *running) forgetName(name, namespace string) {
-	if r.names[namespace] == name {
-		delete(r.names, namespace)
+// forgetName of a cluster, where a key was its: KKP's namespaces may be another's.
+func (r *running) forgetName(name string, key cluster.Key) {
+	if r.names[key] == name {
+		delete(r.names, key)
 	}
 }
 
@@ -204,11 +221,11 @@ func (r *Reconciler) stand(ctx context.Context, f *clusterFacts) loop.Outcome {
 			continue
 		}
 		if in == nil {
-			r.leave(of, f.asked.Namespace)
+			r.leave(of, cluster.KeyOf(f.asked))
 			continue
 		}
 		planned := r.standAnew(f, of, in)
-		one := of.clusters[in.name]
+		one := of.clusters[in.ref.LongName()]
 		if one == nil {
 			continue
 		}
@@ -226,14 +243,15 @@ func (r *Reconciler) stand(ctx context.Context, f *clusterFacts) loop.Outcome {
 // API server could not be asked, what is to be written there is refused.
 func (r *Reconciler) standAnew(f *clusterFacts, of *running, in *place) plan {
 	var before rollout.Standing
-	if one := of.clusters[in.name]; one != nil {
+	name := in.ref.LongName()
+	if one := of.clusters[name]; one != nil {
 		before = one.Standing.Standing
 		if f.unasked != "" && of.writes() && one.IsPending() {
 			one.Refuse(f.unasked, f.problem, r.Clock.Now())
 		}
 	}
 	planned, found := r.standIn(of, in)
-	if one := of.clusters[in.name]; one != nil && one.Recall(of.decision.Open) {
+	if one := of.clusters[name]; one != nil && one.Recall(of.decision.Open) {
 		planned, found = r.standIn(of, in)
 	}
 	if !reflect.DeepEqual(before, found) {
@@ -242,16 +260,16 @@ func (r *Reconciler) standAnew(f *clusterFacts, of *running, in *place) plan {
 	return planned
 }
 
-// look at a cluster; nil: there is none to count in this namespace, or more than one.
+// look at a cluster; nil: there is none to count, or more than one.
 func (r *Reconciler) look(ctx context.Context, asked target.Ref) (*place, error) {
 	found, err := r.Finder.Find(ctx, asked)
-	if isUnknown(err) || err == nil && !r.concerns(found) {
+	if isUnknown(err) || err == nil && (!r.concerns(found) || !cluster.IsAskedFor(asked, found)) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	live, err := r.caches.in(found.Namespace)
+	live, err := r.caches.in(found.Ref)
 	if err != nil {
 		return nil, err
 	}
@@ -270,10 +288,9 @@ func (r *Reconciler) seed() string {
 	return ""
 }
 
-// leave a namespace whose cluster is gone, or not known: it is counted no more, and nothing in it
-// changes.
-func (r *Reconciler) leave(of *running, namespace string) {
-	if name, isCounted := of.names[namespace]; isCounted {
+// leave a cluster that is gone, or not known: it is counted no more, and nothing in it changes.
+func (r *Reconciler) leave(of *running, key cluster.Key) {
+	if name, isCounted := of.names[key]; isCounted {
 		of.drop(name)
 		r.wakeSet(of.name)
 	}
@@ -283,7 +300,7 @@ func (r *Reconciler) leave(of *running, namespace string) {
 // and for what a write that failed left. While it can't be asked nothing is written, and how the
 // cluster stands is told all the same.
 func (r *Reconciler) confirm(ctx context.Context, f *clusterFacts) loop.Outcome {
-	unconfirmed, waits, err := r.unconfirmed(f.asked.Namespace)
+	unconfirmed, waits, err := r.unconfirmed(f.asked)
 	if err != nil {
 		return failed(err)
 	}
@@ -295,7 +312,7 @@ func (r *Reconciler) confirm(ctx context.Context, f *clusterFacts) loop.Outcome 
 			return nil
 		}
 		r.mutex.Lock()
-		r.written.Settle(key, found, r.Clock.Now())
+		r.written.Settle(cluster.KeyOf(f.asked), name, found, r.Clock.Now())
 		r.mutex.Unlock()
 	}
 	if waits {
@@ -304,15 +321,16 @@ func (r *Reconciler) confirm(ctx context.Context, f *clusterFacts) loop.Outcome 
 	return nil
 }
 
-// unconfirmed are the names in a namespace that have to be asked for, and whether something was
+// unconfirmed are the names in a cluster that have to be asked for, and whether something was
 // written that the cache does not have.
-func (r *Reconciler) unconfirmed(namespace string) (names []string, waits bool, err error) {
+func (r *Reconciler) unconfirmed(of target.Ref) (names []string, waits bool, err error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if len(r.written[namespace]) == 0 {
+	key := cluster.KeyOf(of)
+	if len(r.written[key]) == 0 {
 		return nil, false, nil
 	}
-	cached, err := r.caches.in(namespace)
+	cached, err := r.caches.in(of)
 	if err != nil {
 		return nil, false, err
 	}
@@ -320,7 +338,7 @@ func (r *Reconciler) unconfirmed(namespace string) (names []string, waits bool, 
 	for name := range cached {
 		listed[name] = true
 	}
-	return r.written.Unseen(namespace, listed, r.Clock.Now()), true, nil
+	return r.written.Unseen(key, listed, r.Clock.Now()), true, nil
 }
 
 // rest says when to come back.

@@ -42,7 +42,7 @@ func (r *Reconciler) decide(ctx context.Context, f *setFacts) loop.Outcome {
 		one.Grant(r.Clock.Now())
 		run.granted[name] = true
 		run.tally.Put(name, one.Standing.Standing)
-		r.wakeCluster(one.namespace)
+		r.wakeCluster(one.key)
 	}
 	if len(run.decision.Move) > 0 {
 		run.decision = rollout.Decide(run.moves(), run.tally, gate)
@@ -55,7 +55,7 @@ func (r *Reconciler) takeBack(run *running) {
 	for name := range run.granted {
 		if one := run.clusters[name]; one.TakeBack() {
 			delete(run.granted, name)
-			r.wakeCluster(one.namespace)
+			r.wakeCluster(one.key)
 		}
 	}
 }
@@ -74,11 +74,11 @@ func (r *Reconciler) guard(f *setFacts) {
 		one := run.clusters[name]
 		one.Hold(run.guard.Waiting, r.Clock.Now())
 		run.tally.Put(name, one.Standing.Standing)
-		r.wakeCluster(one.namespace) // what is at once, or sick, stood by what waited
+		r.wakeCluster(one.key) // what is at once, or sick, stood by what waited
 	}
 	for _, name := range looked {
 		if one := run.clusters[name]; one.IsGranted() {
-			r.wakeCluster(one.namespace)
+			r.wakeCluster(one.key)
 		}
 	}
 }

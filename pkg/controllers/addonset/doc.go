@@ -17,7 +17,9 @@
 //
 //	set.go       a copy, read
 //	choice.go    pure: the version and intent of an item on some cluster, each chosen once
+//	place.go     pure: one cluster, as a plan sees it
 //	plan.go      pure: what one set wants of one cluster, against what is there and what others want
+//	intent.go    pure: what an item is in one cluster, of those that share a namespace too
 //	standing.go  pure: how the cluster stands in the rollout, from plan and installations
 //	revision.go  pure: the hash of all that clusters get by a set
 //	unsure.go    copies that can't be gone by, and what they may claim

@@ -6,37 +6,15 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
-
-	"k8s.io/apimachinery/pkg/labels"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/rollout"
 	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/waves"
 )
-
-// place is one cluster as a plan sees it.
-type place struct {
-	name, namespace string
-	// found is the cluster as the cache has it.
-	found *target.Description
-	// labels and facts.
-	labels labels.Set
-	// version of Kubernetes; empty: not known.
-	version string
-	created time.Time
-	// away is why the cluster can't be written to; empty as a rule.
-	away string
-	// asked are what annotation initial-installations asks for.
-	asked []asked
-	live  byName
-}
-
-// asked is an add-on in a namespace of the user cluster, and the name of its installation.
-type asked struct{ name, addon, targetNamespace string }
 
 // rivals are all sets of a seed, by the names of their items, each list in the order in which they
 // have the name.
@@ -75,10 +53,17 @@ type step struct {
 	from, to string
 }
 
-// intent is what is applied in a namespace.
-func (s *step) intent(namespace string) installation.Intent {
-	made := s.target.intent
-	made.Namespace = namespace
+// liveName is the name of the installation; empty: there is none.
+func (s *step) liveName() string {
+	if s.live == nil {
+		return ""
+	}
+	return s.live.Name
+}
+
+// intent is what is applied in a cluster.
+func (s *step) intent(in target.Ref) installation.Intent {
+	made := s.target.intentIn(in, s.live)
 	if s.grant != "" {
 		made.Annotations = maps.Clone(made.Annotations)
 		made.Annotations[v1.AnnotationPlatformValues] = s.grant
@@ -87,11 +72,11 @@ func (s *step) intent(namespace string) installation.Intent {
 }
 
 // isRight says whether what is there is as it is to be.
-func (s *step) isRight() bool {
-	if s.grant == "" {
+func (s *step) isRight(in target.Ref) bool {
+	if s.grant == "" && in.IsKKP() {
 		return installation.IsRight(s.live, &s.target.intent, s.target.digest)
 	}
-	wanted := s.intent(s.live.Namespace)
+	wanted := s.intent(in)
 	return installation.IsRight(s.live, &wanted, s.target.digest)
 }
 
@@ -144,7 +129,7 @@ func (p planner) planFor(in *place) plan {
 			p.want(&result, of, in)
 		}
 	}
-	result.blockDependents(p.set)
+	result.blockDependents(p.set, in.ref)
 	for _, live := range p.owned(in, items) {
 		p.letGo(&result, live, in)
 	}
@@ -154,10 +139,10 @@ func (p planner) planFor(in *place) plan {
 // blockDependents blocks what is to be made and depends on an item that is not there, being blocked
 // or for another set to make, in its own time: it would wait for that, and be taken for a failure of
 // the roll-out.
-func (p *plan) blockDependents(of *set) {
+func (p *plan) blockDependents(of *set, in target.Ref) {
 	missing := map[string]bool{}
 	for _, one := range p.blocked {
-		missing[one.Item] = !slices.ContainsFunc(p.mine, func(live *v1.AddonInstallation) bool { return live.Name == one.Item })
+		missing[one.Item] = !slices.ContainsFunc(p.mine, func(live *v1.AddonInstallation) bool { return live.Name == in.NameOf(one.Item) })
 	}
 	for name := range p.awaited {
 		missing[name] = true
@@ -195,7 +180,7 @@ func presenceOf(of *set, in *place, from *offers) waves.Presence {
 	for _, one := range []struct {
 		constraint *catalogue.Range
 		version    string
-	}{{of.k8s, in.version}, {of.kkp, from.kkp}} {
+	}{{of.k8s, in.version}, {of.kkp, cluster.KKPVersionFor(in.ref, from.kkp)}} {
 		if one.constraint == nil {
 			continue
 		}
@@ -214,7 +199,7 @@ func presenceOf(of *set, in *place, from *offers) waves.Presence {
 func (p planner) owned(in *place, but map[string]*item) []*v1.AddonInstallation {
 	var found []*v1.AddonInstallation
 	for name, live := range in.live {
-		if but[name] == nil && isOf(live, p.set.name) {
+		if isOf(live, p.set.name) && (len(but) == 0 || but[in.itemOf(name, p.rivals)] == nil) {
 			found = append(found, live)
 		}
 	}
@@ -253,7 +238,7 @@ func (p planner) holder(name string, in *place, own waves.Presence) *set {
 // want plans one item of the set in a cluster that the set is about.
 func (p planner) want(result *plan, of *item, in *place) {
 	name := string(of.Name)
-	live := in.live[name]
+	live := in.live[in.ref.NameOf(name)]
 	if holder := p.holder(name, in, result.presence); holder != nil && holder.name != p.set.name {
 		p.leaveTo(holder, result, name, in)
 		return
@@ -278,7 +263,7 @@ func (p planner) want(result *plan, of *item, in *place) {
 	if isMine && !live.DeletionTimestamp.IsZero() { // it is made again once it is gone
 		return
 	}
-	if reason, message := p.refusal(of, live, owner); reason != "" {
+	if reason, message := p.refusal(of, live, owner, in.ref); reason != "" {
 		result.block(name, reason, message)
 		return
 	}
@@ -287,7 +272,7 @@ func (p planner) want(result *plan, of *item, in *place) {
 
 // leaveTo another set an item of which that has the name.
 func (p planner) leaveTo(holder *set, result *plan, name string, in *place) {
-	switch live := in.live[name]; {
+	switch live := in.live[in.ref.NameOf(name)]; {
 	case live == nil:
 		result.await(name, holder.name)
 	case isOf(live, p.set.name):
@@ -297,13 +282,13 @@ func (p planner) leaveTo(holder *set, result *plan, name string, in *place) {
 
 // refusal says why an item can't have the installation that has its name, and which set made it;
 // empty: it can.
-func (p planner) refusal(of *item, live *v1.AddonInstallation, owner string) (reason, message string) {
+func (p planner) refusal(of *item, live *v1.AddonInstallation, owner string, in target.Ref) (reason, message string) {
 	switch {
 	case owner == "" || p.rivals.sets[owner] == nil:
 		return v1.ReasonNameTaken, fmt.Sprintf("installation %q was not made by this set and is left alone", live.Name)
 	case !live.DeletionTimestamp.IsZero():
 		return v1.ReasonNameTaken, fmt.Sprintf("installation %q of AddonSet %q is being removed", live.Name, owner)
-	case goesOver(live, of):
+	case goesOver(live, of, in):
 		return "", ""
 	case owner == p.set.name:
 		return v1.ReasonImmutableField, fmt.Sprintf(
@@ -314,17 +299,21 @@ func (p planner) refusal(of *item, live *v1.AddonInstallation, owner string) (re
 }
 
 // goesOver says whether what one set made can go over to an item of another by its label alone.
-func goesOver(live *v1.AddonInstallation, to *item) bool {
-	return live.Spec.AddonRef.Name == to.AddonRef.Name && live.Spec.TargetNamespace == to.TargetNamespace &&
-		live.Spec.ReleaseName == to.ReleaseName
+func goesOver(live *v1.AddonInstallation, to *item, in target.Ref) bool {
+	// Outside of KKP an item that names no release goes by what is there.
+	isRelease := live.Spec.ReleaseName == to.ReleaseName || to.ReleaseName == "" && !in.IsKKP()
+	return live.Spec.AddonRef.Name == to.AddonRef.Name && live.Spec.TargetNamespace == to.TargetNamespace && isRelease
 }
 
 // standsAlready says whether the cluster has the add-on in that namespace by somebody else, or asks
 // for it itself.
 func (p planner) standsAlready(of *item, in *place) (reason, message string) {
+	if name := in.ref.NameOf(string(of.Name)); in.elsewhere != nil && in.elsewhere(name) {
+		return v1.ReasonNameTaken, fmt.Sprintf("installation %q is one of another cluster", name)
+	}
 	for _, name := range slices.Sorted(maps.Keys(in.live)) {
 		live := in.live[name]
-		if isOf(live, p.set.name) && p.set.byName[name] != nil { // the set has the add-on twice, as it says
+		if isOf(live, p.set.name) && p.set.byName[in.itemOf(name, p.rivals)] != nil { // the set has the add-on twice, as it says
 			continue
 		}
 		if live.Spec.AddonRef.Name == of.AddonRef.Name && live.Spec.TargetNamespace == of.TargetNamespace {
@@ -355,7 +344,7 @@ func (p planner) aim(result *plan, of *item, at aimed, in *place) {
 		return
 	}
 	installed := installedVersion(live)
-	chosen := p.choose(of, in.version, installed)
+	chosen := p.choose(of, in, installed)
 	if live != nil && chosen.reason == v1.ReasonAddonUnknown { // gone from the catalogue: no change
 		return
 	}
@@ -369,18 +358,19 @@ func (p planner) aim(result *plan, of *item, at aimed, in *place) {
 		}
 		version, digest = live.Spec.AddonRef.Version, live.Spec.AddonRef.Digest
 	}
-	target := p.prepare(of, chosen, preparedKey{version: version, digest: digest}, in)
-	if target.problem != "" {
-		result.block(name, v1.ReasonValuesInvalid, target.problem)
+	wanted := p.prepare(of, chosen, preparedKey{version: version, digest: digest}, in)
+	if wanted.problem != "" {
+		result.block(name, v1.ReasonValuesInvalid, wanted.problem)
 		return
 	}
-	made := step{item: name, kind: v1.ChangeInstall, live: live, target: target, grant: p.offers.grant(of, target, in, live), to: version}
+	made := step{item: name, kind: v1.ChangeInstall, live: live, target: wanted, to: version}
+	made.grant = p.offers.grant(of, &made, in.ref)
 	if live != nil {
-		if at.isMine && made.isRight() {
+		if at.isMine && made.isRight(in.ref) {
 			return
 		}
 		made.kind, made.from = v1.ChangeUpdate, cmp.Or(installed, live.Spec.AddonRef.Version)
-		made.repair = at.isMine && live.Annotations[v1.AnnotationDigest] == target.digest
+		made.repair = at.isMine && live.Annotations[v1.AnnotationDigest] == wanted.digest
 		result.unfit = result.unfit || chosen.unfit
 	}
 	if result.steps == nil {
@@ -403,18 +393,19 @@ func installedVersion(live *v1.AddonInstallation) string {
 // letGo plans the end of what the set made and does not want, or may not have, any more. What
 // another set wants as it is goes over to that with its own move.
 func (p planner) letGo(result *plan, live *v1.AddonInstallation, in *place) {
-	if next := p.holder(live.Name, in, result.presence); next != nil && next.name != p.set.name && goesOver(live, next.byName[live.Name]) {
+	item := in.itemOf(live.Name, p.rivals)
+	if next := p.holder(item, in, result.presence); next != nil && next.name != p.set.name && goesOver(live, next.byName[item], in.ref) {
 		return
 	}
 	result.mine = append(result.mine, live)
 	if !live.DeletionTimestamp.IsZero() {
 		return
 	}
-	if other := p.mayWant(live.Name, in); other != nil {
-		result.hold(live.Name, other, "may want it")
+	if other := p.mayWant(item, in); other != nil {
+		result.hold(item, other, "may want it")
 		return
 	}
 	result.steps = append(result.steps, step{
-		item: live.Name, kind: v1.ChangeRemove, live: live, from: cmp.Or(installedVersion(live), live.Spec.AddonRef.Version),
+		item: item, kind: v1.ChangeRemove, live: live, from: cmp.Or(installedVersion(live), live.Spec.AddonRef.Version),
 	})
 }

@@ -16,6 +16,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
@@ -89,13 +90,13 @@ func madeBy(t testing.TB, of *v1.AddonSet, from *offers, in *place, applied stri
 	read := reading(t, of)[of.Name]
 	resolved := newResolver(read, from)
 	item := read.byName[name]
-	chosen := resolved.choose(item, in.version, "")
+	chosen := resolved.choose(item, in, "")
 	made := resolved.prepare(item, &choice{}, preparedKey{version: applied, digest: chosen.digest}, in)
 	if _, origin := from.entries[item.addon()].Version(applied); origin.Content != "" {
 		made = resolved.prepare(item, &choice{}, preparedKey{version: applied, digest: origin.Content}, in)
 	}
 	live := &v1.AddonInstallation{Spec: made.intent.Spec}
-	live.Namespace, live.Name, live.UID, live.Generation = in.namespace, name, types.UID("uid-of-"+name), 1
+	live.Namespace, live.Name, live.UID, live.Generation = in.ref.Namespace, name, types.UID("uid-of-"+name), 1
 	live.Labels = made.intent.Labels
 	live.Annotations = map[string]string{v1.AnnotationDigest: made.digest}
 	live.Status.Version = applied
@@ -104,7 +105,7 @@ func madeBy(t testing.TB, of *v1.AddonSet, from *offers, in *place, applied stri
 
 func clusterOn(version string) *place {
 	return &place{
-		name: "birch", namespace: "cluster-birch", version: version, created: noon.Add(-time.Hour),
+		name: "birch", ref: target.Ref{Kind: target.KindKKP, Namespace: "cluster-birch", Name: "birch"}, version: version, created: noon.Add(-time.Hour),
 		labels: labels.Set{"tier": "small"}, live: map[string]*v1.AddonInstallation{},
 	}
 }
@@ -257,7 +258,7 @@ func TestWhatAnItemMayDo(t *testing.T) {
 		if text := told(&got); text != "Install web >1.0.0" {
 			t.Fatalf("allowed %q: %s", test.allow, text)
 		}
-		if given := got.steps[0].intent("there").Annotations; !maps.Equal(given, test.want) {
+		if given := got.steps[0].intent(target.Ref{Namespace: "there"}).Annotations; !maps.Equal(given, test.want) {
 			t.Errorf("allowed %q, it is given %v", test.allow, given)
 		}
 		digest := got.steps[0].target.digest
@@ -555,7 +556,7 @@ func TestClustersAlikeHaveOneChoiceAndOneIntent(t *testing.T) {
 	asked := planner{newResolver(read["all"], from), newRivals(read)}
 	for i := range 1000 {
 		in := clusterOn(fmt.Sprintf("v1.%d.0", 35+i%4))
-		in.name, in.namespace = fmt.Sprintf("birch-%d", i), fmt.Sprintf("cluster-birch-%d", i)
+		in.name, in.ref.Namespace = fmt.Sprintf("birch-%d", i), fmt.Sprintf("cluster-birch-%d", i)
 		in.labels = labels.Set{"number": fmt.Sprint(i)}
 		if planned := asked.planFor(in); len(planned.steps) != 2 {
 			t.Fatalf("the plan of %s is %s", in.name, told(&planned))

@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/installation"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
@@ -104,15 +105,16 @@ func (o *offers) missing(of *item) string {
 
 // grant is what an installation may have of the platform's values; empty: none. What is not there yet
 // gets its grant once it has a UID, and waits for it.
-func (o *offers) grant(of *item, target *prepared, in *place, live *v1.AddonInstallation) string {
+func (o *offers) grant(of *item, by *step, in target.Ref) string {
 	one, isGranted := o.platform[string(of.Name)]
 	if !isGranted {
 		return ""
 	}
-	about := &v1.AddonInstallation{Spec: target.intent.Spec}
-	about.Namespace, about.Name, about.Labels = in.namespace, target.intent.Name, target.intent.Labels
-	if live != nil {
-		about.UID = live.UID
+	wanted := by.intent(in)
+	about := &v1.AddonInstallation{Spec: wanted.Spec}
+	about.Namespace, about.Name, about.Labels = wanted.Namespace, wanted.Name, wanted.Labels
+	if by.live != nil {
+		about.UID = by.live.UID
 	}
 	return o.marks.Grant(installation.Grant{Secret: one.secret, Key: one.key, Content: one.content}, about)
 }

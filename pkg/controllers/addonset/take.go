@@ -15,6 +15,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/addonset"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/rollout"
 	"github.com/trellis-addons/trellis/pkg/waves"
@@ -227,7 +228,7 @@ func (r *Reconciler) take(ctx context.Context, f *setFacts) loop.Outcome {
 // begin to carry a set out, with what its status says of an earlier process.
 func (r *Reconciler) begin(found *v1.AddonSet) *running {
 	made := &running{
-		tally: rollout.NewTally(found.Name), clusters: map[string]*known{}, names: map[string]string{}, granted: map[string]bool{},
+		tally: rollout.NewTally(found.Name), clusters: map[string]*known{}, names: map[cluster.Key]string{}, granted: map[string]bool{},
 		contents: map[string]string{},
 		revision: found.Status.Revision, shown: shown{status: *found.Status.DeepCopy()},
 	}

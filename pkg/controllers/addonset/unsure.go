@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/addonset"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
@@ -49,6 +50,18 @@ func (c *claims) has(item string, in *place, from *offers) bool {
 // isBefore says whether the copy may want an item in a cluster, and come before a set.
 func (c *claims) isBefore(other *set, item string, in *place, from *offers) bool {
 	return slices.ContainsFunc(c.readings(), func(one *set) bool { return one.before(other) < 0 && c.want(one, item, in, from) })
+}
+
+// itemOf is the item of the copy that has a name in a cluster; empty: none has.
+func (c *claims) itemOf(name string, in target.Ref) string {
+	for _, reading := range c.readings() {
+		for item := range reading.byName {
+			if in.NameOf(item) == name {
+				return item
+			}
+		}
+	}
+	return ""
 }
 
 func (c *claims) isSame(other *claims) bool {

@@ -41,12 +41,13 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.dependents)),
 		source.Kind[client.Object](secrets, &corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.naming)),
 	)
+	inCluster, inNamespace := handler.EnqueueRequestsFromMapFunc(r.clusterOf), handler.EnqueueRequestsFromMapFunc(r.clustersIn)
 	clusters := loop.Register(mgr, "addonset-clusters",
 		controller.Options{Reconciler: reconcile.Func(r.reconcileCluster), MaxConcurrentReconciles: r.Options.Concurrency},
 		source.Func(r.keepClusters),
 		r.Finder.Watch(mgr.GetCache(), cluster.Passes, clusterChanged),
-		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, inCluster(client.Object.GetNamespace), r.installationChanged()),
-		source.Kind[client.Object](mgr.GetCache(), loop.Metadata(namespaceKind), inCluster(client.Object.GetName), terminationChanged()),
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, inCluster, r.installationChanged()),
+		source.Kind[client.Object](mgr.GetCache(), loop.Metadata(namespaceKind), inNamespace, terminationChanged()),
 	)
 	return errors.Join(sets, clusters)
 }
@@ -87,9 +88,9 @@ func (r *Reconciler) wakeSet(name string) {
 }
 
 // wakeCluster has a cluster written. The mutex is held.
-func (r *Reconciler) wakeCluster(namespace string) {
+func (r *Reconciler) wakeCluster(key cluster.Key) {
 	if r.queues.clusters != nil {
-		r.queues.clusters.Add(cluster.Request(target.Ref{Namespace: namespace}))
+		r.queues.clusters.Add(reconcile.Request{NamespacedName: key})
 	}
 }
 
@@ -127,11 +128,18 @@ func clusterChanged(before, after target.Description) bool {
 		before.Annotations[v1.AnnotationInitialInstallations] != after.Annotations[v1.AnnotationInitialInstallations]
 }
 
-// inCluster enqueues the cluster of a namespace.
-func inCluster(namespace func(client.Object) string) handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
-		return []reconcile.Request{cluster.Request(target.Ref{Namespace: namespace(object)})}
-	})
+// clusterOf enqueues the cluster of an installation.
+func (r *Reconciler) clusterOf(ctx context.Context, object client.Object) []reconcile.Request {
+	one, isInstallation := object.(*v1.AddonInstallation)
+	if !isInstallation {
+		return nil
+	}
+	return []reconcile.Request{cluster.RequestOf(ctx, r.Finder, one)}
+}
+
+// clustersIn enqueues the clusters of a namespace.
+func (r *Reconciler) clustersIn(ctx context.Context, namespace client.Object) []reconcile.Request {
+	return cluster.PassesIn(ctx, r.Finder, namespace.GetName())
 }
 
 // terminationChanged passes a namespace on that appears, begins to terminate, or is gone.
@@ -148,7 +156,7 @@ func (r *Reconciler) installationChanged() predicate.Predicate {
 		if gone, isInstallation := e.Object.(*v1.AddonInstallation); isInstallation {
 			r.mutex.Lock()
 			defer r.mutex.Unlock()
-			r.written.Forget(gone)
+			r.written.Forget(cluster.KeyOf(target.InstalledIn(gone)), gone)
 		}
 		return true
 	}, UpdateFunc: func(e event.UpdateEvent) bool {

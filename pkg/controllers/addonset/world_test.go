@@ -54,6 +54,8 @@ type world struct {
 	controller *addonset.Reconciler
 	// writes counts the controller's writes of AddonInstallations, statuses those of AddonSets' status.
 	writes, statuses atomic.Int64
+	// beside are Clusters that are not KKP's; nil: there are none.
+	beside *kit.Beside
 	// clock of the controller that is started next; nil: that of the machine.
 	clock clock.PassiveClock
 }
@@ -125,10 +127,14 @@ func (w *world) start(wraps ...func(http.RoundTripper) http.RoundTripper) (stop 
 		config.Wrap(wrap)
 	}
 	made := kit.Seed(w.t, config, w.catalogue)
-	dependencies := wiring.AddonSet(made, w.marks, addonset.Options{
+	dependencies := wiring.AddonSet(made.Seed, w.marks, addonset.Options{
 		CatalogueNamespace: w.catalogue, StatusInterval: 100 * time.Millisecond,
 	})
 	dependencies.Recorder = w.recorder
+	if w.beside != nil {
+		all := w.beside.Over(made.Clusters, made.Clusters)
+		dependencies.Finder, dependencies.Live = all, all
+	}
 	if w.clock != nil {
 		dependencies.Clock = w.clock
 	}

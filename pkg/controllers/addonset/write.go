@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/target"
@@ -28,11 +29,10 @@ type task struct {
 	of    *running
 	known *known
 	// set and cluster are what the task was planned by, as the caches have them.
-	set       *set
-	cluster   target.Description
-	namespace string
-	removal   v1.RemovalPolicy
-	pace      installation.Pace
+	set     *set
+	cluster target.Description
+	removal v1.RemovalPolicy
+	pace    installation.Pace
 	// startedAt is when the revision began.
 	startedAt time.Time
 	steps     []step
@@ -46,7 +46,7 @@ type task struct {
 func (r *Reconciler) taskFor(of *running, in *place, one *known, planned *plan) task {
 	group := of.strategy.Groups[of.strategy.GroupOf(in.labels)]
 	made := task{
-		of: of, known: one, set: of.set, cluster: *in.found, namespace: in.namespace, removal: of.removal, startedAt: of.startedAt,
+		of: of, known: one, set: of.set, cluster: *in.found, removal: of.removal, startedAt: of.startedAt,
 		pace: installation.Pace{Soak: group.Soak, Deadline: group.ProgressDeadline}, rivals: r.rivals,
 	}
 	for _, step := range planned.steps {
@@ -62,7 +62,7 @@ func (r *Reconciler) taskFor(of *running, in *place, one *known, planned *plan) 
 	// others does: an installation whose removal began waits for nobody.
 	needed := neededBy(made.steps)
 	slices.SortStableFunc(made.steps, func(a, b step) int {
-		return cmp.Or(removalsFirst(a)-removalsFirst(b), needed[b.item]-needed[a.item])
+		return cmp.Or(removalsFirst(a)-removalsFirst(b), needed[b.liveName()]-needed[a.liveName()])
 	})
 	if made.moves {
 		one.Begin()
@@ -70,13 +70,16 @@ func (r *Reconciler) taskFor(of *running, in *place, one *known, planned *plan) 
 	return made
 }
 
+// key is what is kept of the task's cluster by.
+func (t *task) key() cluster.Key { return cluster.KeyOf(t.cluster.Ref) }
+
 // neededBy counts what each installation that is to go depends on among the others, also by others:
 // what depends on one has more than that.
 func neededBy(steps []step) map[string]int {
 	dependsOn := map[string][]v1.InstallationName{}
 	for _, one := range steps {
 		if one.kind == v1.ChangeRemove {
-			dependsOn[one.item] = one.live.Spec.DependsOn
+			dependsOn[one.live.Name] = one.live.Spec.DependsOn
 		}
 	}
 	counts := make(map[string]int, len(dependsOn))
@@ -137,7 +140,7 @@ func (r *Reconciler) carryOut(ctx context.Context, one task) error {
 		var err error
 		if step.kind == v1.ChangeRemove {
 			if err = stale; err == nil {
-				err = r.remove(ctx, one.removal, step)
+				err = r.remove(ctx, one, step)
 			}
 		} else {
 			err = r.apply(ctx, one, step, at)
@@ -171,7 +174,7 @@ func (r *Reconciler) carryOut(ctx context.Context, one task) error {
 func (r *Reconciler) apply(ctx context.Context, one task, s step, at time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, waves.WriteTimeout)
 	defer cancel()
-	wanted := s.intent(one.namespace)
+	wanted := s.intent(one.cluster.Ref)
 	wanted.Stamps = stampsOf(one, s, at)
 	content, _, err := wanted.Content()
 	if err != nil {
@@ -187,9 +190,10 @@ func (r *Reconciler) apply(ctx context.Context, one task, s step, at time.Time) 
 	object := &v1.AddonInstallation{}
 	object.Namespace, object.Name = wanted.Namespace, wanted.Name
 	if err := r.patch(ctx, object, types.ApplyPatchType, content, client.ForceOwnership); err != nil {
+		r.doubtWrite(one.key(), object, err)
 		return fmt.Errorf("applying installation %q in %q: %w", wanted.Name, wanted.Namespace, err)
 	}
-	r.note(object, false)
+	r.note(one.key(), object, false)
 	if !installation.IsRight(object, &wanted, s.target.digest) {
 		return fmt.Errorf("installation %q in %q is not stored as it is written: something changes it on its way, such as an admission "+
 			"webhook or an older CRD", wanted.Name, wanted.Namespace)
@@ -235,7 +239,7 @@ func (r *Reconciler) checkRemovals(ctx context.Context, one task) error {
 		return fmt.Errorf("before something is removed: %w", err)
 	}
 	if clusterChanged(one.cluster, live) {
-		return fmt.Errorf("the Cluster of namespace %q is not what the cache has: nothing is removed by that", one.namespace)
+		return fmt.Errorf("the Cluster %q is not what the cache has: nothing is removed by that", one.cluster.LongName())
 	}
 	return nil
 }
@@ -260,43 +264,44 @@ func (r *Reconciler) checkCopies(ctx context.Context, planned task) error {
 }
 
 // remove what the set no longer wants, as it says. What changed since it was looked at is left.
-func (r *Reconciler) remove(ctx context.Context, how v1.RemovalPolicy, s step) error {
+func (r *Reconciler) remove(ctx context.Context, one task, s step) error {
 	ctx, cancel := context.WithTimeout(ctx, waves.WriteTimeout)
 	defer cancel()
 	live := s.live.DeepCopy()
-	switch how {
+	switch one.removal {
 	case v1.RemovalRelease:
-		return r.letLive(ctx, live)
+		return r.letLive(ctx, one.key(), live)
 	case v1.RemovalOrphan:
-		if err := r.orphan(ctx, live); err != nil {
+		if err := r.orphan(ctx, one.key(), live); err != nil {
 			return err
 		}
 	}
 	exactly := client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion}
 	if err := r.Client.Delete(ctx, live, exactly); client.IgnoreNotFound(err) != nil {
-		r.doubtWrite(live, err)
+		r.doubtWrite(one.key(), live, err)
 		return fmt.Errorf("deleting installation %q in %q: %w", live.Name, live.Namespace, err)
 	}
-	r.note(live, true)
+	r.note(one.key(), live, true)
 	return nil
 }
 
 // orphan has an installation leave what it applied.
-func (r *Reconciler) orphan(ctx context.Context, live *v1.AddonInstallation) error {
+func (r *Reconciler) orphan(ctx context.Context, in cluster.Key, live *v1.AddonInstallation) error {
 	if live.Spec.DeletionPolicy == v1.DeletionOrphan {
 		return nil
 	}
 	content := identified(live)
 	content["spec"] = map[string]any{"deletionPolicy": v1.DeletionOrphan}
 	if err := r.patch(ctx, live, types.MergePatchType, content); err != nil {
+		r.doubtWrite(in, live, err)
 		return fmt.Errorf("setting deletionPolicy of installation %q in %q: %w", live.Name, live.Namespace, err)
 	}
-	r.note(live.DeepCopy(), false)
+	r.note(in, live.DeepCopy(), false)
 	return nil
 }
 
 // letLive takes off what ties an installation to its set: the labels, annotations and the pin.
-func (r *Reconciler) letLive(ctx context.Context, live *v1.AddonInstallation) error {
+func (r *Reconciler) letLive(ctx context.Context, in cluster.Key, live *v1.AddonInstallation) error {
 	content := identified(live)
 	metadata := content["metadata"].(map[string]any)
 	metadata["labels"] = map[string]any{v1.LabelSet: nil, v1.LabelManagedBy: nil}
@@ -306,9 +311,10 @@ func (r *Reconciler) letLive(ctx context.Context, live *v1.AddonInstallation) er
 	}
 	content["spec"] = map[string]any{"addonRef": map[string]any{"digest": nil}}
 	if err := r.patch(ctx, live, types.MergePatchType, content); err != nil {
+		r.doubtWrite(in, live, err)
 		return fmt.Errorf("releasing installation %q in %q: %w", live.Name, live.Namespace, err)
 	}
-	r.note(live, false)
+	r.note(in, live, false)
 	return nil
 }
 
@@ -318,22 +324,22 @@ func identified(live *v1.AddonInstallation) map[string]any {
 }
 
 // note what the API server answered.
-func (r *Reconciler) note(answer *v1.AddonInstallation, removed bool) {
+func (r *Reconciler) note(in cluster.Key, answer *v1.AddonInstallation, removed bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.written.Put(answer, removed, r.Clock.Now())
+	r.written.Put(in, answer, removed, r.Clock.Now())
 }
 
 // doubtWrite keeps what a call to the API server left that had no answer. It may have arrived: the next pass asks the API
 // server (confirm) before it writes again. A second write would move the installation a second
 // time, and count its soak anew.
-func (r *Reconciler) doubtWrite(about client.Object, err error) {
+func (r *Reconciler) doubtWrite(in cluster.Key, about client.Object, err error) {
 	if !waves.IsUnanswered(err) {
 		return
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.written.Doubt(about.GetNamespace(), about.GetName(), r.Clock.Now())
+	r.written.Doubt(in, about.GetName(), r.Clock.Now())
 }
 
 func (r *Reconciler) patch(
@@ -343,9 +349,5 @@ func (r *Reconciler) patch(
 	if err != nil {
 		return err
 	}
-	err = r.Client.Patch(ctx, object, client.RawPatch(kind, encoded), append(options, client.FieldOwner(fieldOwner))...)
-	if err != nil {
-		r.doubtWrite(object, err)
-	}
-	return err
+	return r.Client.Patch(ctx, object, client.RawPatch(kind, encoded), append(options, client.FieldOwner(fieldOwner))...)
 }

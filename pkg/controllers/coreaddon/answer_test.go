@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/clock"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
@@ -20,7 +21,7 @@ func TestAnErrorOfOurOwnIsNoLostAnswer(t *testing.T) {
 	if outcome := r.apply(t.Context(), f); outcome != nil || f.refused == nil || f.failures["rbac"] == nil {
 		t.Fatalf("the outcome is %v, refused %+v", outcome, f.refused)
 	}
-	if at := r.staging.written.DoubtedAt("cluster-birch"); !at.IsZero() {
+	if at := r.staging.written.DoubtedAt(cluster.KeyOf(f.asked)); !at.IsZero() {
 		t.Errorf("it is in doubt since %s", at)
 	}
 }

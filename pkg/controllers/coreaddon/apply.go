@@ -46,9 +46,8 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 }
 
 func (r *Reconciler) applyOne(ctx context.Context, f *facts, c change) (*v1.AddonInstallation, error) {
-	if c.live != nil && c.live.Spec.TargetNamespace != c.wanted.spec.TargetNamespace {
-		return nil, fmt.Errorf("targetNamespace of installation %q can't be changed from %q to %q: give the item another name",
-			c.wanted.name, c.live.Spec.TargetNamespace, c.wanted.spec.TargetNamespace)
+	if c.live != nil && !canBe(c.live, c.wanted) {
+		return nil, unchangeable(c)
 	}
 	meant := intent(f.asked.Namespace, c.wanted)
 	if f.inForce != nil {
@@ -73,6 +72,21 @@ func (r *Reconciler) applyOne(ctx context.Context, f *facts, c change) (*v1.Addo
 		return nil, fmt.Errorf("taking version and dependencies off installation %q: %w", c.wanted.name, err)
 	}
 	return object, nil
+}
+
+// unchangeable says what the list has another way than its installation, which can't be changed.
+func unchangeable(c change) error {
+	was, is := &c.live.Spec, &c.wanted.spec
+	for _, one := range []struct{ field, was, is string }{
+		{"addonRef.name", string(was.AddonRef.Name), string(is.AddonRef.Name)},
+		{"targetNamespace", was.TargetNamespace, is.TargetNamespace}, {"releaseName", was.ReleaseName, is.ReleaseName},
+	} {
+		if one.was != one.is {
+			return fmt.Errorf("%s of installation %q can't be changed from %q to %q: give the item another name",
+				one.field, c.wanted.name, one.was, one.is)
+		}
+	}
+	return nil
 }
 
 // body of a patch.

@@ -79,14 +79,14 @@ func New(dependencies Dependencies) *Reconciler {
 	if dependencies.Clock == nil {
 		dependencies.Clock = clock.RealClock{}
 	}
-	return &Reconciler{Dependencies: dependencies, staging: staging{written: waves.Written{}, touched: map[string]bool{}}}
+	return &Reconciler{Dependencies: dependencies, staging: staging{written: waves.Written{}, touched: map[cluster.Key]bool{}}}
 }
 
 // Reconcile makes one pass over the core add-ons of one cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	asked := cluster.Requested(request)
 	f := &facts{asked: asked, report: r.reports.forCluster(asked)}
-	defer func() { r.staging.touch(asked.Namespace, f.refused, r.Clock.Now()) }()
+	defer func() { r.staging.touch(f.key(), f.refused, r.Clock.Now()) }()
 	outcome := r.failures.BackOff(request.String(), loop.Run(ctx, r.steps(), f))
 	if retry, failed := outcome.(loop.RetryAt); failed {
 		log.FromContext(ctx).Info("a pass over the core add-ons failed", "problem", retry.Message, "after", retry.After.String())
@@ -117,6 +117,12 @@ type facts struct {
 	stale    error
 	report   *report
 }
+
+// key is what is kept of the cluster by.
+func (f *facts) key() cluster.Key { return cluster.KeyOf(f.asked) }
+
+// keepOwn leaves of the namespace's installations those of a cluster.
+func (f *facts) keepOwn(of target.Ref) { f.installations = cluster.OnlyOf(of, f.installations) }
 
 // problem is why a pass did not do all that it was to; nil as a rule.
 func (f *facts) problem() error {

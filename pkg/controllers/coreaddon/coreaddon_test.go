@@ -64,7 +64,6 @@ func TestPutsEditsBack(t *testing.T) {
 		{"the label off", func(i *v1.AddonInstallation) { i.Labels = nil }},
 		{"paused", func(i *v1.AddonInstallation) { i.Spec.Paused = true }},
 		{"a version", func(i *v1.AddonInstallation) { i.Spec.AddonRef.Version = "0.9.0" }},
-		{"another add-on", func(i *v1.AddonInstallation) { i.Spec.AddonRef.Name = "evil" }},
 		{"another policy", func(i *v1.AddonInstallation) { i.Spec.DeletionPolicy = v1.DeletionOrphan }},
 		{"a value of the item", func(i *v1.AddonInstallation) { i.Spec.Values = raw(`{"replicas":1}`) }},
 	} {

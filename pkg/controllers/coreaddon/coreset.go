@@ -13,6 +13,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/addonset"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/rollout"
 	"github.com/trellis-addons/trellis/pkg/waves"
@@ -169,7 +170,7 @@ func (r *Reconciler) take(f *setFacts) {
 func begin(of *v1.AddonSet) *running {
 	made := &running{
 		uid: of.UID, generation: -1, paused: true, tally: rollout.NewTally(of.Name),
-		clusters: map[string]*known{}, namespaces: map[string]string{}, granted: map[string]bool{},
+		clusters: map[cluster.Key]*known{}, keys: map[string]cluster.Key{}, granted: map[cluster.Key]bool{},
 		revision: of.Status.Revision, shown: *of.Status.DeepCopy(),
 	}
 	made.strategy, _ = rollout.NewStrategy(nil) // what is absent can be read

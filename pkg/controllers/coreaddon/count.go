@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
@@ -20,25 +22,32 @@ import (
 )
 
 // countAll has every cluster stand in the tally, and drops those that are not there.
-func (r *Reconciler) countAll(f *setFacts, found []target.Description, installations []v1.AddonInstallation) {
-	byNamespace := map[string][]v1.AddonInstallation{}
+func (r *Reconciler) countAll(ctx context.Context, f *setFacts, found []target.Description, installations []v1.AddonInstallation) {
+	asking := map[cluster.Key][]v1.AddonInstallation{}
 	for i := range installations {
-		byNamespace[installations[i].Namespace] = append(byNamespace[installations[i].Namespace], installations[i])
+		of := cluster.KeyOf(target.InstalledIn(&installations[i]))
+		asking[of] = append(asking[of], installations[i])
 	}
-	claimed := map[string]int{}
+	claimed := map[cluster.Key]int{}
 	for i := range found {
-		claimed[found[i].Namespace]++
-	}
-	seen := map[string]bool{}
-	for i := range found {
-		if namespace := found[i].Namespace; r.isCounted(found[i]) && claimed[namespace] == 1 {
-			seen[namespace] = true
-			r.standIn(f, found[i], byNamespace[namespace])
+		for _, by := range cluster.KeysOf(found[i].Ref) {
+			claimed[by]++
 		}
 	}
-	for namespace := range f.run.clusters {
-		if !seen[namespace] {
-			f.run.drop(namespace)
+	seen := map[cluster.Key]bool{}
+	for i := range found {
+		if of := cluster.KeyOf(found[i].Ref); r.isCounted(found[i]) && claimed[of] == 1 {
+			seen[of] = true
+			own := asking[of]
+			if named := cluster.KeysOf(found[i].Ref)[1:]; len(named) > 0 && len(asking[named[0]]) > 0 {
+				own = append(slices.Clip(own), asking[named[0]]...)
+			}
+			r.standIn(ctx, f, found[i], own)
+		}
+	}
+	for of := range f.run.clusters {
+		if !seen[of] {
+			f.run.drop(of)
 		}
 	}
 }
@@ -60,12 +69,12 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return failed(fmt.Errorf("listing installations: %w", err))
 	}
-	r.countAll(f, found, list.Items)
+	r.countAll(ctx, f, found, list.Items)
 	f.run.counted = true
 	clear(s.touched)
-	for namespace, one := range f.run.clusters {
+	for of, one := range f.run.clusters {
 		if one.repairs || one.IsGranted() {
-			s.wake(namespace)
+			s.wake(of)
 		}
 	}
 	return nil
@@ -73,28 +82,28 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 
 // countTouched counts the clusters that had a pass.
 func (r *Reconciler) countTouched(ctx context.Context, f *setFacts) loop.Outcome {
-	for namespace := range r.staging.touched {
-		ref := target.Ref{Namespace: namespace}
-		found, err := r.Finder.Find(ctx, ref)
-		if isUnknown(err) || err == nil && !r.isCounted(found) {
-			f.run.drop(namespace)
-			delete(r.staging.touched, namespace)
+	for of := range r.staging.touched {
+		asked := cluster.Requested(reconcile.Request{NamespacedName: of})
+		found, err := r.Finder.Find(ctx, asked)
+		if isUnknown(err) || err == nil && (!r.isCounted(found) || !cluster.IsAskedFor(asked, found)) {
+			f.run.drop(of)
+			delete(r.staging.touched, of)
 			continue
 		}
 		if err != nil {
 			return failed(err)
 		}
 		var list v1.AddonInstallationList
-		if err := r.Client.List(ctx, &list, cluster.InstallationsOf(ref), client.UnsafeDisableDeepCopy); err != nil {
-			return failed(fmt.Errorf("listing the installations of namespace %q: %w", namespace, err))
+		if err := r.Client.List(ctx, &list, cluster.InstallationsOf(found.Ref), client.UnsafeDisableDeepCopy); err != nil {
+			return failed(fmt.Errorf("listing the installations of namespace %q: %w", found.Namespace, err))
 		}
-		before := f.run.clusters[namespace]
+		before := f.run.clusters[of]
 		isNew, wasAtOnce := before == nil, before != nil && before.AtOnce && !before.waits
-		r.standIn(f, found, list.Items)
-		delete(r.staging.touched, namespace)
-		one := f.run.clusters[namespace]
+		r.standIn(ctx, f, found, cluster.OnlyOf(found.Ref, list.Items))
+		delete(r.staging.touched, of)
+		one := f.run.clusters[of]
 		if one.waits = false; isNew || one.AtOnce && !wasAtOnce {
-			r.staging.wake(namespace)
+			r.staging.wake(of)
 		}
 	}
 	return nil
@@ -114,15 +123,17 @@ func (r *Reconciler) isCounted(found target.Description) bool {
 }
 
 // standIn finds out how a cluster stands, and counts it. The mutex is held.
-func (r *Reconciler) standIn(f *setFacts, found target.Description, cached []v1.AddonInstallation) {
-	run, now := f.run, r.Clock.Now()
-	at := run.placeOf(found, setFor(found, run.offers.list, run.seed), r.staging.overlaid(found.Namespace, cached))
+func (r *Reconciler) standIn(ctx context.Context, f *setFacts, found target.Description, cached []v1.AddonInstallation) {
+	run, now, of := f.run, r.Clock.Now(), cluster.KeyOf(found.Ref)
+	wants := setFor(found, run.offers.list, run.seed)
+	wants.elsewhere = r.elsewhere(ctx, found.Ref)
+	at := run.placeOf(found, wants, r.staging.overlaid(of, cached))
 	made := stageFor(run.offers, at)
 	about := waves.Facts{
 		Presence: waves.Present, Labels: cluster.Labels(found, run.seed), Created: made.age(&at), Mine: made.mine,
 		Changes: made.changes, Removals: made.removals, Blocked: made.blocked, AtOnce: made.unfit,
 	}
-	one := run.known(found.Namespace, found.Name)
+	one := run.known(found.Ref)
 	switch {
 	case one.closed:
 		about.Away = v1.ReasonNamespaceTerminating
@@ -135,38 +146,39 @@ func (r *Reconciler) standIn(f *setFacts, found target.Description, cached []v1.
 		Strategy: run.strategy, StartedAt: run.startedAt, Now: now, Waiting: run.guard.Waiting,
 	})
 	one.repairs = len(made.hold.apply) > 0
-	one.Stand(standing, r.staging.written.DoubtedAt(found.Namespace), now)
+	one.Stand(standing, r.staging.written.DoubtedAt(of), now)
 	if !one.IsGranted() {
-		delete(run.granted, found.Namespace)
+		delete(run.granted, of)
 	}
-	run.guard.Note(found.Namespace, len(made.mine), standing.Removals)
-	run.tally.Put(found.Name, one.Standing.Standing)
+	run.guard.Note(one.name, len(made.mine), standing.Removals)
+	run.tally.Put(one.name, one.Standing.Standing)
 	if !one.Next.IsZero() { // also if it is as before: what came meanwhile may have used the wake up
-		r.staging.wakeAfter(found.Namespace, max(one.Next.Sub(now), minimalRest))
+		r.staging.wakeAfter(of, max(one.Next.Sub(now), minimalRest))
 	}
 }
 
-// known is the cluster of a namespace; one of another name is dropped.
-func (r *running) known(namespace, name string) *known {
-	one := r.clusters[namespace]
+// known is a cluster in the tally; one of another name that KKP had in the namespace is dropped.
+func (r *running) known(ref target.Ref) *known {
+	of, name := cluster.KeyOf(ref), ref.LongName()
+	one := r.clusters[of]
 	if one != nil && one.name != name {
-		r.drop(namespace)
+		r.drop(of)
 		one = nil
 	}
 	if one == nil {
 		one = &known{name: name}
-		r.clusters[namespace], r.namespaces[name] = one, namespace
+		r.clusters[of], r.keys[name] = one, of
 	}
 	return one
 }
 
 // drop a cluster that is gone, or not known: nothing in it changes.
-func (r *running) drop(namespace string) {
-	if one := r.clusters[namespace]; one != nil {
-		r.guard.Note(namespace, 0, nil)
-		delete(r.clusters, namespace)
-		delete(r.granted, namespace)
-		delete(r.namespaces, one.name)
+func (r *running) drop(of cluster.Key) {
+	if one := r.clusters[of]; one != nil {
+		r.guard.Note(one.name, 0, nil)
+		delete(r.clusters, of)
+		delete(r.granted, of)
+		delete(r.keys, one.name)
 		r.tally.Drop(one.name)
 	}
 }
@@ -187,12 +199,12 @@ func (r *Reconciler) decide(_ context.Context, f *setFacts) loop.Outcome {
 		return nil
 	}
 	for _, name := range f.run.decision.Move {
-		namespace := f.run.namespaces[name]
-		one := f.run.clusters[namespace]
+		of := f.run.keys[name]
+		one := f.run.clusters[of]
 		one.Grant(r.Clock.Now())
-		f.run.granted[namespace] = true
+		f.run.granted[of] = true
 		f.run.tally.Put(name, one.Standing.Standing)
-		s.wake(namespace)
+		s.wake(of)
 	}
 	if len(f.run.decision.Move) > 0 {
 		f.run.decision = rollout.Decide(f.run.strategy, f.run.tally, gate)
@@ -202,10 +214,10 @@ func (r *Reconciler) decide(_ context.Context, f *setFacts) loop.Outcome {
 
 // takeBack the places of clusters that nothing was written to yet. The mutex is held.
 func (r *Reconciler) takeBack(run *running) {
-	for namespace := range run.granted {
-		if run.clusters[namespace].TakeBack() {
-			delete(run.granted, namespace)
-			r.staging.touched[namespace] = true
+	for of := range run.granted {
+		if run.clusters[of].TakeBack() {
+			delete(run.granted, of)
+			r.staging.touched[of] = true
 			r.staging.wakeSet()
 		}
 	}

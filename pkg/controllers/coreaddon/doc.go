@@ -28,7 +28,11 @@
 // set holds all moves; pins, repairs and what new clusters lack are written. Without such a set
 // none of that is in a pass's way.
 //
-// One pass reconciles one cluster namespace, in the order of steps.go; each step is in the file of
+// Clusters that share a namespace are apart: a pass sees the installations of its own, and what is kept
+// goes by cluster.Key. Outside of KKP their names have the cluster's before the item's (neighbours.go),
+// and no rule counts.
+//
+// One pass reconciles one cluster, in the order of steps.go; each step is in the file of
 // its name. An installation that is deleted while it is in the set keeps its finalizer, and the
 // AddonInstallationController reconciles it as before. Out of the set, or with the Cluster deleted
 // or gone, the finalizer is removed at once, without a call to the user cluster. A namespace that

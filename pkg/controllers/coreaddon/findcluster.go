@@ -27,8 +27,9 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 		return failed(err)
 	}
 	f.cluster = found
+	f.keepOwn(found.Ref)
 	switch {
-	case !cluster.BelongsTo(found, r.Options.WorkerName):
+	case !cluster.IsAskedFor(f.asked, found), !cluster.BelongsTo(found, r.Options.WorkerName):
 		return loop.NotMine{}
 	case found.Deleted:
 		r.reports.forget(f.asked)
@@ -43,10 +44,11 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 // withoutCluster removes finalizers where the Cluster is gone for certain, which two Clusters of
 // one namespace are not. The installations themselves say ClusterUnknown.
 func (r *Reconciler) withoutCluster(ctx context.Context, f *facts, unknown *cluster.UnknownError) loop.Outcome {
-	if len(unknown.Clusters) > 0 {
+	if unknown.IsContested() {
 		log.FromContext(ctx).Info("the core add-ons of a namespace stay as they are", "problem", unknown.Error())
 		return loop.Done{}
 	}
+	f.keepOwn(f.asked)
 	guarded := releasePlan(f.installations).release
 	var gone []*v1.AddonInstallation
 	for _, installation := range guarded {
@@ -93,14 +95,14 @@ func (r *Reconciler) findNamespace(ctx context.Context, f *facts) loop.Outcome {
 	namespace := loop.Metadata(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	err := r.Client.Get(ctx, client.ObjectKey{Name: f.asked.Namespace}, namespace)
 	if apierrors.IsNotFound(err) {
-		r.staging.close(f.asked.Namespace, true)
+		r.staging.close(f.key(), true)
 		return loop.Done{}
 	}
 	if err != nil {
 		return failed(fmt.Errorf("getting namespace %q: %w", f.asked.Namespace, err))
 	}
 	f.terminating = !namespace.DeletionTimestamp.IsZero()
-	r.staging.close(f.asked.Namespace, f.terminating)
+	r.staging.close(f.key(), f.terminating)
 	return nil
 }
 

@@ -19,10 +19,13 @@ func (r *Reconciler) listInstallations(ctx context.Context, f *facts) loop.Outco
 	if err := r.Client.List(ctx, &list, cluster.InstallationsOf(f.asked), client.UnsafeDisableDeepCopy); err != nil {
 		return failed(fmt.Errorf("listing the installations of namespace %q: %w", f.asked.Namespace, err))
 	}
-	if err := r.confirm(ctx, f, list.Items); err != nil {
+	if f.installations = list.Items; f.asked.Name != "" { // a KKP Cluster's may name it, once it is found
+		f.keepOwn(f.asked)
+	}
+	if err := r.confirm(ctx, f, f.installations); err != nil {
 		return failed(err)
 	}
-	f.installations = r.staging.over(f.asked.Namespace, list.Items)
+	f.installations = r.staging.over(f.key(), f.installations)
 	for i := range f.installations {
 		if !isForeign(&f.installations[i]) {
 			f.installations[i] = *f.installations[i].DeepCopy()
@@ -35,14 +38,14 @@ func (r *Reconciler) listInstallations(ctx context.Context, f *facts) loop.Outco
 // while ago and the cache does not have: it may have come and gone between two of the cache's
 // events.
 func (r *Reconciler) confirm(ctx context.Context, f *facts, cached []v1.AddonInstallation) error {
-	for _, name := range r.staging.unseen(f.asked.Namespace, cached, r.Clock.Now()) {
+	for _, name := range r.staging.unseen(f.key(), cached, r.Clock.Now()) {
 		key := client.ObjectKey{Namespace: f.asked.Namespace, Name: name}
 		found, err := waves.Ask(ctx, r.Client, r.Reader, key)
 		if err != nil {
 			f.refused = &refusedWrite{name: name, err: err, isUnasked: true}
 			return err
 		}
-		r.staging.settle(key, found, r.Clock.Now())
+		r.staging.settle(f.key(), name, found, r.Clock.Now())
 	}
 	return nil
 }

@@ -159,6 +159,9 @@ func checkVersion(version string) error {
 }
 
 func checkOptions(spec *v1.AddonInstallationSpec) error {
+	if spec.ClusterName != "" {
+		return fmt.Errorf("clusterName: it is each cluster's; clusterSelector says which clusters an item is for")
+	}
 	switch spec.ReconcileStrategy {
 	case "", v1.ReconcileContinuous, v1.ReconcileOnce:
 	default:

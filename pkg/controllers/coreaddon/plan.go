@@ -14,15 +14,26 @@ import (
 
 // compare plans the pass: the set against the existing installations.
 func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
-	types := map[string]v1.CatalogueType{}
+	found := map[string]*v1.AddonCatalogue{}
 	for _, one := range f.set.wanted {
-		found, err := r.typeOf(ctx, one.addon())
+		merged, err := r.mergedOf(ctx, one.addon())
 		if err != nil {
 			return failed(err)
 		}
-		types[one.addon()] = found
+		found[one.addon()] = merged
 	}
-	f.plan = planFor(f.set, f.installations, func(addon string) v1.CatalogueType { return types[addon] })
+	f.set.nameReleases(f.cluster.Ref, f.installations, func(addon string) *v1.Addon {
+		if merged := found[addon]; merged != nil && len(merged.Spec.Addons) > 0 {
+			return &merged.Spec.Addons[0]
+		}
+		return nil
+	})
+	f.plan = planFor(f.set, f.installations, func(addon string) v1.CatalogueType {
+		if merged := found[addon]; merged != nil {
+			return merged.Spec.Type
+		}
+		return ""
+	})
 	if f.inForce != nil {
 		r.planStage(f)
 	}
@@ -32,18 +43,18 @@ func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// typeOf is the type of the catalogues that have an add-on; empty where none has it.
-func (r *Reconciler) typeOf(ctx context.Context, addon string) (v1.CatalogueType, error) {
+// mergedOf is the merged catalogue of an add-on; nil where there is none.
+func (r *Reconciler) mergedOf(ctx context.Context, addon string) (*v1.AddonCatalogue, error) {
 	found := &v1.AddonCatalogue{} // shared with the cache, and only read
 	key := client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: addon}
 	err := r.Client.Get(ctx, key, found, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) || err == nil && !r.Marks.Believes(found) {
-		return "", nil
+		return nil, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("getting merged AddonCatalogue %q: %w", addon, err)
+		return nil, fmt.Errorf("getting merged AddonCatalogue %q: %w", addon, err)
 	}
-	return found.Spec.Type, nil
+	return found, nil
 }
 
 // plan is what one pass is to do, and what it found.
@@ -93,6 +104,11 @@ func planFor(wantedSet set, installations []v1.AddonInstallation, catalogues cat
 		live := byName[one.name]
 		if wantedSet.keepListed && one.origin == v1.OriginRule && isListed(live) {
 			result.keep(live)
+			continue
+		}
+		if live == nil && wantedSet.isElsewhere(one.name) {
+			result.total++
+			result.taken = append(result.taken, one.name)
 			continue
 		}
 		result.member(one, live, catalogues)

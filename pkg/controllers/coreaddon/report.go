@@ -77,7 +77,7 @@ func (r *reports) forget(asked target.Ref) {
 func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
 	problem := f.problem()
 	if f.inForce != nil && f.inForce.mayMove && problem == nil {
-		r.staging.moved(f.asked.Namespace)
+		r.staging.moved(f.key())
 	}
 	if f.wrote && problem == nil {
 		return loop.Checkpoint{}
@@ -109,7 +109,7 @@ const takenRecheck = time.Minute
 // writeStatus applies our part of the available catalogue's status, where it differs.
 func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAddonCounts, condition metav1.Condition) error {
 	about := loop.Metadata(catalogueKind)
-	err := r.available.Get(ctx, cluster.AvailableOf(f.asked), about)
+	err := r.available.Get(ctx, cluster.AvailableOf(f.cluster.Ref), about)
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
@@ -139,7 +139,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAd
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("writing status.core of the available catalogue in %q: %w", f.asked.Namespace, err)
+		return fmt.Errorf("writing status.core of the available catalogue %q in %q: %w", about.Name, f.asked.Namespace, err)
 	}
 	f.report.counts, f.report.conditions = counts, wanted
 	return nil
@@ -148,7 +148,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAd
 // readStatus reads what an earlier process wrote, once for each catalogue.
 func (r *Reconciler) readStatus(ctx context.Context, f *facts, uid types.UID) error {
 	live := &v1.AddonCatalogue{}
-	if err := r.Reader.Get(ctx, cluster.AvailableOf(f.asked), live); err != nil {
+	if err := r.Reader.Get(ctx, cluster.AvailableOf(f.cluster.Ref), live); err != nil {
 		return err
 	}
 	f.report.object, f.report.counts, f.report.conditions = uid, v1.CoreAddonCounts{}, nil

@@ -31,15 +31,14 @@ func (r *Reconciler) decideSet(ctx context.Context, f *facts) loop.Outcome {
 		return failed(err)
 	}
 	f.seed = of.seed
-	if of.isNone() {
-		f.set = setFor(f.cluster, state, of.seed)
-		return nil
+	if !of.isNone() {
+		if f.inForce = r.staging.inForceFor(of, f.key(), r.Clock.Now()); f.inForce == nil {
+			return loop.Done{}
+		}
+		f.seed, state = f.inForce.seed, f.inForce.offers.list
 	}
-	if f.inForce = r.staging.inForceFor(of, f.asked.Namespace, r.Clock.Now()); f.inForce == nil {
-		return loop.Done{}
-	}
-	f.seed = f.inForce.seed
-	f.set = setFor(f.cluster, f.inForce.offers.list, f.inForce.seed)
+	f.set = setFor(f.cluster, state, f.seed)
+	f.set.elsewhere = r.elsewhere(ctx, f.cluster.Ref)
 	return nil
 }
 
@@ -87,7 +86,8 @@ const coreNamespace = "kube-system"
 
 // wanted is one core add-on that a cluster is to have.
 type wanted struct {
-	name string
+	// name of its installation in the cluster, and of the item that it is made for.
+	name, item string
 	// origin is v1.OriginRule or v1.OriginList.
 	origin string
 	spec   v1.AddonInstallationSpec
@@ -106,7 +106,13 @@ type set struct {
 	keepListed bool
 	// refused says why an earlier list is in force instead of the present one; empty as a rule.
 	refused string
+	// elsewhere says whether an installation of another cluster of the namespace has a name; nil: none
+	// has.
+	elsewhere func(name string) bool
 }
+
+// isElsewhere says whether an installation of another cluster has a name.
+func (s *set) isElsewhere(name string) bool { return s.elsewhere != nil && s.elsewhere(name) }
 
 // setFor is the set of a cluster: the rules, and above them the list. The name of the seed is empty
 // where no copy of a set tells it: whether an item that selects by it is for the cluster is not
@@ -126,7 +132,7 @@ func setFor(found target.Description, list listState, seed string) set {
 		switch one.presenceIn(facts) {
 		case waves.Present:
 			listed[addon] = true
-			result.wanted = append(result.wanted, wanted{name: one.name, origin: v1.OriginList, spec: one.spec})
+			result.wanted = append(result.wanted, wantedIn(found.Ref, wanted{item: one.name, origin: v1.OriginList, spec: one.spec}))
 		case waves.Unknown:
 			listed[addon] = true
 			result.held[addon] = "its item selects by the name of the seed, which no copy of an AddonSet tells"
@@ -140,7 +146,7 @@ func setFor(found target.Description, list listState, seed string) set {
 		}
 		switch answer := rule.decide(kkp); answer.presence {
 		case waves.Present:
-			result.wanted = append(result.wanted, wanted{name: rule.addon, origin: v1.OriginRule, spec: specOf(rule.addon)})
+			result.wanted = append(result.wanted, wantedIn(found.Ref, wanted{item: rule.addon, origin: v1.OriginRule, spec: specOf(rule.addon)}))
 		case waves.Unknown:
 			result.held[rule.addon] = answer.detail
 		case waves.Absent:
@@ -148,6 +154,15 @@ func setFor(found target.Description, list listState, seed string) set {
 	}
 	slices.SortFunc(result.wanted, func(a, b wanted) int { return cmp.Compare(a.name, b.name) })
 	return result
+}
+
+// wantedIn a cluster is a core add-on of an item.
+func wantedIn(of target.Ref, one wanted) wanted {
+	one.name = of.NameOf(one.item)
+	if !of.IsKKP() {
+		one.spec.ClusterName = of.Name
+	}
+	return one
 }
 
 // presenceIn says whether an item is for a cluster with these labels and facts. A selector that

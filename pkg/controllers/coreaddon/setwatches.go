@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // keepSets keeps the queue of sets.
@@ -54,5 +56,5 @@ func (r *Reconciler) copyChanged() predicate.Predicate {
 func (s *staging) forget(gone *v1.AddonInstallation) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.written.Forget(gone)
+	s.written.Forget(cluster.KeyOf(target.InstalledIn(gone)), gone)
 }

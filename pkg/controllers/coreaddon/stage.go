@@ -8,8 +8,10 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // offers are what a seed has for core add-ons, as a Core set's revision was taken from it. They
@@ -28,6 +30,14 @@ func (o *offers) types(addon string) v1.CatalogueType {
 		return entry.Type
 	}
 	return ""
+}
+
+// addon is what the catalogues have of an add-on; nil: nothing.
+func (o *offers) addon(name string) *v1.Addon {
+	if entry := o.entries[name]; entry != nil {
+		return &entry.Addon
+	}
+	return nil
 }
 
 // stage is what a Core set has to do with one cluster.
@@ -62,6 +72,7 @@ func (s *stage) age(at *place) time.Time {
 
 // place is a cluster as a stage sees it.
 type place struct {
+	ref target.Ref
 	// k8s is its version of Kubernetes.
 	k8s           string
 	set           set
@@ -104,6 +115,7 @@ type stager struct {
 func stageFor(from *offers, at place) stage {
 	s := stager{offers: from, place: at, withheld: map[string]bool{}, stage: stage{isNew: at.isNew()}}
 	wantedSet, installations := at.set, at.installations
+	wantedSet.nameReleases(at.ref, installations, from.addon)
 	items := map[string]wanted{}
 	aimed := wantedSet
 	aimed.wanted = make([]wanted, len(wantedSet.wanted))
@@ -122,7 +134,7 @@ func stageFor(from *offers, at place) stage {
 		changing[change.wanted.name] = change.wanted
 		if change.live == nil {
 			s.changes = append(s.changes, rollout.Change{
-				Item: change.wanted.name, Kind: v1.ChangeInstall, To: change.wanted.spec.AddonRef.Version,
+				Item: s.itemOf(change.wanted.name), Kind: v1.ChangeInstall, To: change.wanted.spec.AddonRef.Version,
 			})
 		}
 	}
@@ -142,7 +154,7 @@ func stageFor(from *offers, at place) stage {
 	}
 	for _, name := range s.move.taken {
 		s.blocked = append(s.blocked, rollout.Trouble{
-			Item: name, Reason: v1.ReasonNameTaken, Message: "an installation that others made has the name of a core add-on",
+			Item: s.itemOf(name), Reason: v1.ReasonNameTaken, Message: "an installation that others made has the name of a core add-on",
 		})
 	}
 	s.mine = judged(s.hold.members)
@@ -203,7 +215,7 @@ func (s *stager) letGo(live *v1.AddonInstallation) {
 	if isReleased(live) { // on its way: the move is made
 		return
 	}
-	s.changes = append(s.changes, rollout.Change{Item: live.Name, Kind: v1.ChangeRemove, From: appliedVersion(live)})
+	s.changes = append(s.changes, rollout.Change{Item: s.itemOf(live.Name), Kind: v1.ChangeRemove, From: appliedVersion(live)})
 	applied := live.Status.LastApplied
 	s.removals = append(s.removals, rollout.Removal{ID: string(live.UID), HasVolumes: applied != nil && applied.VolumeClaims > 0})
 	s.pin(live, wanted{})
@@ -235,13 +247,15 @@ func (s *stager) aim(one wanted) wanted {
 		return pinnedAt(one, live)
 	}
 	installed := appliedVersion(live)
-	platform := catalogue.Platform{KKPVersion: entry.KKPVersion, K8sVersion: s.k8s, AllowPrereleases: s.preReleases}
+	platform := catalogue.Platform{
+		KKPVersion: cluster.KKPVersionFor(s.ref, entry.KKPVersion), K8sVersion: s.k8s, AllowPrereleases: s.preReleases,
+	}
 	selected, refusal := catalogue.Select(entry, one.spec.AddonRef.Version, installed, platform, catalogue.SelectOptions{
 		AllowDowngrade: live != nil && live.Annotations[v1.AnnotationAllowDowngrade] == "true", Core: true,
 	})
 	if refusal != nil {
 		if _, isWithdrawn := errors.AsType[*catalogue.WithdrawnError](refusal); !isWithdrawn {
-			s.blocked = append(s.blocked, rollout.Trouble{Item: one.name, Reason: refusal.Reason(), Message: refusal.Error()})
+			s.blocked = append(s.blocked, rollout.Trouble{Item: s.itemOf(one.name), Reason: refusal.Reason(), Message: refusal.Error()})
 		}
 		return pinnedAt(one, live)
 	}
@@ -259,19 +273,25 @@ func (s *stager) aim(one wanted) wanted {
 // cannotChange blocks a change of what an installation can't change. It stays as it is, and pinned,
 // as if no item named it.
 func (s *stager) cannotChange(c change, items map[string]wanted) bool {
-	if c.live == nil || c.live.Spec.TargetNamespace == c.wanted.spec.TargetNamespace && c.live.Spec.ReleaseName == c.wanted.spec.ReleaseName {
+	if c.live == nil || canBe(c.live, c.wanted) {
 		return false
 	}
-	s.blocked = append(s.blocked, rollout.Trouble{Item: c.wanted.name, Reason: v1.ReasonImmutableField, Message: fmt.Sprintf(
-		"targetNamespace and releaseName of installation %q can't be changed: give the item another name", c.wanted.name)})
+	s.blocked = append(s.blocked, rollout.Trouble{Item: s.itemOf(c.wanted.name), Reason: v1.ReasonImmutableField, Message: fmt.Sprintf(
+		"add-on, targetNamespace and releaseName of installation %q can't be changed: give the item another name", c.wanted.name)})
 	delete(items, c.wanted.name)
 	return true
+}
+
+// canBe says whether an installation can become what is wanted: nothing differs that can't be changed.
+func canBe(live *v1.AddonInstallation, one wanted) bool {
+	return live.Spec.AddonRef.Name == one.spec.AddonRef.Name && live.Spec.TargetNamespace == one.spec.TargetNamespace &&
+		live.Spec.ReleaseName == one.spec.ReleaseName
 }
 
 // cannotStage is a version whose source moves by itself: what is there stays. A new cluster gets it
 // all the same, since it is not Ready without.
 func (s *stager) cannotStage(one wanted, live *v1.AddonInstallation, selected catalogue.Selection) wanted {
-	s.blocked = append(s.blocked, rollout.Trouble{Item: one.name, Reason: v1.ReasonSourceMoves, Message: fmt.Sprintf(
+	s.blocked = append(s.blocked, rollout.Trouble{Item: s.itemOf(one.name), Reason: v1.ReasonSourceMoves, Message: fmt.Sprintf(
 		"the source of version %q of add-on %q has no fixed content, which can't be staged: name a commit, a tag or a digest",
 		selected.Version.Version, one.addon())})
 	switch {
@@ -307,7 +327,7 @@ func (s *stager) change(live *v1.AddonInstallation, item, target wanted) {
 		return
 	}
 	s.changes = append(s.changes, rollout.Change{
-		Item: live.Name, Kind: v1.ChangeUpdate, From: appliedVersion(live), To: target.spec.AddonRef.Version,
+		Item: s.itemOf(live.Name), Kind: v1.ChangeUpdate, From: appliedVersion(live), To: target.spec.AddonRef.Version,
 	})
 	s.pin(live, item)
 }
@@ -327,7 +347,7 @@ func (s *stager) pin(live *v1.AddonInstallation, item wanted) {
 		}
 		return
 	}
-	pinned := pinnedAt(wanted{live.Name, live.Annotations[v1.AnnotationCoreOrigin], live.Spec}, live)
+	pinned := pinnedAt(wanted{name: live.Name, origin: live.Annotations[v1.AnnotationCoreOrigin], spec: live.Spec}, live)
 	if isKnown {
 		pinned = pinnedAt(item, live)
 	} else if isHeld(live, pinned) {

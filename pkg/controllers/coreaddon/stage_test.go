@@ -13,6 +13,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
@@ -256,8 +257,8 @@ func TestAPassOverTheSetCostsTheSameInLargeFleets(t *testing.T) {
 		r.staging.run = f.run
 		current := waves.Standing{Standing: rollout.Standing{State: v1.ClusterCurrent}}
 		put := func(name string) {
-			f.run.known("cluster-"+name, name).Stand(current, time.Time{}, noon)
-			f.run.guard.Note("cluster-"+name, 1, nil)
+			f.run.known(target.Ref{Kind: target.KindKKP, Namespace: "cluster-" + name, Name: name}).Stand(current, time.Time{}, noon)
+			f.run.guard.Note(name, 1, nil)
 			f.run.tally.Put(name, current.Standing)
 		}
 		for i := range clusters {

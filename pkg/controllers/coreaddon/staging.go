@@ -25,8 +25,8 @@ type staging struct {
 	// run is the set that is carried out; nil: none.
 	run     *running
 	written waves.Written
-	// touched are namespaces that had a pass since their cluster was counted.
-	touched map[string]bool
+	// touched are clusters that had a pass since they were counted.
+	touched map[cluster.Key]bool
 	// seed is the name of the seed, as clusters without a set were last looked at.
 	seed           string
 	sets, clusters workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -51,11 +51,11 @@ type running struct {
 	// counted says that every cluster was counted, with these offers and this revision.
 	counted bool
 	tally   *rollout.Tally
-	// clusters by namespace are those in the tally, namespaces theirs by name.
-	clusters map[string]*known
-	// granted are namespaces of clusters that were granted places: a halt looks at no others.
-	granted    map[string]bool
-	namespaces map[string]string
+	// clusters are those in the tally, and keys theirs by the name that they have there.
+	clusters map[cluster.Key]*known
+	keys     map[string]cluster.Key
+	// granted are clusters that were granted places: a halt looks at no others.
+	granted map[cluster.Key]bool
 	// guard says which removals wait: what is out of rules, list or catalogues goes with its
 	// cluster's move.
 	guard    waves.Guard
@@ -67,6 +67,7 @@ type running struct {
 
 // known is what is kept of one cluster.
 type known struct {
+	// name among all clusters of the seed.
 	name string
 	waves.Move
 	// repairs says that something is to be written that changes nothing in the user cluster.
@@ -97,7 +98,7 @@ func (s *settings) groupOf(found target.Description) rollout.Group {
 // placeOf a cluster, with what it is to have and what is there.
 func (s *settings) placeOf(found target.Description, wants set, installations []v1.AddonInstallation) place {
 	made := place{
-		k8s: found.KubernetesVersion, set: wants, installations: installations, startedAt: s.startedAt,
+		ref: found.Ref, k8s: found.KubernetesVersion, set: wants, installations: installations, startedAt: s.startedAt,
 		grace: s.groupOf(found).ProgressDeadline, isStaged: s.isStaged,
 	}
 	if object, isObject := found.Object.(client.Object); isObject {
@@ -128,25 +129,25 @@ func (s *staging) wakeSet() {
 }
 
 // wake a cluster. The mutex is held.
-func (s *staging) wake(namespace string) {
+func (s *staging) wake(of cluster.Key) {
 	if s.clusters != nil {
-		s.clusters.Add(cluster.Request(target.Ref{Namespace: namespace}))
+		s.clusters.Add(reconcile.Request{NamespacedName: of})
 	}
 }
 
 // wakeAfter has a cluster looked at again when time alone may have changed it. The mutex is held.
-func (s *staging) wakeAfter(namespace string, rest time.Duration) {
+func (s *staging) wakeAfter(of cluster.Key, rest time.Duration) {
 	if s.clusters != nil {
-		s.clusters.AddAfter(cluster.Request(target.Ref{Namespace: namespace}), rest)
+		s.clusters.AddAfter(reconcile.Request{NamespacedName: of}, rest)
 	}
 }
 
 // close says whether a cluster's namespace is one to write to.
-func (s *staging) close(namespace string, closed bool) {
+func (s *staging) close(of cluster.Key, closed bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.run != nil && s.run.clusters[namespace] != nil {
-		s.run.clusters[namespace].closed = closed
+	if s.run != nil && s.run.clusters[of] != nil {
+		s.run.clusters[of].closed = closed
 	}
 }
 
@@ -158,41 +159,41 @@ func (s *staging) isActive() bool {
 }
 
 // touch has a cluster counted again after a pass over it, which wrote what it could.
-func (s *staging) touch(namespace string, refused *refusedWrite, now time.Time) {
+func (s *staging) touch(of cluster.Key, refused *refusedWrite, now time.Time) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.run == nil {
 		return
 	}
-	if one := s.run.clusters[namespace]; one != nil {
+	if one := s.run.clusters[of]; one != nil {
 		counts := refused != nil && (one.IsWriting() || refused.isUnasked && !s.run.paused && one.IsPending())
 		one.End()
 		if counts {
 			one.Refuse(refused.name, refused.err, now)
 		}
 	}
-	s.touched[namespace] = true
+	s.touched[of] = true
 	s.wakeSet()
 }
 
-// over puts what was written in a namespace over what the cache has.
-func (s *staging) over(namespace string, cached []v1.AddonInstallation) []v1.AddonInstallation {
+// over puts what was written in a cluster over what the cache has.
+func (s *staging) over(of cluster.Key, cached []v1.AddonInstallation) []v1.AddonInstallation {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return s.overlaid(namespace, cached)
+	return s.overlaid(of, cached)
 }
 
 // overlaid is over with the mutex held. Of what was deleted the cache may still have the
 // protection, which went first.
-func (s *staging) overlaid(namespace string, cached []v1.AddonInstallation) []v1.AddonInstallation {
-	if len(s.written[namespace]) == 0 {
+func (s *staging) overlaid(of cluster.Key, cached []v1.AddonInstallation) []v1.AddonInstallation {
+	if len(s.written[of]) == 0 {
 		return cached
 	}
 	live := make(map[string]*v1.AddonInstallation, len(cached))
 	for i := range cached {
 		live[cached[i].Name] = &cached[i]
 	}
-	s.written.Over(namespace, live)
+	s.written.Over(of, live)
 	merged := make([]v1.AddonInstallation, 0, len(live))
 	for _, one := range live {
 		merged = append(merged, *one)
@@ -209,39 +210,39 @@ func (s *staging) overlaid(namespace string, cached []v1.AddonInstallation) []v1
 	return merged
 }
 
-// unseen are the names in a namespace that were written a while ago and that the cache does not
+// unseen are the names in a cluster that were written a while ago and that the cache does not
 // have. While something is missing the cluster is looked at again.
-func (s *staging) unseen(namespace string, cached []v1.AddonInstallation, now time.Time) []string {
+func (s *staging) unseen(of cluster.Key, cached []v1.AddonInstallation, now time.Time) []string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if len(s.written[namespace]) == 0 {
+	if len(s.written[of]) == 0 {
 		return nil
 	}
 	listed := make(map[string]bool, len(cached))
 	for i := range cached {
 		listed[cached[i].Name] = true
 	}
-	s.wakeAfter(namespace, waves.UnseenFor)
-	return s.written.Unseen(namespace, listed, now)
+	s.wakeAfter(of, waves.UnseenFor)
+	return s.written.Unseen(of, listed, now)
 }
 
 // settle what the API server has of an installation that was written.
-func (s *staging) settle(key client.ObjectKey, found waves.Answer, now time.Time) {
+func (s *staging) settle(of cluster.Key, name string, found waves.Answer, now time.Time) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.written.Settle(key, found, now)
+	s.written.Settle(of, name, found, now)
 }
 
 // inForceFor a cluster pass; nil where the set is not counted yet, so that nothing is to be
 // written. A cluster that may move counts as being written from here.
-func (s *staging) inForceFor(of coreCopy, namespace string, now time.Time) *inForce {
+func (s *staging) inForceFor(of coreCopy, in cluster.Key, now time.Time) *inForce {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	run := s.run
 	if run == nil || !run.counted || of.set == nil || run.uid != of.set.UID || run.generation != of.set.Generation {
 		return nil
 	}
-	one := run.clusters[namespace]
+	one := run.clusters[in]
 	if one == nil { // it is counted first
 		return nil
 	}
@@ -259,11 +260,11 @@ func (s *staging) inForceFor(of coreCopy, namespace string, now time.Time) *inFo
 }
 
 // moved says that the writes of a cluster's move are through.
-func (s *staging) moved(namespace string) {
+func (s *staging) moved(of cluster.Key) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.run != nil && s.run.clusters[namespace] != nil {
-		s.run.clusters[namespace].Done()
+	if s.run != nil && s.run.clusters[of] != nil {
+		s.run.clusters[of].Done()
 	}
 }
 
@@ -290,9 +291,9 @@ func (r *Reconciler) noteWritten(f *facts, answer *v1.AddonInstallation, removed
 	}
 	r.staging.mutex.Lock()
 	defer r.staging.mutex.Unlock()
-	r.staging.written.Put(answer, removed, r.Clock.Now())
-	if run := r.staging.run; f.inForce.mayMove && run != nil && run.clusters[f.asked.Namespace] != nil {
-		run.clusters[f.asked.Namespace].Wrote()
+	r.staging.written.Put(f.key(), answer, removed, r.Clock.Now())
+	if run := r.staging.run; f.inForce.mayMove && run != nil && run.clusters[f.key()] != nil {
+		run.clusters[f.key()].Wrote()
 	}
 }
 
@@ -309,5 +310,5 @@ func (r *Reconciler) noteAnswer(f *facts, name string, err error) {
 	}
 	r.staging.mutex.Lock()
 	defer r.staging.mutex.Unlock()
-	r.staging.written.Doubt(f.asked.Namespace, name, r.Clock.Now())
+	r.staging.written.Doubt(f.key(), name, r.Clock.Now())
 }

@@ -52,14 +52,15 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, theSet(), r.inCatalogue()),
 		source.Kind[client.Object](list, &corev1.ConfigMap{}, theSet()),
 	)
+	inCluster, inNamespace := handler.EnqueueRequestsFromMapFunc(r.clusterOf), handler.EnqueueRequestsFromMapFunc(r.clustersIn)
 	clusters := loop.Register(mgr, "coreaddon", controller.Options{Reconciler: r, MaxConcurrentReconciles: r.Options.Concurrency},
 		source.Func(r.watchMarks),
 		r.Finder.Watch(mgr.GetCache(), cluster.Passes, r.clusterChanged),
-		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, inCluster(client.Object.GetNamespace), r.installationChanged()),
-		source.Kind[client.Object](mgr.GetCache(), namespaces, inCluster(client.Object.GetName), terminationChanged()),
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, inCluster, r.installationChanged()),
+		source.Kind[client.Object](mgr.GetCache(), namespaces, inNamespace, terminationChanged()),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.allClusters), r.concerns()),
 		source.Kind[client.Object](list, &corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.allClusters)),
-		source.Kind[client.Object](available, loop.Metadata(catalogueKind), inCluster(client.Object.GetNamespace), comesOrGoes()),
+		source.Kind[client.Object](available, loop.Metadata(catalogueKind), handler.EnqueueRequestsFromMapFunc(r.offeredTo), comesOrGoes()),
 	)
 	return errors.Join(sets, clusters)
 }
@@ -87,11 +88,23 @@ func ownCache(mgr manager.Manager, kind client.Object, held cache.ByObject) (cac
 	return made, mgr.Add(made)
 }
 
-// inCluster enqueues the cluster of a namespace.
-func inCluster(namespace func(client.Object) string) handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
-		return []reconcile.Request{cluster.Request(target.Ref{Namespace: namespace(object)})}
-	})
+// clusterOf enqueues the cluster of an installation.
+func (r *Reconciler) clusterOf(ctx context.Context, object client.Object) []reconcile.Request {
+	one, isInstallation := object.(*v1.AddonInstallation)
+	if !isInstallation {
+		return nil
+	}
+	return []reconcile.Request{cluster.RequestOf(ctx, r.Finder, one)}
+}
+
+// clustersIn enqueues the clusters of a namespace.
+func (r *Reconciler) clustersIn(ctx context.Context, namespace client.Object) []reconcile.Request {
+	return cluster.PassesIn(ctx, r.Finder, namespace.GetName())
+}
+
+// offeredTo enqueues the cluster of an available catalogue.
+func (r *Reconciler) offeredTo(ctx context.Context, available client.Object) []reconcile.Request {
+	return cluster.PassesOfAvailable(ctx, r.Finder, available)
 }
 
 // allClusters enqueues all clusters.
@@ -123,7 +136,7 @@ func (r *Reconciler) clusterChanged(before, after target.Description) bool {
 func (r *Reconciler) installationChanged() predicate.Predicate {
 	comes := func(object client.Object) bool {
 		one, isInstallation := object.(*v1.AddonInstallation)
-		return !isInstallation || !isForeign(one) || r.interests(one.Name)
+		return !isInstallation || !isForeign(one) || r.interestsIn(one)
 	}
 	return predicate.Funcs{CreateFunc: func(e event.CreateEvent) bool {
 		return comes(e.Object)
@@ -179,6 +192,17 @@ func comesOrGoes() predicate.Predicate {
 func (r *Reconciler) interests(name string) bool {
 	listed := r.interesting.Load()
 	return isRuled(name) || listed != nil && (*listed)[name]
+}
+
+// interestsIn says whether an installation has, or may have, the name of a core add-on's in its cluster:
+// what is named with it, and is cut, tells no item.
+func (r *Reconciler) interestsIn(one *v1.AddonInstallation) bool {
+	item, isTold := one.Name, true
+	if asked := target.InstalledIn(one); asked.Name != "" {
+		asked.Kind = target.KindClusterAPI
+		item, isTold = asked.ItemOf(one.Name)
+	}
+	return !isTold || r.interests(item) || r.interests(one.Name)
 }
 
 // concerns passes merged catalogues of wanted add-ons on that come, go or change type.

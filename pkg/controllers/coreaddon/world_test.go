@@ -51,6 +51,8 @@ type world struct {
 	marks *mergedcatalogue.Marks
 	// key marks what the distributor writes; nil: there is none.
 	key []byte
+	// beside are Clusters that are not KKP's; nil: there are none.
+	beside *kit.Beside
 	// looks counts how often the controller asks for one cluster, and for all.
 	looks looks
 }
@@ -128,10 +130,14 @@ func (w *world) start(wraps ...func(http.RoundTripper) http.RoundTripper) (stop 
 		config.Wrap(wrap)
 	}
 	made := kit.Seed(w.t, config, w.catalogue)
-	dependencies := wiring.CoreAddon(made, w.marks, coreaddon.Options{
+	dependencies := wiring.CoreAddon(made.Seed, w.marks, coreaddon.Options{
 		Namespace: w.platform, CatalogueNamespace: w.catalogue, StatusInterval: 100 * time.Millisecond,
 	})
 	dependencies.Recorder, dependencies.Finder = w.recorder, lookedAt{dependencies.Finder, &w.looks}
+	if w.beside != nil {
+		all := w.beside.Over(made.Clusters, made.Clusters)
+		dependencies.Finder, dependencies.Live = all, all
+	}
 	w.controller = coreaddon.New(dependencies)
 	made.SetUp(w.controller)
 	made.Run()

@@ -9,7 +9,6 @@ import (
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -34,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 // newController is controller addon, as the seed's manager has it.
-func newController(made manager.Manager) *addon.Reconciler {
+func newController(made wiring.Seed) *addon.Reconciler {
 	dependencies := wiring.Addon(made, mergedcatalogue.New(logr.Discard()), addon.Options{CatalogueNamespace: catalogueNamespace})
 	dependencies.Metrics = addon.NewMetrics(metrics.Registry)
 	return addon.New(dependencies)

@@ -36,7 +36,7 @@ func BenchmarkServer(b *testing.B) {
 	large := newCluster(0)
 	place(b, c, large, "v1.36.3")
 	made := world.Seed(b, seed, catalogueNamespace)
-	made.SetUp(newController(made))
+	made.SetUp(newController(made.Seed))
 	made.Run()
 	size := sizeOf(b, c, large)
 	b.ReportMetric(float64(size)/1024, "KiB/cluster")

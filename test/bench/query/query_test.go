@@ -25,7 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/query"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -201,7 +200,7 @@ func (b *bench) serve(made *kit.Manager) {
 	// The run may take longer than the ten seconds that answers are kept for.
 	reviews := query.NewReviews(b.reviews, query.ReviewOptions{TTL: time.Hour})
 	b.endpoint = query.New(query.Dependencies{
-		Catalogue: catalogue, Clusters: wiring.Finder(made),
+		Catalogue: catalogue, Clusters: made.Clusters,
 		Installations: made.GetClient(), Reviews: reviews, Certificates: own,
 	}, query.Options{Address: "127.0.0.1:0", Logger: logr.Discard()})
 	for _, runnable := range []manager.Runnable{own, b.endpoint} {

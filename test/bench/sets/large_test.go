@@ -257,7 +257,7 @@ func (l *largeSeed) start(b *testing.B) *controller {
 	made, reach := &controller{}, rest.CopyConfig(l.config)
 	reach.Wrap(func(next http.RoundTripper) http.RoundTripper { return tripper{next, made} })
 	made.Manager = world.Seed(b, reach, namespace)
-	made.SetUp(addonset.New(wiring.AddonSet(made, mergedcatalogue.New(logr.Discard()), addonset.Options{CatalogueNamespace: namespace})))
+	made.SetUp(addonset.New(wiring.AddonSet(made.Seed, mergedcatalogue.New(logr.Discard()), addonset.Options{CatalogueNamespace: namespace})))
 	made.Run()
 	expect.Eventually(b, patience, func() error { // the controller's watches fill the caches
 		var clusters kkpv1.ClusterList

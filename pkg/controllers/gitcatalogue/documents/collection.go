@@ -91,6 +91,7 @@ func (c *collection) add(addon *v1.Addon, written int, at Place, versions []Plac
 		united.DocumentationURL = addon.DocumentationURL
 	}
 	c.addSlot(united, addon.Slot, at)
+	c.addNamespace(united, addon, at)
 	return true
 }
 
@@ -101,6 +102,19 @@ func (c *collection) addSlot(united *v1.Addon, slot v1.Slot, at Place) {
 		return
 	}
 	united.Slot = cmp.Or(united.Slot, slot)
+}
+
+// addNamespace takes the namespace of an add-on from the document that names one; two must not
+// differ.
+func (c *collection) addNamespace(united, addon *v1.Addon, at Place) {
+	switch {
+	case addon.TargetNamespace == "" && !addon.CreateNamespace:
+	case united.TargetNamespace == "" && !united.CreateNamespace:
+		united.TargetNamespace, united.CreateNamespace = addon.TargetNamespace, addon.CreateNamespace
+	case addon.TargetNamespace != united.TargetNamespace || addon.CreateNamespace != united.CreateNamespace:
+		c.problem(at, "add-on %q has targetNamespace %q with createNamespace %t here and %q with %t in another document: give it one",
+			united.Name, addon.TargetNamespace, addon.CreateNamespace, united.TargetNamespace, united.CreateNamespace)
+	}
 }
 
 // hasRoom counts an add-on of a document, and reports what there is too much of.

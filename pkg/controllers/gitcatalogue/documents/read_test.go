@@ -229,3 +229,20 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Red when the namespace that a document names is lost where another says more of the add-on, or when two that differ are united.
+func TestReadUnitesNamespaces(t *testing.T) {
+	first := "- {name: a, targetNamespace: kube-system, createNamespace: true, versions: [{version: \"1\"}]}\n"
+	read, err := documents.Read(folder(map[string]string{"a.yaml": first, "b.yaml": "- {name: a, versions: [{version: \"2\"}]}\n"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if addon := read.Addons[0]; addon.TargetNamespace != "kube-system" || !addon.CreateNamespace || len(addon.Versions) != 2 {
+		t.Errorf("united to %+v", addon)
+	}
+	other := "- {name: a, targetNamespace: other, versions: [{version: \"2\"}]}\n"
+	_, err = documents.Read(folder(map[string]string{"a.yaml": first, "b.yaml": other}))
+	if err == nil || !strings.Contains(err.Error(), `add-on "a" has targetNamespace "other"`) {
+		t.Errorf("two namespaces are united: %v", err)
+	}
+}

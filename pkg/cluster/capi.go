@@ -1,0 +1,205 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	capiv1 "github.com/trellis-addons/trellis/apis/clusterapi/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
+)
+
+// CAPIFinder finds Cluster API's Clusters, of which a namespace may have many. Until their kind is
+// served there are none, and none is gone. Finders makes one.
+type CAPIFinder struct {
+	cached, uncached client.Reader
+	writer           client.Writer
+	kinds            *optionalKinds
+	planes           *controlPlanes
+	view             *view
+	absences
+}
+
+// servedVersion is that of the Clusters that are watched; "": none are.
+func (f *CAPIFinder) servedVersion() string {
+	served, _ := f.kinds.begun(target.KindClusterAPI)
+	return served.Version
+}
+
+// Find implements Finder: it needs a name.
+func (f *CAPIFinder) Find(ctx context.Context, ref target.Ref) (target.Description, error) {
+	unknown := &UnknownError{Namespace: ref.Namespace, Name: ref.Name}
+	if f.servedVersion() == "" {
+		return target.Description{}, unknown
+	}
+	if ref.Name != "" {
+		found, err := f.get(ctx, f.cached, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
+		if client.IgnoreNotFound(err) != nil {
+			return target.Description{}, err
+		}
+		if err == nil && (ref.UID == "" || ref.UID == found.UID) {
+			return f.describe(ctx, f.planes.objects, found)
+		}
+	}
+	all, err := f.list(ctx, f.cached, client.InNamespace(ref.Namespace))
+	if err != nil {
+		return target.Description{}, err
+	}
+	for _, one := range all {
+		unknown.Others = append(unknown.Others, one.Name)
+	}
+	return target.Description{}, unknown
+}
+
+// List implements Finder. The cache owns what the objects of the result share with it.
+func (f *CAPIFinder) List(ctx context.Context) ([]target.Description, error) {
+	if f.servedVersion() == "" {
+		return nil, nil
+	}
+	all, err := f.list(ctx, f.cached, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, err
+	}
+	described := make([]target.Description, len(all))
+	for i, one := range all {
+		if described[i], err = f.describe(ctx, f.planes.objects, one); err != nil {
+			return nil, err
+		}
+	}
+	return described, nil
+}
+
+// describe describes a Cluster; its control plane's object is read by the reader.
+func (f *CAPIFinder) describe(ctx context.Context, reader client.Reader, found *capiv1.Cluster) (target.Description, error) {
+	version, err := f.planes.versionOf(ctx, reader, found)
+	if err != nil {
+		return target.Description{}, fmt.Errorf("describing Cluster %q: %w", found.Namespace+"/"+found.Name, err)
+	}
+	return describeCAPI(found, version), nil
+}
+
+// get a Cluster as it is served. An object of v1beta1 is given as one of v1beta2: see capiv1.
+func (f *CAPIFinder) get(ctx context.Context, reader client.Reader, key client.ObjectKey) (*capiv1.Cluster, error) {
+	var object client.Object = &capiv1.Cluster{}
+	if f.servedVersion() == capiv1.V1Beta1.Version {
+		object = &capiv1.ClusterV1Beta1{}
+	}
+	if err := reader.Get(ctx, key, object); err != nil {
+		return nil, fmt.Errorf("getting Cluster %q: %w", key, err)
+	}
+	return clusterIn(object), nil
+}
+
+// list lists Clusters as they are served.
+func (f *CAPIFinder) list(ctx context.Context, reader client.Reader, options ...client.ListOption) ([]*capiv1.Cluster, error) {
+	var current capiv1.ClusterList
+	var former capiv1.ClusterV1Beta1List
+	var list client.ObjectList = &current
+	if f.servedVersion() == capiv1.V1Beta1.Version {
+		list = &former
+	}
+	if err := reader.List(ctx, list, options...); err != nil {
+		return nil, fmt.Errorf("listing Cluster API's Clusters: %w", err)
+	}
+	all := make([]*capiv1.Cluster, 0, len(current.Items)+len(former.Items))
+	for i := range current.Items {
+		all = append(all, clusterIn(&current.Items[i]))
+	}
+	for i := range former.Items {
+		all = append(all, clusterIn(&former.Items[i]))
+	}
+	return all, nil
+}
+
+// Watch implements Finder. Which cache is used is settled already.
+func (f *CAPIFinder) Watch(_ cache.Cache, requests Requests, relevant Relevant) source.Source {
+	return f.view.watch(requests, relevant)
+}
+
+// Inform has a function called with Clusters that are deleted, or made anew; nil: nobody is.
+func (f *CAPIFinder) Inform(removed func(target.Ref)) {
+	if removed != nil {
+		f.view.subscribe(func(before, after *target.Description) {
+			if before != nil && (after == nil || before.Ref != after.Ref) {
+				removed(before.Ref)
+			}
+		})
+	}
+}
+
+// Live implements LiveReader.
+func (f *CAPIFinder) Live(ctx context.Context, ref target.Ref) (target.Description, error) {
+	found, err := f.live(ctx, ref)
+	if err != nil {
+		return target.Description{}, err
+	}
+	return f.describe(ctx, f.uncached, found)
+}
+
+// live gets a Cluster past the cache.
+func (f *CAPIFinder) live(ctx context.Context, ref target.Ref) (*capiv1.Cluster, error) {
+	if f.servedVersion() == "" {
+		return nil, &NotServedError{Kind: target.KindClusterAPI}
+	}
+	found, err := f.get(ctx, f.uncached, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
+	if err != nil {
+		return nil, err
+	}
+	if found.UID != ref.UID {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Group: capiv1.Group, Resource: "clusters"}, ref.Name)
+	}
+	return found, nil
+}
+
+// Annotate implements Finder.
+func (f *CAPIFinder) Annotate(ctx context.Context, ref target.Ref, change func(annotations map[string]string) error) error {
+	found, err := f.live(ctx, ref)
+	if err != nil {
+		return err
+	}
+	return annotate(ctx, f.writer, f.objectOf(found), change)
+}
+
+// objectOf is a Cluster as an object of the version that is served.
+func (f *CAPIFinder) objectOf(found *capiv1.Cluster) client.Object {
+	if f.servedVersion() == capiv1.V1Beta1.Version {
+		return &capiv1.ClusterV1Beta1{Cluster: *found}
+	}
+	return found
+}
+
+// Gone implements Finder: as for KKP's, and what is not served is never gone.
+func (f *CAPIFinder) Gone(ctx context.Context, ref target.Ref) (bool, error) {
+	if f.servedVersion() == "" {
+		return false, nil
+	}
+	absent, err := f.isAbsent(ctx, ref)
+	return f.confirm(ref, absent, err)
+}
+
+// isAbsent asks once. A 404 counts only if the kind can be listed, since without CRD all are 404.
+func (f *CAPIFinder) isAbsent(ctx context.Context, ref target.Ref) (bool, error) {
+	found, err := f.get(ctx, f.uncached, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
+	if err == nil {
+		return ref.UID != "" && found.UID != ref.UID, nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return false, err
+	}
+	if _, err := f.list(ctx, f.uncached, client.InNamespace(ref.Namespace), client.Limit(1)); err != nil {
+		return false, fmt.Errorf("while Cluster %q is missing: %w", ref.Name, err)
+	}
+	return true, nil
+}
+
+// NotServedError says that a kind of clusters is not served, or not to be looked for.
+type NotServedError struct{ Kind schema.GroupKind }
+
+func (e *NotServedError) Error() string {
+	return fmt.Sprintf("kind %s is not served, or is none of this manager's --cluster-kinds", e.Kind)
+}

@@ -1,0 +1,205 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	capiv1 "github.com/trellis-addons/trellis/apis/clusterapi/v1"
+	"github.com/trellis-addons/trellis/pkg/text"
+)
+
+// controlPlanes reads the control plane objects of Cluster API's Clusters, for their versions. They
+// are of kinds that the operator lists; a Cluster that refers to any other kind gets nothing read.
+type controlPlanes struct {
+	// objects keeps what TrimControlPlane leaves.
+	objects cache.Cache
+	kinds   *optionalKinds
+	listed  []schema.GroupResource
+	// changed is told of each change of an object.
+	changed func(planeKey)
+}
+
+// planeKey is a control plane object.
+type planeKey struct {
+	kind            schema.GroupKind
+	namespace, name string
+}
+
+// planeOf is the control plane object that a Cluster refers to, in its own namespace.
+func planeOf(found *capiv1.Cluster) planeKey {
+	reference := found.Spec.ControlPlaneRef
+	return planeKey{kind: reference.GroupKind(), namespace: found.Namespace, name: reference.Name}
+}
+
+// wanted are the listed kinds, each watched once it is served.
+func (c *controlPlanes) wanted() (all []optionalKind) {
+	for _, one := range c.listed {
+		all = append(all, optionalKind{
+			kind: schema.GroupKind{Group: one.Group, Kind: one.Resource}, isResource: true, begin: c.watch,
+		})
+	}
+	return all
+}
+
+func (c *controlPlanes) watch(ctx context.Context, served schema.GroupVersionKind) error {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(served)
+	informer, err := c.objects.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watching control planes: %w", err)
+	}
+	changed := func(object any) {
+		if tombstone, missed := object.(toolscache.DeletedFinalStateUnknown); missed {
+			object = tombstone.Obj
+		}
+		if one, ok := object.(client.Object); ok {
+			c.changed(planeKey{kind: served.GroupKind(), namespace: one.GetNamespace(), name: one.GetName()})
+		}
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: changed, UpdateFunc: func(_, after any) { changed(after) }, DeleteFunc: changed,
+	})
+	return err
+}
+
+// served is the version in which a listed kind is watched.
+func (c *controlPlanes) served(kind schema.GroupKind) (schema.GroupVersionKind, bool) {
+	for _, one := range c.listed {
+		if one.Group != kind.Group {
+			continue
+		}
+		if begun, ok := c.kinds.begun(schema.GroupKind{Group: one.Group, Kind: one.Resource}); ok && begun.GroupKind() == kind {
+			return begun, true
+		}
+	}
+	return schema.GroupVersionKind{}, false
+}
+
+// known is a version of Kubernetes without its v, or why there is none; and what the control plane
+// was told to have, where that can be read.
+type known struct{ version, problem, asked string }
+
+// getter is the part of a client.Reader that is needed.
+type getter interface {
+	Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error
+}
+
+// versionOf is the version of a Cluster's control plane: the oldest that runs, as its Cluster says or
+// else its own object, which is read by the reader. What is wanted counts before anything runs only.
+func (c *controlPlanes) versionOf(ctx context.Context, reader getter, found *capiv1.Cluster) (known, error) {
+	plane, problem, err := c.plane(ctx, reader, found)
+	asked, _, _ := unstructured.NestedString(plane.Object, "spec", "version")
+	version := known{problem: problem}
+	if reported := textsOf(found.Status.ControlPlane.Versions); len(reported) > 0 {
+		version, err = oldest(reported), nil
+	} else if versions := running(plane); len(versions) > 0 {
+		version = oldest(versions)
+	} else if problem == "" {
+		version = oldest([]string{cmp.Or(asked, found.Spec.Topology.Version)})
+	}
+	version.asked = strings.TrimPrefix(asked, "v")
+	return version, err
+}
+
+// plane is the control plane object of a Cluster; empty where it has none, or the problem says why
+// there is nothing to read.
+func (c *controlPlanes) plane(
+	ctx context.Context, reader getter, found *capiv1.Cluster,
+) (object *unstructured.Unstructured, problem string, err error) {
+	object = &unstructured.Unstructured{}
+	plane := planeOf(found)
+	if plane.name == "" {
+		return object, "", nil
+	}
+	served, isServed := c.served(plane.kind)
+	if !isServed {
+		return object, fmt.Sprintf("its control plane is a %s, which is none of the kinds that this seed may read: see its "+
+			"--cluster-api-providers", shown(plane.kind)), nil
+	}
+	object.SetGroupVersionKind(served)
+	err = reader.Get(ctx, client.ObjectKey{Namespace: plane.namespace, Name: plane.name}, object)
+	if apierrors.IsNotFound(err) {
+		return &unstructured.Unstructured{}, fmt.Sprintf("its control plane, %s %q, does not exist", shown(plane.kind), plane.name), nil
+	}
+	if err != nil {
+		return &unstructured.Unstructured{}, "", fmt.Errorf("reading %s %q: %w", plane.kind, plane.name, err)
+	}
+	return object, "", nil
+}
+
+func textsOf(versions []capiv1.StatusVersion) []string {
+	texts := make([]string, len(versions))
+	for i, one := range versions {
+		texts[i] = one.Version
+	}
+	return texts
+}
+
+// shown is a kind that a Cluster names: in v1beta1 its text may be anything.
+func shown(kind schema.GroupKind) string { return text.Cut(text.Line(kind.String()), kindShown) }
+
+// kindShown is how much of a kind's name a message has, in bytes.
+const kindShown = 120
+
+// running are the versions that a control plane object says it has.
+func running(object *unstructured.Unstructured) (versions []string) {
+	listed, _, _ := unstructured.NestedSlice(object.Object, "status", "versions")
+	for _, one := range listed {
+		entry, _ := one.(map[string]any)
+		if version, _ := entry["version"].(string); version != "" {
+			versions = append(versions, version)
+		}
+	}
+	if one, _, _ := unstructured.NestedString(object.Object, "status", "version"); one != "" && len(versions) == 0 {
+		versions = []string{one}
+	}
+	return versions
+}
+
+// oldest is the oldest of these versions. One that is none hides the others: which is the oldest is
+// not known then.
+func oldest(texts []string) known {
+	var first *version.Version
+	var found string
+	for _, one := range texts {
+		parsed, err := version.ParseSemantic(one)
+		switch {
+		case one == "":
+			return known{problem: "its control plane has no version yet"}
+		case err != nil:
+			return known{problem: "its control plane has a version that is no semantic version"}
+		case first == nil || parsed.LessThan(first):
+			first, found = parsed, strings.TrimPrefix(one, "v")
+		}
+	}
+	return known{version: found}
+}
+
+// TrimControlPlane leaves of a control plane object what its version is read from.
+func TrimControlPlane(object any) (any, error) {
+	whole, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return object, nil
+	}
+	trimmed := &unstructured.Unstructured{Object: map[string]any{}}
+	for _, path := range [][]string{
+		{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "uid"}, {"metadata", "resourceVersion"},
+		{"spec", "version"}, {"status", "version"}, {"status", "versions"},
+	} {
+		value, found, err := unstructured.NestedFieldNoCopy(whole.Object, path...)
+		if err == nil && found {
+			_ = unstructured.SetNestedField(trimmed.Object, value, path...) // what it is put below are maps
+		}
+	}
+	return trimmed, nil
+}

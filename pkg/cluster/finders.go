@@ -1,0 +1,253 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	capiv1 "github.com/trellis-addons/trellis/apis/clusterapi/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
+)
+
+// Kinds say which objects stand for clusters.
+type Kinds struct {
+	// Served are kinds of clusters: KindKKP, KindClusterAPI or both. No other is asked for.
+	Served []schema.GroupKind
+	// ControlPlanes are the resources of control planes that may be read, for versions of Clusters of
+	// Cluster API.
+	ControlPlanes []schema.GroupResource
+}
+
+// OnlyKKP are KKP's Clusters and no others.
+var OnlyKKP = Kinds{Served: []schema.GroupKind{target.KindKKP}}
+
+// Finders finds the clusters of all kinds that a seed's manager serves, each from within a minute
+// after its CRD is served. It implements Finder and LiveReader and is a manager.Runnable.
+type Finders struct {
+	served []schema.GroupKind
+	// kkp and capi are nil where they are not to be served.
+	kkp   *KKPFinder
+	capi  *CAPIFinder
+	kinds *optionalKinds
+}
+
+// NewFinders makes a Finder of a seed's clusters, which has to run in its manager. The cache is for
+// control planes, and held to TrimControlPlane. An error is that of a call to the API server.
+func NewFinders(ctx context.Context, seed cluster.Cluster, planes cache.Cache, served Kinds) (*Finders, error) {
+	f := &Finders{served: served.Served, kinds: newOptionalKinds(nil, seed.GetRESTMapper())}
+	if slices.Contains(served.Served, target.KindKKP) {
+		f.kkp = NewKKPFinder(seed.GetClient(), seed.GetAPIReader(), seed.GetClient())
+		f.kinds.wanted = append(f.kinds.wanted, optionalKind{
+			kind: target.KindKKP, begin: func(ctx context.Context, _ schema.GroupVersionKind) error {
+				return IndexNamespaceName(ctx, seed.GetFieldIndexer())
+			},
+		})
+	}
+	if slices.Contains(served.Served, target.KindClusterAPI) {
+		f.addCAPI(seed, planes, served.ControlPlanes)
+	}
+	for _, wanted := range f.kinds.wanted {
+		if _, err := f.kinds.begin(ctx, wanted); err != nil {
+			return nil, fmt.Errorf("looking for clusters: %w", err)
+		}
+	}
+	return f, nil
+}
+
+func (f *Finders) addCAPI(seed cluster.Cluster, objects cache.Cache, listed []schema.GroupResource) {
+	planes := &controlPlanes{objects: objects, kinds: f.kinds, listed: listed}
+	view := newView(seed.GetCache(), planes)
+	planes.changed = view.planeChanged
+	f.capi = &CAPIFinder{
+		cached: seed.GetClient(), uncached: seed.GetAPIReader(), writer: seed.GetClient(), kinds: f.kinds, planes: planes, view: view,
+		absences: newAbsences(),
+	}
+	f.kinds.wanted = append(f.kinds.wanted, planes.wanted()...) // before Clusters, which have their versions from there
+	f.kinds.wanted = append(f.kinds.wanted, optionalKind{
+		kind: target.KindClusterAPI, versions: []string{capiv1.V1Beta2.Version, capiv1.V1Beta1.Version}, begin: view.begin,
+	})
+}
+
+// Start looks for kinds that are not served yet, until the context ends.
+func (f *Finders) Start(ctx context.Context) error { return f.kinds.start(ctx) }
+
+// NeedLeaderElection is false: waiting replicas answer webhooks and queries.
+func (f *Finders) NeedLeaderElection() bool { return false }
+
+// WhenServed calls a function once a kind of clusters is served: now, if it is. It is never called
+// for a kind that is not looked for.
+func (f *Finders) WhenServed(ctx context.Context, kind schema.GroupKind, call func(ctx context.Context) error) error {
+	var now error
+	isNow := true
+	f.kinds.whenBegun(ctx, kind, func(ctx context.Context) {
+		now = call(ctx)
+		if now != nil && !isNow {
+			ctrl.LoggerFrom(ctx).Error(now, "beginning with a kind of clusters", "kind", kind.String())
+		}
+	})
+	isNow = false
+	return now
+}
+
+// hasKKP says whether KKP's Clusters are watched.
+func (f *Finders) hasKKP() bool {
+	_, begun := f.kinds.begun(target.KindKKP)
+	return f.kkp != nil && begun
+}
+
+// Find implements Finder. Without a name it is KKP's Cluster of the namespace. Two of one name, of
+// both kinds, are none.
+func (f *Finders) Find(ctx context.Context, ref target.Ref) (target.Description, error) {
+	var none target.Description
+	inKKP, missesKKP, err := f.findKKP(ctx, ref)
+	if err != nil {
+		return none, err
+	}
+	inCAPI, missesCAPI, err := f.findCAPI(ctx, ref)
+	switch {
+	case err != nil:
+		return none, err
+	case missesKKP != nil && missesCAPI != nil:
+		return none, missesKKP.and(missesCAPI)
+	case missesKKP == nil && missesCAPI == nil:
+		return none, &UnknownError{Namespace: ref.Namespace, Name: ref.Name, Kinds: []string{inKKP.Kind.String(), inCAPI.Kind.String()}}
+	case missesKKP == nil:
+		return inKKP, nil
+	case slices.Contains(missesKKP.Clusters, inCAPI.Name): // of several that claim the namespace
+		return none, missesKKP
+	}
+	return inCAPI, nil
+}
+
+// findKKP finds a Cluster of KKP; unknown says why there is none. The error is of the reader.
+func (f *Finders) findKKP(ctx context.Context, ref target.Ref) (found target.Description, unknown *UnknownError, err error) {
+	if !f.hasKKP() || !mayBe(ref, target.KindKKP) {
+		return found, &UnknownError{Namespace: ref.Namespace, Name: ref.Name}, nil
+	}
+	found, err = f.kkp.Find(ctx, ref)
+	if errors.As(err, &unknown) {
+		return found, unknown, nil
+	}
+	return found, nil, err
+}
+
+// findCAPI is findKKP for Clusters of Cluster API.
+func (f *Finders) findCAPI(ctx context.Context, ref target.Ref) (found target.Description, unknown *UnknownError, err error) {
+	if f.capi == nil || !mayBe(ref, target.KindClusterAPI) {
+		return found, &UnknownError{Namespace: ref.Namespace, Name: ref.Name}, nil
+	}
+	found, err = f.capi.Find(ctx, ref)
+	if errors.As(err, &unknown) {
+		return found, unknown, nil
+	}
+	return found, nil, err
+}
+
+func mayBe(ref target.Ref, kind schema.GroupKind) bool { return ref.Kind.Empty() || ref.Kind == kind }
+
+// List implements Finder.
+func (f *Finders) List(ctx context.Context) (all []target.Description, err error) {
+	if f.hasKKP() {
+		if all, err = f.kkp.List(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if f.capi == nil {
+		return all, nil
+	}
+	others, err := f.capi.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return append(all, others...), nil
+}
+
+// Gone implements Finder. It asks for the Ref's kind or, where that is not known, for all that are
+// looked for. What is not served is never gone.
+func (f *Finders) Gone(ctx context.Context, ref target.Ref) (bool, error) {
+	switch {
+	case ref.Kind.Empty():
+		return f.allGone(ctx, ref)
+	case ref.Kind == target.KindKKP && f.hasKKP():
+		return f.kkp.Gone(ctx, ref)
+	case ref.Kind == target.KindClusterAPI && f.capi != nil:
+		return f.capi.Gone(ctx, ref)
+	}
+	return false, nil
+}
+
+func (f *Finders) allGone(ctx context.Context, ref target.Ref) (bool, error) {
+	for _, kind := range f.served {
+		ref.Kind = kind
+		if gone, err := f.Gone(ctx, ref); err != nil || !gone {
+			return false, err
+		}
+	}
+	return len(f.served) > 0, nil
+}
+
+// of is the finder of a kind; without one KKP's.
+func (f *Finders) of(kind schema.GroupKind) (oneKind, error) {
+	switch {
+	case kind == target.KindClusterAPI && f.capi != nil:
+		return f.capi, nil
+	case kind != target.KindClusterAPI && f.hasKKP():
+		return f.kkp, nil
+	}
+	return nil, &NotServedError{Kind: kind}
+}
+
+// oneKind is what is asked of the finder of one kind.
+type oneKind interface {
+	LiveReader
+	Annotate(ctx context.Context, ref target.Ref, change func(annotations map[string]string) error) error
+}
+
+// Annotate implements Finder.
+func (f *Finders) Annotate(ctx context.Context, ref target.Ref, change func(annotations map[string]string) error) error {
+	one, err := f.of(ref.Kind)
+	if err != nil {
+		return err
+	}
+	return one.Annotate(ctx, ref, change)
+}
+
+// Live implements LiveReader.
+func (f *Finders) Live(ctx context.Context, ref target.Ref) (target.Description, error) {
+	one, err := f.of(ref.Kind)
+	if err != nil {
+		return target.Description{}, err
+	}
+	return one.Live(ctx, ref)
+}
+
+// Watch implements Finder.
+func (f *Finders) Watch(informers cache.Cache, requests Requests, relevant Relevant) source.Source {
+	var all sources
+	if f.kkp != nil {
+		all = append(all, &whenServed{finders: f, kind: target.KindKKP, source: f.kkp.Watch(informers, requests, relevant)})
+	}
+	if f.capi != nil {
+		all = append(all, f.capi.Watch(informers, requests, relevant))
+	}
+	return all
+}
+
+// Inform makes a cache watch Clusters, also on replicas that don't lead. If removed is not nil, it
+// is called with Clusters that are deleted or change their Ref.
+func (f *Finders) Inform(ctx context.Context, informers cache.Cache, removed func(target.Ref)) error {
+	if f.capi != nil {
+		f.capi.Inform(removed)
+	}
+	if f.kkp == nil {
+		return nil
+	}
+	return f.WhenServed(ctx, target.KindKKP, func(ctx context.Context) error { return f.kkp.Inform(ctx, informers, removed) })
+}

@@ -1,0 +1,204 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	capiv1 "github.com/trellis-addons/trellis/apis/clusterapi/v1"
+	"github.com/trellis-addons/trellis/pkg/target"
+)
+
+// view tells of changes of Cluster API's Clusters as they are described: of the Cluster, or of its
+// control plane's object. Cluster API writes both often; a change that descriptions don't show is
+// told to nobody.
+type view struct {
+	clusters cache.Cache
+	planes   *controlPlanes
+
+	mutex sync.Mutex
+	// given is what subscribers were told last.
+	given map[types.NamespacedName]target.Description
+	// planeUsers are the Clusters that refer to a control plane's object.
+	planeUsers  map[planeKey]map[types.NamespacedName]bool
+	subscribers []subscriber
+}
+
+// subscriber is told what a Cluster was and is; nil before its creation, and after its end. It must
+// not block.
+type subscriber func(before, after *target.Description)
+
+func newView(clusters cache.Cache, planes *controlPlanes) *view {
+	return &view{
+		clusters: clusters, planes: planes, given: map[types.NamespacedName]target.Description{},
+		planeUsers: map[planeKey]map[types.NamespacedName]bool{},
+	}
+}
+
+// begin watches Clusters, in the version that is served.
+func (v *view) begin(ctx context.Context, served schema.GroupVersionKind) error {
+	var object client.Object = &capiv1.Cluster{}
+	if served.Version == capiv1.V1Beta1.Version {
+		object = &capiv1.ClusterV1Beta1{}
+	}
+	informer, err := v.clusters.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	if err == nil {
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(object any) { v.look(clusterIn(object)) },
+			UpdateFunc: func(_, object any) { v.look(clusterIn(object)) },
+			DeleteFunc: func(object any) { v.drop(clusterIn(object)) },
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("watching Cluster API's Clusters: %w", err)
+	}
+	return nil
+}
+
+// look compares a Cluster with what was told of it.
+func (v *view) look(found *capiv1.Cluster) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	key := client.ObjectKeyFromObject(found)
+	if before, known := v.given[key]; known {
+		v.forgetPlane(before, key)
+	}
+	plane := planeOf(found)
+	if v.planeUsers[plane] == nil {
+		v.planeUsers[plane] = map[types.NamespacedName]bool{}
+	}
+	v.planeUsers[plane][key] = true
+	v.tell(key, v.described(found))
+}
+
+// planeChanged looks at the Clusters that refer to a control plane's object.
+func (v *view) planeChanged(plane planeKey) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	for key := range v.planeUsers[plane] {
+		if found, isCluster := v.given[key].Object.(*capiv1.Cluster); isCluster {
+			v.tell(key, v.described(found))
+		}
+	}
+}
+
+// drop tells that a Cluster does not exist any more.
+func (v *view) drop(found *capiv1.Cluster) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	key := client.ObjectKeyFromObject(found)
+	before, known := v.given[key]
+	if !known {
+		return
+	}
+	v.forgetPlane(before, key)
+	delete(v.given, key)
+	for _, one := range v.subscribers {
+		one(&before, nil)
+	}
+}
+
+// forgetPlane needs the mutex.
+func (v *view) forgetPlane(before target.Description, key types.NamespacedName) {
+	if found, isCluster := before.Object.(*capiv1.Cluster); isCluster {
+		plane := planeOf(found)
+		delete(v.planeUsers[plane], key)
+		if len(v.planeUsers[plane]) == 0 {
+			delete(v.planeUsers, plane)
+		}
+	}
+}
+
+// described never waits: a control plane's object that was not read yet tells of itself later.
+func (v *view) described(found *capiv1.Cluster) target.Description {
+	version, err := v.planes.versionOf(context.Background(), arrived{v.planes}, found)
+	if err != nil {
+		version = known{problem: "its control plane was not read yet"}
+	}
+	return describeCAPI(found, version)
+}
+
+// tell needs the mutex.
+func (v *view) tell(key types.NamespacedName, after target.Description) {
+	before, known := v.given[key]
+	v.given[key] = after
+	for _, one := range v.subscribers {
+		switch {
+		case !known:
+			one(nil, &after)
+		case !equal(before, after):
+			one(&before, &after)
+		}
+	}
+}
+
+// equal says whether two descriptions give the same.
+func equal(before, after target.Description) bool {
+	one, _ := before.Object.(*capiv1.Cluster)
+	other, _ := after.Object.(*capiv1.Cluster)
+	return before.Ref == after.Ref && before.Owner == after.Owner &&
+		before.KubernetesVersion == after.KubernetesVersion && before.NoVersion == after.NoVersion &&
+		before.APIServerUp == after.APIServerUp && before.Paused == after.Paused && before.Deleted == after.Deleted &&
+		equality.Semantic.DeepEqual(before.Upgrade, after.Upgrade) && maps.Equal(before.Labels, after.Labels) && maps.Equal(before.Annotations, after.Annotations) &&
+		equality.Semantic.DeepEqual(one.Spec, other.Spec)
+}
+
+// subscribe tells a subscriber of all Clusters that there are, and of changes.
+func (v *view) subscribe(one subscriber) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	for _, known := range v.given {
+		one(nil, &known)
+	}
+	v.subscribers = append(v.subscribers, one)
+}
+
+// watch enqueues requests when Clusters change.
+func (v *view) watch(requests Requests, relevant Relevant) source.Source {
+	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		v.subscribe(func(before, after *target.Description) {
+			isSame := before != nil && after != nil && before.Ref == after.Ref
+			if isSame && relevant != nil && !relevant(*before, *after) {
+				return
+			}
+			for _, one := range []*target.Description{before, after} {
+				if one == nil {
+					continue
+				}
+				for _, request := range requests(ctx, *one) {
+					queue.Add(request)
+				}
+			}
+		})
+		return nil
+	})
+}
+
+// arrived reads control planes as far as they were read from the API server.
+type arrived struct{ *controlPlanes }
+
+var errNotRead = errors.New("not read from the API server yet")
+
+// Get implements getter.
+func (a arrived) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	informer, err := a.objects.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
+	if !informer.HasSynced() {
+		return errNotRead
+	}
+	return a.objects.Get(ctx, key, object, options...)
+}

@@ -1,0 +1,174 @@
+package addoninstallation_test
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// Red when the spec is not completed from the catalogue, when an installation does not end with its Cluster, when status or records name
+// another kind, when the applied Kubernetes version is not told, or when what has all of that is written.
+func TestInstallationsAreCompleted(t *testing.T) {
+	m := newTeam(t)
+	into := fmt.Sprintf("completed-%d", worlds)
+	m.publishInto("web", into)
+	m.publishInto("bare", "")
+	one, two := m.add("one", "both"), m.add("two", "elsewhere")
+	m.start()
+	first, second := m.wishIn("one", "one-web", "web"), m.wishIn("two", "two-web", "web")
+	bare, lost := m.wishIn("one", "bare", "bare"), m.wishIn("", "lost", "web")
+	whole := m.install("web", "1.0.0")
+	for object, of := range map[*kubermaticv1.AddonInstallation]string{first: string(one.GetUID()), second: string(two.GetUID())} {
+		m.ready(object)
+		spec, state := object.Spec, object.Status
+		if spec.TargetNamespace != into || !spec.CreateNamespace {
+			t.Errorf("%s is for namespace %q, made: %t", object.Name, spec.TargetNamespace, spec.CreateNamespace)
+		}
+		if state.Cluster == nil || state.Cluster.Group != "cluster.x-k8s.io" || string(state.Cluster.UID) != of {
+			t.Errorf("%s belongs to %v", object.Name, state.Cluster)
+		}
+		if state.LastApplied == nil || state.LastApplied.K8sVersion != "1.36.3" {
+			t.Errorf("%s was made for %+v", object.Name, state.LastApplied)
+		}
+		if got := len(m.records()[m.owner+" "+of]); got != 1 {
+			t.Errorf("cluster of %s owns %d records: %v", object.Name, got, m.records())
+		}
+	}
+	m.expectOwner(first, one)
+	m.expectOwner(second, two)
+	for _, user := range []client.Client{m.seed, m.elsewhere()} {
+		if err := user.Get(t.Context(), client.ObjectKey{Namespace: into, Name: "settings"}, &corev1.ConfigMap{}); err != nil {
+			t.Error(err)
+		}
+	}
+	m.expectReady(bare, kubermaticv1.ReasonNamespaceUnset, "set spec.targetNamespace", `add-on "bare"`)
+	m.expectReady(lost, kubermaticv1.ReasonClusterUnknown, "set spec.clusterName", "one, two")
+	m.ready(whole)
+	if whole.Generation != 1 || len(whole.OwnerReferences) > 0 || whole.Status.Cluster.Group != "" {
+		t.Errorf("one of KKP's that names its namespace was written: %+v", whole.ObjectMeta)
+	}
+	m.edit(bare, func(object *kubermaticv1.AddonInstallation) {
+		object.Spec.TargetNamespace, object.Spec.CreateNamespace = "bare-"+into, true
+	})
+	m.ready(bare)
+}
+
+// Red when what installations of a neighbour have, or what they are called, counts in a cluster: dependencies, Helm releases, objects
+// that are shared.
+func TestNeighboursAreNoneOfAClusters(t *testing.T) {
+	m := newTeam(t)
+	m.renderers = bothMethods()
+	into := fmt.Sprintf("neighbours-%d", worlds)
+	m.publishInto("web", into)
+	chart := m.charts(map[string]map[string]string{"web": webChart("1.0.0")})
+	m.publishInto("chart", into+"-chart", chart("1.0.0", "web"))
+	m.add("one", "both")
+	m.add("two", "elsewhere")
+	m.start()
+	first := m.wishIn("one", "one-web", "web")
+	m.ready(first)
+	waits := m.wishIn("two", "waits", "web", "one-web")
+	m.expectReady(waits, kubermaticv1.ReasonDependencyMissing, `installation "one-web"`, "this cluster does not have")
+	m.dependOn(waits)
+	m.ready(waits)
+	for _, of := range []string{"one", "two"} {
+		object := &kubermaticv1.AddonInstallation{}
+		object.Namespace, object.Name = m.namespace, of+"-chart"
+		object.Spec = kubermaticv1.AddonInstallationSpec{
+			ClusterName: of, AddonRef: kubermaticv1.AddonReference{Name: "chart"}, ReleaseName: "release",
+		}
+		m.create(object)
+		m.ready(object)
+	}
+	m.delete(first)
+	expect.Gone(t, m.seed, first)
+	if err := m.elsewhere().Get(t.Context(), client.ObjectKey{Namespace: into, Name: "settings"}, &corev1.ConfigMap{}); err != nil {
+		t.Errorf("a neighbour lost what it has: %v", err)
+	}
+	if m.has(&corev1.ConfigMap{}, into, "settings") {
+		t.Error("what was removed is there, since a neighbour has the like")
+	}
+}
+
+// Red when a Cluster that goes takes anything of its neighbours, leaves anything of its own, or when its installations are held by it.
+func TestAClusterGoesAlone(t *testing.T) {
+	m := newTeam(t)
+	into := fmt.Sprintf("alone-%d", worlds)
+	m.publishInto("web", into)
+	m.publishInto("other", into+"-three") // two and three have one API server
+	one := m.add("one", "both")
+	m.add("two", "elsewhere")
+	m.add("three", "elsewhere")
+	m.start()
+	goes := m.wishIn("one", "one-web", "web")
+	m.ready(goes)
+	stay := []*kubermaticv1.AddonInstallation{m.wishIn("two", "two-web", "web"), m.wishIn("three", "three-other", "other")}
+	before := map[string]string{}
+	for _, object := range stay {
+		m.ready(object)
+	}
+	for _, object := range stay {
+		m.ready(object)
+		before[object.Name] = object.ResourceVersion
+	}
+	records := m.records()
+	settings := &corev1.ConfigMap{}
+	if err := m.elsewhere().Get(t.Context(), client.ObjectKey{Namespace: into, Name: "settings"}, settings); err != nil {
+		t.Fatal(err)
+	}
+	hold := func(finalizers ...string) {
+		expect.Eventually(t, expect.Patience, func() error {
+			if err := m.seed.Get(t.Context(), client.ObjectKeyFromObject(one), one); err != nil {
+				return err
+			}
+			one.SetFinalizers(finalizers)
+			return m.seed.Update(t.Context(), one)
+		})
+	}
+	hold("example.com/hold")
+	m.delete(one)
+	m.expectReady(goes, kubermaticv1.ReasonClusterNotReady, "is being deleted")
+	m.delete(goes)
+	expect.Gone(t, m.seed, goes)
+	if !m.has(&corev1.ConfigMap{}, into, "settings") {
+		t.Error("something was removed from the cluster of a Cluster that is being deleted")
+	}
+	hold()
+	expect.Gone(t, m.seed, one)
+	was := m.owner + " " + string(one.GetUID())
+	expect.Eventually(t, expect.Patience, func() error {
+		if left := m.records()[was]; len(left) > 0 {
+			return fmt.Errorf("records of a Cluster that went: %v", left)
+		}
+		return nil
+	})
+	again := m.add("one", "both")
+	anew := m.wishIn("one", "one-web", "web")
+	m.adopt(anew) // the same API server has what was left there
+	m.ready(anew)
+	m.expectOwner(anew, again)
+	if anew.Status.Cluster.UID != again.GetUID() {
+		t.Errorf("a Cluster made anew is taken for the former one: %v", anew.Status.Cluster)
+	}
+	for _, object := range stay {
+		if err := m.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil || object.ResourceVersion != before[object.Name] {
+			t.Errorf("%s was written: %v", object.Name, err)
+		}
+	}
+	delete(records, was)
+	now := m.records()
+	delete(now, m.owner+" "+string(again.GetUID()))
+	if !reflect.DeepEqual(records, now) {
+		t.Errorf("records of neighbours were written: %v, now %v", records, now)
+	}
+	found := &corev1.ConfigMap{}
+	if err := m.elsewhere().Get(t.Context(), client.ObjectKeyFromObject(settings), found); err != nil || found.ResourceVersion != settings.ResourceVersion {
+		t.Errorf("an object of a neighbour was written: %v", err)
+	}
+}

@@ -1,0 +1,127 @@
+package clusterupgrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/upgrade"
+)
+
+// report is what was written last of one Cluster. Only the pass over that Cluster uses it.
+type report struct {
+	// of is the UID of the Cluster that this is about, object that of its available catalogue.
+	of, object types.UID
+	before     upgrade.Before
+	message    string
+}
+
+// reports by cluster, without UID. Stages are apart, since metrics read them at any time.
+type reports struct {
+	mutex     sync.Mutex
+	byCluster map[target.Ref]*report
+	stages    map[target.Ref]string
+}
+
+func (r *reports) forCluster(ref target.Ref) *report {
+	uid := ref.UID
+	ref.UID = ""
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.byCluster == nil {
+		r.byCluster, r.stages = map[target.Ref]*report{}, map[target.Ref]string{}
+	}
+	if r.byCluster[ref] == nil || r.byCluster[ref].of != uid {
+		r.byCluster[ref] = &report{of: uid}
+	}
+	return r.byCluster[ref]
+}
+
+func (r *reports) note(ref target.Ref, stage string) {
+	ref.UID = ""
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.stages[ref] = stage; stage == "" {
+		delete(r.stages, ref)
+	}
+}
+
+func (r *reports) forget(ref target.Ref) {
+	ref.UID, ref.Kind = "", target.KindClusterAPI
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	delete(r.byCluster, ref)
+	delete(r.stages, ref)
+}
+
+// find ends the pass for what is no Cluster of Cluster API, or may not be written to.
+func (r *Reconciler) find(ctx context.Context, f *facts) loop.Outcome {
+	found, err := r.Finder.Find(ctx, f.asked)
+	if _, isUnknown := errors.AsType[*cluster.UnknownError](err); isUnknown {
+		r.reports.forget(f.asked)
+		return loop.Done{}
+	}
+	switch {
+	case err != nil:
+		return failed(err)
+	case found.Kind != target.KindClusterAPI:
+		return loop.Done{}
+	case !cluster.BelongsTo(found, r.Options.WorkerName):
+		return loop.NotMine{}
+	case found.Deleted:
+		r.reports.forget(f.asked)
+		return loop.Done{}
+	case found.Paused:
+		return loop.Done{}
+	}
+	f.cluster, f.report = found, r.reports.forCluster(found.Ref)
+	f.seen = seenOf(found)
+	return r.readReport(ctx, f)
+}
+
+// seenOf a Cluster, without its gates.
+func seenOf(found target.Description) upgrade.Seen {
+	seen := upgrade.Seen{Off: found.Annotations[v1.AnnotationUpgradeHold] == v1.UpgradeHoldOff}
+	of := found.Upgrade
+	if of == nil {
+		return seen
+	}
+	seen.Topology, seen.Wanted, seen.Versions, seen.Asked = true, of.Wanted, of.Versions, of.Asked
+	seen.WorkersFirst, seen.Hook = of.WorkersFirst, of.Hook
+	switch {
+	case of.Held:
+		seen.Workers = upgrade.WorkersHeld
+	case of.HasWorkers:
+		seen.Workers = upgrade.WorkersFree
+	}
+	return seen
+}
+
+// readReport reads what an earlier process wrote, once for each catalogue. There may be none yet.
+func (r *Reconciler) readReport(ctx context.Context, f *facts) loop.Outcome {
+	if f.report.object != "" {
+		return nil
+	}
+	live := &v1.AddonCatalogue{}
+	err := r.Reader.Get(ctx, cluster.AvailableOf(f.cluster.Ref), live)
+	if client.IgnoreNotFound(err) != nil {
+		return failed(fmt.Errorf("reading the available catalogue of cluster %q: %w", f.cluster.Name, err))
+	}
+	if err != nil {
+		return nil
+	}
+	f.report.object = live.UID
+	if before := meta.FindStatusCondition(live.Status.Conditions, v1.ConditionUpgradeHeld); before != nil {
+		f.report.before, f.report.message = upgrade.Before{Reason: before.Reason, Since: before.LastTransitionTime.Time}, before.Message
+	}
+	return nil
+}

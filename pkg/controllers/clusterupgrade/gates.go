@@ -1,0 +1,145 @@
+package clusterupgrade
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/resolution"
+	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/upgrade"
+)
+
+// gates are the installations that upgrades of the cluster wait for.
+func (r *Reconciler) gates(ctx context.Context, f *facts) loop.Outcome {
+	list := &v1.AddonInstallationList{}
+	if err := r.Client.List(ctx, list, cluster.InstallationsOf(f.cluster.Ref), client.UnsafeDisableDeepCopy); err != nil {
+		return failed(fmt.Errorf("listing the installations of namespace %q: %w", f.cluster.Namespace, err))
+	}
+	for _, one := range cluster.OnlyOf(f.cluster.Ref, list.Items) {
+		if !mayBeGate(&one) {
+			continue
+		}
+		entry, err := r.Marks.Entry(ctx, r.Client, client.ObjectKey{
+			Namespace: r.Options.CatalogueNamespace, Name: string(one.Spec.AddonRef.Name),
+		})
+		if err != nil {
+			return failed(fmt.Errorf("reading merged AddonCatalogue %q: %w", one.Spec.AddonRef.Name, err))
+		}
+		if entry == nil || entry.Addon.Slot == "" {
+			continue
+		}
+		item, err := r.item(ctx, &one, f.cluster.Ref)
+		if err != nil {
+			return failed(err)
+		}
+		f.seen.Gates = append(f.seen.Gates, r.gate(f.cluster, &one, item, entry))
+	}
+	slices.SortFunc(f.seen.Gates, func(a, b upgrade.Gate) int { return slices.Compare([]string{a.Name}, []string{b.Name}) })
+	return nil
+}
+
+// mayBeGate says whether upgrades wait for an installation, if its add-on has a slot: those that
+// platforms make do, and are looked after.
+func mayBeGate(one *v1.AddonInstallation) bool {
+	isOurs := one.Spec.CoreAddon || one.Labels[v1.LabelSet] != ""
+	return isOurs && !one.Spec.Paused && one.Spec.ReconcileStrategy != v1.ReconcileOnce && one.DeletionTimestamp.IsZero()
+}
+
+// item is what an installation is made from, before it was pinned: a pin says what is meant now, and
+// not what is after an upgrade.
+func (r *Reconciler) item(ctx context.Context, one *v1.AddonInstallation, of target.Ref) (v1.AddonReference, error) {
+	item := v1.AddonReference{Name: one.Spec.AddonRef.Name}
+	if one.Spec.AddonRef.Digest == "" {
+		item.Version = one.Spec.AddonRef.Version
+		return item, nil
+	}
+	if one.Labels[v1.LabelSet] == "" {
+		return item, nil
+	}
+	found := &v1.AddonSet{}
+	key := client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: one.Labels[v1.LabelSet]}
+	if err := r.Client.Get(ctx, key, found); client.IgnoreNotFound(err) != nil {
+		return item, fmt.Errorf("reading the copy of AddonSet %q: %w", key.Name, err)
+	}
+	if !r.Marks.BelievesSet(found) {
+		return item, nil
+	}
+	for _, has := range found.Spec.Addons {
+		if of.NameOf(string(has.Name)) == one.Name {
+			item.Version = has.AddonRef.Version
+		}
+	}
+	return item, nil
+}
+
+// gate says how an installation stands for an upgrade.
+func (r *Reconciler) gate(of target.Description, live *v1.AddonInstallation, item v1.AddonReference, entry *catalogue.Entry) upgrade.Gate {
+	meant := live.DeepCopy()
+	meant.Spec.AddonRef = item
+	asked := resolution.Request{
+		Installation: meant, Installed: resolution.InstalledInStatus(live), Cluster: of, AllowPrereleases: r.Options.AllowPrereleases,
+	}
+	gate := upgrade.Gate{Name: live.Name, Bridges: true}
+	gate.Right, gate.Problem = rightness(of, live, entry)
+	if of.Upgrade == nil || !of.Upgrade.IsPending() {
+		return gate
+	}
+	find := func(string) *catalogue.Entry { return entry }
+	for _, next := range of.Upgrade.Plan {
+		if finding := resolution.CheckUpgrade(find, []resolution.Request{asked}, next)[0]; finding.Outcome == resolution.OutcomeBreaks {
+			gate.Breaks, gate.Problem = true, finding.Message
+			return gate
+		}
+	}
+	choice, refusal := asked.Choose(entry)
+	next := catalogue.Platform{K8sVersion: of.Upgrade.Plan[0], AllowPrereleases: r.Options.AllowPrereleases}
+	if refusal != nil || !entry.FitsKubernetes(choice.Version.Version, next) {
+		return gate // no version fits both sides
+	}
+	switch isThere := catalogue.Key(live.Status.Version) == catalogue.Key(choice.Version.Version); {
+	case !isThere:
+		gate.Bridges, gate.Problem = false, "goes to "+choice.Version.Version
+	case !isReady(live):
+		gate.Bridges = false
+	}
+	return gate
+}
+
+// rightness says whether an installation is Ready for the Kubernetes version of its cluster; else
+// what it lacks.
+func rightness(of target.Description, live *v1.AddonInstallation, entry *catalogue.Entry) (isRight bool, problem string) {
+	applied := live.Status.LastApplied
+	if !isReady(live) {
+		if ready := meta.FindStatusCondition(live.Status.Conditions, v1.ConditionReady); ready != nil && ready.Status != metav1.ConditionTrue {
+			return false, ready.Reason
+		}
+		return false, "not Ready"
+	}
+	isPinned := live.Spec.AddonRef.Digest != ""
+	switch {
+	case applied == nil:
+		return false, "nothing was applied"
+	case applied.K8sVersion == of.KubernetesVersion:
+		return true, ""
+	case applied.K8sVersion != "" && !isPinned:
+		return false, fmt.Sprintf("made for Kubernetes %s", applied.K8sVersion)
+	case !entry.FitsKubernetes(live.Status.Version, catalogue.Platform{K8sVersion: of.KubernetesVersion}):
+		return false, fmt.Sprintf("version %s does not fit", live.Status.Version)
+	}
+	return true, ""
+}
+
+// isReady says whether an installation is Ready as it is asked for now.
+func isReady(live *v1.AddonInstallation) bool {
+	ready := meta.FindStatusCondition(live.Status.Conditions, v1.ConditionReady)
+	return ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == live.Generation
+}

@@ -1,0 +1,78 @@
+package clusterupgrade
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/upgrade"
+)
+
+// fieldOwner has condition UpgradeHeld and nothing else of available catalogues.
+const fieldOwner = "cluster-upgrade-controller"
+
+// report writes condition UpgradeHeld where it differs, and ends the pass.
+func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
+	decided := f.decision
+	r.reports.note(f.cluster.Ref, decided.Reason)
+	if decided.GaveUp != "" {
+		r.Recorder.Eventf(f.cluster.Object, nil, "Warning", v1.EventUpgradeNotHeld, "Upgrade", "%s", decided.Message)
+	}
+	done := loop.Done{Recheck: decided.Recheck}
+	if decided.Reason == f.report.before.Reason && decided.Message == f.report.message {
+		return done
+	}
+	if f.report.object == "" {
+		f.report.before = upgrade.Before{Reason: decided.Reason, Since: decided.Since}
+		return done // there is no catalogue yet: it comes with an event
+	}
+	conditions := []metav1.Condition{}
+	if decided.Reason != "" {
+		status := metav1.ConditionFalse
+		if decided.Held {
+			status = metav1.ConditionTrue
+		}
+		conditions = append(conditions, metav1.Condition{
+			Type: v1.ConditionUpgradeHeld, Status: status, Reason: decided.Reason, Message: decided.Message,
+			// A stage begins with its reason: the timeout counts from there.
+			LastTransitionTime: metav1.NewTime(decided.Since),
+		})
+	}
+	if err := r.write(ctx, f, conditions); err != nil {
+		return failed(err)
+	}
+	f.report.before, f.report.message = upgrade.Before{Reason: decided.Reason, Since: decided.Since}, decided.Message
+	return done
+}
+
+// write applies our condition.
+func (r *Reconciler) write(ctx context.Context, f *facts, conditions []metav1.Condition) error {
+	key := cluster.AvailableOf(f.cluster.Ref)
+	patch, err := json.Marshal(map[string]any{
+		"apiVersion": v1.GroupVersion.String(), "kind": "AddonCatalogue",
+		"metadata": map[string]any{"namespace": key.Namespace, "name": key.Name, "uid": f.report.object},
+		"status":   map[string]any{"conditions": conditions},
+	})
+	if err != nil {
+		return err
+	}
+	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	err = r.Client.Status().Patch(ctx, object, client.RawPatch(types.ApplyPatchType, patch),
+		client.FieldOwner(fieldOwner), client.ForceOwnership)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		f.report.object = "" // another object since; it comes with an event
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("writing condition UpgradeHeld of cluster %q: %w", f.cluster.Name, err)
+	}
+	return nil
+}

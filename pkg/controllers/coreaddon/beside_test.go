@@ -1,0 +1,277 @@
+package coreaddon_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
+)
+
+// team makes a namespace for Clusters outside of KKP.
+func (w *world) team() string {
+	w.t.Helper()
+	w.beside = &kit.Beside{}
+	name := fmt.Sprintf("team-%d", worlds)
+	w.create(kit.Namespace(name))
+	return name
+}
+
+// neighbour is a Cluster outside of KKP, with its available catalogue.
+func (w *world) neighbour(namespace, name string, labels map[string]string) target.Description {
+	w.t.Helper()
+	made := w.beside.Make(namespace, name, func(d *target.Description) { d.Labels = labels })
+	key := cluster.AvailableOf(made.Ref)
+	w.create(&v1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: key.Namespace, Name: key.Name, Labels: map[string]string{v1.LabelRole: v1.RoleAvailable},
+			OwnerReferences: []metav1.OwnerReference{made.Owner},
+		},
+		Spec: v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Addons: []v1.Addon{{Name: "some", Versions: []v1.AddonVersion{{Version: "1"}}}}},
+	})
+	return made
+}
+
+// coreOf waits for a core installation in a Cluster outside of KKP.
+func (w *world) coreOf(of target.Description, item string) *v1.AddonInstallation {
+	w.t.Helper()
+	found := &v1.AddonInstallation{}
+	found.Namespace, found.Name = of.Namespace, of.Name+"."+item
+	return expect.Object(w.t, w.seed, found, func(found *v1.AddonInstallation) error {
+		if !found.Spec.CoreAddon || !hasProtection(found) || found.Spec.ClusterName != of.Name || !found.DeletionTimestamp.IsZero() {
+			return fmt.Errorf("it is not as it is made: %+v", found)
+		}
+		return nil
+	})
+}
+
+// ready waits for AddonsReady on the available catalogue of a Cluster outside of KKP.
+func (w *world) ready(of target.Description, total int32, state, reason string) {
+	w.t.Helper()
+	key := cluster.AvailableOf(of.Ref)
+	found := &v1.AddonCatalogue{}
+	found.Namespace, found.Name = key.Namespace, key.Name
+	expect.Object(w.t, w.seed, found, func(found *v1.AddonCatalogue) error {
+		if found.Status.Core == nil || found.Status.Core.Total != total {
+			return fmt.Errorf("status.core is %+v, want %d in total", found.Status.Core, total)
+		}
+		return expect.Condition(found, v1.ConditionAddonsReady, state, reason)
+	})
+}
+
+// names of all installations in a namespace.
+func (w *world) names(namespace string) string {
+	w.t.Helper()
+	var all v1.AddonInstallationList
+	if err := w.seed.List(w.t.Context(), &all, client.InNamespace(namespace)); err != nil {
+		w.t.Fatal(err)
+	}
+	var names []string
+	for i := range all.Items {
+		names = append(names, all.Items[i].Name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, " ")
+}
+
+const besideList = `
+- {name: monitoring, addonRef: {name: prometheus}, targetNamespace: monitoring}
+- {name: logs, addonRef: {name: loki}, targetNamespace: logs, clusterSelector: {matchLabels: {logs: wanted}}}
+`
+
+// TestClustersOfANamespaceHaveEachTheirCoreAddons: two Clusters outside of KKP share a namespace, and KKP has one of the name elsewhere. Red
+// when they have KKP's rules, when a release has the cluster in its name, when a pass over one removes, protects, counts or reports what
+// the other has, and when what one loses the other loses.
+func TestClustersOfANamespaceHaveEachTheirCoreAddons(t *testing.T) {
+	w := newWorld(t)
+	team := w.team()
+	w.merged(v1.CatalogueCore, "rbac")
+	for _, addon := range []string{"prometheus", "loki"} {
+		merged := w.merged(v1.CatalogueCustom, addon)
+		merged.Spec.Addons[0].Versions[0].Template = &v1.Template{Method: v1.MethodHelm}
+		merged.Spec.Addons[0].Versions[0].Source = &v1.Source{Docker: &v1.ImageSource{Image: "registry.example/chart:1"}}
+		if err := w.seed.Update(t.Context(), merged); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.listed(besideList)
+	kkp := w.cluster("prod")
+	one := w.neighbour(team, kkp.Name, map[string]string{"logs": "wanted"})
+	other := w.neighbour(team, "stage.eu", map[string]string{"logs": "wanted"})
+	w.start()
+	w.exists(kkp, "rbac")
+	w.exists(kkp, "monitoring")
+	for _, of := range []target.Description{one, other} {
+		for _, item := range []string{"monitoring", "logs"} {
+			if found := w.coreOf(of, item); found.Spec.ReleaseName != item {
+				t.Errorf("%s is release %q", found.Name, found.Spec.ReleaseName)
+			}
+		}
+		w.ready(of, 2, "False", v1.ReasonCoreAddonsNotReady)
+	}
+	w.tells(kkp, "5 total, 0 ready, 0 failing, 3 missing", "False "+v1.ReasonCoreAddonsNotReady)
+	want := fmt.Sprintf("%[1]s.logs %[1]s.monitoring stage.eu.logs stage.eu.monitoring", one.Name)
+	if got := w.names(team); got != want {
+		t.Fatalf("there are %s, want %s", got, want)
+	}
+	before := w.coreOf(other, "logs")
+
+	one.Labels = nil
+	w.beside.Put(one) // out of the set in one of them
+	expect.Eventually(t, expect.Patience, func() error {
+		if got, want := w.names(team), one.Name+".monitoring stage.eu.logs stage.eu.monitoring"; got != want {
+			return fmt.Errorf("there are %s, want %s", got, want)
+		}
+		return nil
+	})
+	w.ready(one, 1, "False", v1.ReasonCoreAddonsNotReady)
+
+	gone := w.coreOf(one, "monitoring")
+	gone.Status.Cluster = new(one.Identity())
+	if err := w.seed.Status().Update(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.seed.Delete(t.Context(), gone); err != nil { // as with its owner
+		t.Fatal(err)
+	}
+	w.event(v1.EventDeletionBlocked)
+	w.beside.Remove(one)
+	expect.Gone(t, w.seed, gone)
+	if after := w.coreOf(other, "logs"); after.ResourceVersion != before.ResourceVersion {
+		t.Error("the neighbour's was written")
+	}
+	w.ready(other, 2, "False", v1.ReasonCoreAddonsNotReady)
+}
+
+// TestADeletedClusterLetsItsOwnCoreAddonsGo turns red when a neighbour in its namespace loses its protection with it.
+func TestADeletedClusterLetsItsOwnCoreAddonsGo(t *testing.T) {
+	w := newWorld(t)
+	team := w.team()
+	w.merged(v1.CatalogueCustom, "prometheus")
+	w.listed(monitoringItem)
+	one, other := w.neighbour(team, "prod-1", nil), w.neighbour(team, "prod-10", nil)
+	w.start()
+	mine, theirs := w.coreOf(one, "monitoring"), w.coreOf(other, "monitoring")
+	one.Deleted = true
+	w.beside.Put(one)
+	expect.Object(t, w.seed, mine, func(found *v1.AddonInstallation) error {
+		if hasProtection(found) {
+			return fmt.Errorf("it is protected still")
+		}
+		return nil
+	})
+	w.stays(theirs)
+}
+
+// stays says that an installation is not written for a while.
+func (w *world) stays(one *v1.AddonInstallation) {
+	w.t.Helper()
+	expect.Always(w.t, time.Second, func() error {
+		found := &v1.AddonInstallation{}
+		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(one), found); err != nil {
+			return err
+		}
+		if found.ResourceVersion != one.ResourceVersion {
+			return fmt.Errorf("%s was written", one.Name)
+		}
+		return nil
+	})
+}
+
+// TestANameThatANeighbourHasIsTaken: somebody gave an installation of one Cluster the name that a core add-on of another has. Red when it
+// is written, and when the cluster does not tell.
+func TestANameThatANeighbourHasIsTaken(t *testing.T) {
+	w := newWorld(t)
+	team := w.team()
+	w.merged(v1.CatalogueCustom, "prometheus")
+	w.listed(monitoringItem)
+	one, other := w.neighbour(team, "prod-1", nil), w.neighbour(team, "prod-2", nil)
+	users := &v1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: "prod-1.monitoring"}}
+	users.Spec.ClusterName, users.Spec.AddonRef.Name, users.Spec.TargetNamespace = other.Name, "prometheus", "mine"
+	w.create(users)
+	w.start()
+	w.coreOf(other, "monitoring")
+	w.ready(one, 1, "False", v1.ReasonNameTaken)
+	w.stays(users)
+}
+
+// TestACoreSetCountsClustersOfANamespaceApart: a Core set is over two Clusters of a namespace and KKP's of the name. Red when one is counted
+// for the other, when their pins are mixed, and when what is pending names installations instead of items.
+func TestACoreSetCountsClustersOfANamespaceApart(t *testing.T) {
+	w := newWorld(t)
+	team := w.team()
+	w.listed(monitored)
+	player := &played{w: w, entry: w.offered("net", [3]string{"1.0.0", "a", ""}), newest: "1.0.0"}
+	kkp := w.cluster("prod")
+	one, other := w.neighbour(team, kkp.Name, nil), w.neighbour(team, "stage.eu", nil)
+	w.start()
+	w.exists(kkp, "monitoring")
+	w.coreOf(one, "monitoring")
+	w.coreOf(other, "monitoring")
+	player.play()
+	of := w.coreSet(ungrouped)
+	player.until(func() error { return w.setSays(of, v1.ReasonComplete) })
+	if counts := of.Status.Counts; counts == nil || counts.Selected != 3 || counts.Current != 3 {
+		t.Fatalf("it counts %+v", counts)
+	}
+	for _, found := range []*v1.AddonInstallation{w.exists(kkp, "monitoring"), w.coreOf(one, "monitoring"), w.coreOf(other, "monitoring")} {
+		if found.Spec.AddonRef.Digest == "" {
+			t.Errorf("%s/%s is not pinned", found.Namespace, found.Name)
+		}
+	}
+
+	w.change(of, func(of *v1.AddonSet) { of.Spec.Paused = true })
+	player.entry = w.offered("net", [3]string{"1.0.0", "b", ""})
+	player.until(func() error {
+		if err := w.setSays(of, v1.ReasonPaused); err != nil {
+			return err
+		}
+		if pending := of.Status.Pending; len(pending) != 1 || pending[0].Item != "monitoring" || pending[0].Clusters != 3 {
+			return fmt.Errorf("pending is %+v", pending)
+		}
+		return nil
+	})
+	before := w.coreOf(other, "monitoring")
+	w.beside.Remove(one)
+	player.until(func() error {
+		if err := w.setSays(of, v1.ReasonPaused); err != nil || of.Status.Counts.Selected != 2 {
+			return fmt.Errorf("it counts %+v (%w)", of.Status.Counts, err)
+		}
+		return nil
+	})
+	w.stays(before)
+	w.change(of, func(of *v1.AddonSet) { of.Spec.Paused = false })
+	player.until(func() error { return w.setSays(of, v1.ReasonComplete) })
+	if after := w.coreOf(other, "monitoring"); after.Spec.AddonRef.Digest == before.Spec.AddonRef.Digest {
+		t.Error("it did not move")
+	}
+}
+
+// TestTheAddonOfAnItemCantBeChanged: the list gives an item another add-on, which its installation can't become. Red when that is written,
+// or does not stand in the cluster's condition.
+func TestTheAddonOfAnItemCantBeChanged(t *testing.T) {
+	w := newWorld(t)
+	w.merged(v1.CatalogueCustom, "prometheus")
+	w.merged(v1.CatalogueCustom, "grafana")
+	w.listed(monitoringItem)
+	of := w.cluster("birch")
+	w.start()
+	before := w.exists(of, "monitoring")
+	w.listed("[{name: monitoring, addonRef: {name: grafana}, targetNamespace: monitoring}]")
+	found := w.tells(of, "5 total, 0 ready, 0 failing, 4 missing", "False "+v1.ReasonFailed)
+	for _, one := range found.Status.Conditions {
+		if one.Type == v1.ConditionAddonsReady && !strings.Contains(one.Message, `addonRef.name of installation "monitoring" can't be changed`) {
+			t.Errorf("it says %s", one.Message)
+		}
+	}
+	w.stays(before)
+}

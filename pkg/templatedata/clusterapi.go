@@ -1,0 +1,54 @@
+package templatedata
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"strings"
+
+	capiv1 "github.com/trellis-addons/trellis/apis/clusterapi/v1"
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+)
+
+// InWordsOfKKP is a Cluster of Cluster API as one of KKP, as far as both have the same: names, labels,
+// version, network, address and provider. There is no node-local DNS cache.
+func InWordsOfKKP(found *capiv1.Cluster, version, provider string) *kkpv1.Cluster {
+	cluster := &kkpv1.Cluster{}
+	cluster.Name, cluster.Labels, cluster.Annotations = found.Name, found.Labels, maps.Clone(found.Annotations)
+	// Cluster API writes these as it works, and Trellis to hold it: no template depends on them.
+	maps.DeleteFunc(cluster.Annotations, func(key, _ string) bool {
+		domain, _, _ := strings.Cut(key, "/")
+		return domain == capiv1.Group || strings.HasSuffix(domain, "."+capiv1.Group)
+	})
+	cluster.Spec.HumanReadableName = found.Name
+	cluster.Spec.Cloud.ProviderName = provider
+	network, given := &cluster.Spec.ClusterNetwork, found.Spec.ClusterNetwork
+	network.DNSDomain = given.ServiceDomain
+	network.Pods.CIDRBlocks, network.Services.CIDRBlocks = given.Pods.CIDRBlocks, given.Services.CIDRBlocks
+	network.NodeLocalDNSCacheEnabled = new(false)
+	cluster.Status.NamespaceName = found.Namespace
+	cluster.Status.Versions.ControlPlane = version
+	cluster.Status.Address = addressOf(found.Spec.ControlPlaneEndpoint)
+	return cluster
+}
+
+func addressOf(endpoint capiv1.Endpoint) (address kkpv1.ClusterAddress) {
+	if endpoint.Host == "" {
+		return address
+	}
+	address.URL, address.Port = fmt.Sprintf("https://%s:%d", bracketed(endpoint.Host), endpoint.Port), endpoint.Port
+	address.APIServerExternalAddress = endpoint.Host
+	if _, err := netip.ParseAddr(endpoint.Host); err == nil {
+		address.IP = endpoint.Host
+		return address
+	}
+	address.ExternalName, address.InternalName = endpoint.Host, endpoint.Host
+	return address
+}
+
+func bracketed(host string) string {
+	if strings.Contains(host, ":") {
+		return "[" + host + "]"
+	}
+	return host
+}

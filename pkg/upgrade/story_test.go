@@ -1,0 +1,99 @@
+package upgrade_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/trellis-addons/trellis/pkg/upgrade"
+	"github.com/trellis-addons/trellis/test/golden"
+)
+
+// begin is when the stories begin.
+var begin = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// told is a cluster with what was decided about it last.
+type told struct {
+	upgrade.Seen
+	rules  upgrade.Rules
+	before upgrade.Before
+	now    time.Time
+}
+
+// decide does what the controller does: it writes what was decided onto the cluster.
+func (s *told) decide() upgrade.Decision {
+	made := upgrade.Decide(&s.Seen, s.rules, s.before, s.now)
+	s.Hook, s.Workers = made.Hook, made.Workers
+	s.before = upgrade.Before{Reason: made.Reason, Since: made.Since}
+	return made
+}
+
+func (s *told) gates(gates ...upgrade.Gate) { s.Gates = gates }
+
+func line(made upgrade.Decision) []string {
+	text := fmt.Sprintf("hook %t, workers %q; UpgradeHeld=%t %s: %s", made.Hook, made.Workers, made.Held, made.Reason, made.Message)
+	lines := []string{text}
+	if made.GaveUp != "" {
+		lines = append(lines, "gave up on "+made.GaveUp)
+	}
+	if made.Recheck > 0 {
+		lines = append(lines, "again in "+made.Recheck.String())
+	}
+	return lines
+}
+
+// One upgrade from beginning to end, a chain, and the ways out of waiting.
+func TestUpgradeStory(t *testing.T) {
+	t.Parallel()
+	story := golden.NewStory("An upgrade of a cluster that waits for its add-ons")
+	right := upgrade.Gate{Name: "cni", Right: true, Bridges: true}
+	s := &told{Seen: upgrade.Seen{Topology: true, Wanted: "1.36.3", Versions: []string{"1.36.3"}, Asked: "1.36.3", Workers: upgrade.WorkersFree},
+		rules: upgrade.Rules{Hold: true, Timeout: time.Hour}, now: begin}
+	tell := func(step string, change func()) {
+		change()
+		story.Tell(step, line(s.decide())...)
+		s.now = s.now.Add(time.Minute)
+	}
+	tell("A cluster without gates.", func() {})
+	tell("It has one.", func() { s.gates(right) })
+	tell("Its topology asks for another version, for which the gate has to move first.", func() {
+		s.Wanted = "1.37.1"
+		s.gates(upgrade.Gate{Name: "cni", Right: true, Problem: "goes to 1.17.0"})
+	})
+	tell("The gate has moved.", func() { s.gates(right) })
+	tell("The control plane has not begun yet.", func() {})
+	tell("The control plane rolls.", func() { s.Asked, s.Versions = "1.37.1", []string{"1.36.3", "1.37.1"} })
+	tell("A tool takes the hold on workers off.", func() { s.Workers = upgrade.WorkersFree })
+	tell("The control plane is there, the gate is not.", func() {
+		s.Versions = []string{"1.37.1"}
+		s.gates(upgrade.Gate{Name: "cni", Bridges: true, Problem: "not Ready"})
+	})
+	tell("Nothing changes.", func() {})
+	tell("The gate is right.", func() { s.gates(right) })
+	tell("The gate breaks afterwards.", func() { s.gates(upgrade.Gate{Name: "cni", Bridges: true, Problem: "not Ready"}) })
+	tell("The next upgrade, on which the gate breaks.", func() {
+		s.Wanted = "1.38.0"
+		s.gates(upgrade.Gate{Name: "cni", Right: true, Bridges: true, Breaks: true, Problem: "nothing fits Kubernetes 1.38.0"})
+	})
+	tell("An hour later.", func() { s.now = s.now.Add(time.Hour) })
+	tell("The control plane is there, the gate never gets right.", func() {
+		s.Asked, s.Versions = "1.38.0", []string{"1.38.0"}
+		s.gates(upgrade.Gate{Name: "cni", Problem: "not Ready"})
+	})
+	tell("An hour later.", func() { s.now = s.now.Add(time.Hour) })
+	tell("Nothing changes.", func() {})
+	tell("The gate gets right at last.", func() { s.gates(right) })
+	tell("A third upgrade, and somebody takes the hook off while it waits.", func() {
+		s.Wanted = "1.39.0"
+		s.gates(upgrade.Gate{Name: "cni", Right: true})
+		s.decide()
+		s.Hook = false
+	})
+	tell("The control plane rolls.", func() { s.Asked = "1.39.0" })
+	tell("It is there.", func() { s.Versions = []string{"1.39.0"}; s.gates(right) })
+	tell("A fourth upgrade is let go by annotation.", func() { s.Wanted, s.Off = "1.40.0", true })
+	tell("The annotation goes, the upgrade is over.", func() { s.Off, s.Asked, s.Versions = false, "1.40.0", []string{"1.40.0"} })
+	tell("The control plane moves under the hook.", func() { s.Wanted, s.Asked = "1.41.0", "1.41.0" })
+	tell("Upgrades are not to wait any more.", func() { s.rules.Hold = false })
+	story.Match(t, "testdata/story.golden")
+}

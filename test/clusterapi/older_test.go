@@ -1,0 +1,49 @@
+package clusterapi
+
+import (
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// TestAnOlderClusterAPIServesItsVersionAlone holds that the real CRDs do without v1beta2, for who reads v1beta1 where nothing newer is,
+// and that Clusters can be written there with a status, without a manager.
+func TestAnOlderClusterAPIServesItsVersionAlone(t *testing.T) {
+	config := fleet.Shared().Cluster(older).Config
+	if err := InstallOlderCRDs(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	asked, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := asked.ServerGroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(groups.Groups, func(g metav1.APIGroup) bool { return g.Name == Group })
+	if at < 0 || len(groups.Groups[at].Versions) != 1 || groups.Groups[at].Versions[0].Version != "v1beta1" {
+		t.Fatalf("groups are %v", groups.Groups)
+	}
+	c := fleet.InNamespace(t, older, "older")
+	cluster := object(OlderClusterKind, "older", "one")
+	cluster.Object["spec"] = map[string]any{
+		"topology":          map[string]any{"class": ClassName, "version": before},
+		"infrastructureRef": map[string]any{"apiVersion": InfraClusterKind.GroupVersion().String(), "kind": InfraClusterKind.Kind, "name": "one"},
+	}
+	if err := c.Create(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Object["status"] = map[string]any{"controlPlaneReady": true, "infrastructureReady": true}
+	if err := c.Status().Update(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	if ready, _, _ := unstructured.NestedBool(cluster.Object, "status", "controlPlaneReady"); !ready {
+		t.Errorf("the Cluster is stored as %v", cluster.Object)
+	}
+}
