@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 
@@ -23,9 +24,7 @@ func writtenBy(l *lab.Lab, manager string, applied bool, metadata map[string]any
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "settings"},
 		"data": map[string]any{"color": "green", "old": "1"},
 	}}
-	for field, value := range metadata {
-		object.Object["metadata"].(map[string]any)[field] = value
-	}
+	maps.Copy(object.Object["metadata"].(map[string]any), metadata)
 	client := l.Others.Resource(lab.ConfigMaps).Namespace(l.Unique)
 	if !applied {
 		return lab.Must(client.Create(l.Context(), object, metav1.CreateOptions{FieldManager: manager}))(l)

@@ -36,19 +36,23 @@ func upgradeOf(found *capiv1.Cluster, version known) *target.Upgrade {
 	first := canonicals(found.Status.Workers.UpgradePlan)
 	upgrade.WorkersFirst = len(first) > 0 && len(upgrade.Versions) > 0 && first[0] == upgrade.Versions[0]
 	upgrade.Held = true
-	for _, pools := range [][]capiv1.WorkerPool{topology.Workers.MachineDeployments, topology.Workers.MachinePools} {
-		for i, pool := range pools {
-			value, isHeld := pool.Metadata.Annotations[capiv1.AnnotationHoldSequence]
-			switch {
-			case i > 0:
-				upgrade.Stray = upgrade.Stray || isHeld && value == holder
-			case !isHeld || value == holder:
-				upgrade.HasWorkers, upgrade.Held = true, upgrade.Held && isHeld
-			}
-		}
-	}
+	noteHolds(upgrade, topology.Workers.MachineDeployments)
+	noteHolds(upgrade, topology.Workers.MachinePools)
 	upgrade.Held = upgrade.Held && upgrade.HasWorkers
 	return upgrade
+}
+
+// noteHolds notes what holds the pools of one list: those on the first hold the others too.
+func noteHolds(upgrade *target.Upgrade, pools []capiv1.WorkerPool) {
+	for i, pool := range pools {
+		value, isHeld := pool.Metadata.Annotations[capiv1.AnnotationHoldSequence]
+		switch {
+		case i > 0:
+			upgrade.Stray = upgrade.Stray || isHeld && value == holder
+		case !isHeld || value == holder:
+			upgrade.HasWorkers, upgrade.Held = true, upgrade.Held && isHeld
+		}
+	}
 }
 
 func canonical(version string) string { return strings.TrimPrefix(version, "v") }

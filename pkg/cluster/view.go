@@ -151,7 +151,8 @@ func equal(before, after target.Description) bool {
 	return before.Ref == after.Ref && before.Owner == after.Owner &&
 		before.KubernetesVersion == after.KubernetesVersion && before.NoVersion == after.NoVersion &&
 		before.APIServerUp == after.APIServerUp && before.Paused == after.Paused && before.Deleted == after.Deleted &&
-		equality.Semantic.DeepEqual(before.Upgrade, after.Upgrade) && maps.Equal(before.Labels, after.Labels) && maps.Equal(before.Annotations, after.Annotations) &&
+		equality.Semantic.DeepEqual(before.Upgrade, after.Upgrade) &&
+		maps.Equal(before.Labels, after.Labels) && maps.Equal(before.Annotations, after.Annotations) &&
 		equality.Semantic.DeepEqual(one.Spec, other.Spec)
 }
 

@@ -138,7 +138,7 @@ func (d *decider) controlPlane(isWanted bool) {
 	}
 	if d.seen.Hook {
 		d.say(v1.ReasonNotHonoured,
-			"the control plane moved although the hook is on: turn on feature gate RuntimeSDK of Cluster API, 1.10 or newer; workers wait all the same")
+			"the control plane moved although the hook is on: turn on feature gate RuntimeSDK of Cluster API, 1.10 or newer; workers wait")
 		return
 	}
 	d.say(v1.ReasonControlPlane, "the control plane goes to Kubernetes %s", d.seen.Wanted)

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/trellis-addons/trellis/test/binaries"
@@ -30,6 +31,9 @@ var program = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
+// programs counts those that ran.
+var programs atomic.Int64
+
 // RunMaster runs the program of the master manager, with Seeds and catalogues in the one namespace and what it writes to seeds in the
 // other, until it is killed or the test ends.
 func RunMaster(t testing.TB, kubeconfig []byte, platform, catalogue string) *fleet.Process {
@@ -38,8 +42,8 @@ func RunMaster(t testing.TB, kubeconfig []byte, platform, catalogue string) *fle
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, err := os.MkdirTemp(fleet.Shared().Folder(), "master-") // it goes with the fleet, after an interrupt too
-	if err != nil {
+	folder := filepath.Join(fleet.Shared().Folder(), fmt.Sprintf("master-%d", programs.Add(1))) // it goes with the fleet, after an interrupt too
+	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	reach, told := filepath.Join(folder, "kubeconfig"), filepath.Join(folder, "log")

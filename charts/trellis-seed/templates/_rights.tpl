@@ -67,6 +67,7 @@
 {{- if (has "cluster-api" .Values.clusterAPI.kinds) }}
 # cluster: Clusters of Cluster API are found as they come
 # cluster: requests for installations are taken off their Cluster
+# controllers/clusterupgrade: what holds upgrades is put on Clusters, and taken off
 - apiGroups: [cluster.x-k8s.io]
   resources: [clusters]
   verbs: [get, list, watch, patch]
@@ -76,6 +77,7 @@
   resources: [events]
   verbs: [create, patch]
 # controllers/addon: available catalogues
+# controllers/clusterupgrade: condition UpgradeHeld as it was written last
 # controllers/coreaddon: the core part of available catalogues
 # controllers/coreaddon: available catalogues, as metadata
 # mergedcatalogue: merged catalogues
@@ -88,13 +90,21 @@
   resourceNames: [available]
   verbs: [delete]
 # controllers/addon: the status of available catalogues
+# controllers/clusterupgrade: condition UpgradeHeld
 # controllers/coreaddon: the core part of available catalogues
 - apiGroups: [kubermatic.k8c.io]
   resources: [addoncatalogues/status]
   verbs: [patch]
+{{- if (has "cluster-api" .Values.clusterAPI.kinds) }}
+# controllers/clusterupgrade: condition UpgradeHeld
+- apiGroups: [kubermatic.k8c.io]
+  resources: [addoncatalogues/status]
+  verbs: [control]
+{{- end }}
 # controllers/addon: installations that a Cluster asks for
 # controllers/addoninstallation: installations are read, and have a finalizer
 # controllers/addonset: installations of sets
+# controllers/clusterupgrade: what upgrades wait for
 # controllers/coreaddon: core add-ons
 - apiGroups: [kubermatic.k8c.io]
   resources: [addoninstallations]

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -101,7 +102,7 @@ func (w *world) resourceSet(namespace, manifests string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	for _, text := range strings.Split(manifests, "---\n") {
+	for text := range strings.SplitSeq(manifests, "---\n") {
 		object := &unstructured.Unstructured{}
 		if err := yaml.NewYAMLOrJSONDecoder(bytes.NewBufferString(text), len(text)).Decode(object); err != nil {
 			w.t.Fatal(err)
@@ -250,9 +251,7 @@ func TestWhatAnotherToolBroughtIsTakenOverAsItStands(t *testing.T) {
 			}
 			w.edit(object, func(object *kubermaticv1.AddonInstallation) {
 				object.Annotations = map[string]string{kubermaticv1.AnnotationAdopt: "true"}
-				for key, value := range test.annotations {
-					object.Annotations[key] = value
-				}
+				maps.Copy(object.Annotations, test.annotations)
 			})
 			w.expectApplied(object, "1.0.0")
 			after := w.networkIn(namespace)

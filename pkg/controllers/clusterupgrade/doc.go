@@ -16,8 +16,8 @@
 // stage's time is over. A Cluster that is paused, deleted or another worker's is not written to.
 // Where upgrades are not to wait, what is on is taken off.
 //
-//rights:seed get,list,watch addoninstallations.kubermatic.k8c.io if=clusterAPI -- what upgrades wait for
-//rights:seed get addoncatalogues.kubermatic.k8c.io if=clusterAPI -- condition UpgradeHeld as it was written last
-//rights:seed patch,control addoncatalogues/status.kubermatic.k8c.io if=clusterAPI -- condition UpgradeHeld
-//rights:seed patch clusters.cluster.x-k8s.io if=clusterAPI -- what holds upgrades is put on Clusters, and taken off
+//rights:seed get,list,watch addoninstallations.kubermatic.k8c.io if=cluster-api -- what upgrades wait for
+//rights:seed get addoncatalogues.kubermatic.k8c.io if=cluster-api -- condition UpgradeHeld as it was written last
+//rights:seed patch,control addoncatalogues/status.kubermatic.k8c.io if=cluster-api -- condition UpgradeHeld
+//rights:seed patch clusters.cluster.x-k8s.io if=cluster-api -- what holds upgrades is put on Clusters, and taken off
 package clusterupgrade

@@ -17,7 +17,8 @@ func (r *Reconciler) hold(ctx context.Context, f *facts) loop.Outcome {
 		return nil
 	}
 	isFree := decided.Workers != upgrade.WorkersHeld
-	if decided.Hook == f.seen.Hook && decided.Workers == f.seen.Workers && !(of.Stray && isFree) {
+	isRight := decided.Hook == f.seen.Hook && decided.Workers == f.seen.Workers
+	if isRight && (!of.Stray || !isFree) {
 		return nil
 	}
 	if err := r.Holder.Hold(ctx, f.cluster.Ref, cluster.Holds{Hook: decided.Hook, Workers: !isFree}); err != nil {

@@ -40,7 +40,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		r.Finder.Watch(mgr.GetCache(), passes, matters),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, handler.EnqueueRequestsFromMapFunc(r.ofInstallation), gateChanged()),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.ofAll)),
-		source.Kind[client.Object](mgr.GetCache(), &v1.AddonSet{}, handler.EnqueueRequestsFromMapFunc(r.ofAll), predicate.GenerationChangedPredicate{}),
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonSet{}, handler.EnqueueRequestsFromMapFunc(r.ofAll),
+			predicate.GenerationChangedPredicate{}),
 		source.Kind[client.Object](available, loop.Metadata(v1.GroupVersion.WithKind("AddonCatalogue")),
 			handler.EnqueueRequestsFromMapFunc(ofAvailable), comesOrGoes()),
 	)
