@@ -297,15 +297,18 @@ func TestVersionsOfClustersOfClusterAPI(t *testing.T) {
 type passes struct {
 	mutex  sync.Mutex
 	counts map[string]int
+	// versions are those that were told last.
+	versions map[string]string
 }
 
 func (p *passes) requests(_ context.Context, changed target.Description) []reconcile.Request {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.counts == nil {
-		p.counts = map[string]int{}
+		p.counts, p.versions = map[string]int{}, map[string]string{}
 	}
 	p.counts[changed.Name]++
+	p.versions[changed.Name] = changed.KubernetesVersion
 	return nil
 }
 
@@ -313,6 +316,12 @@ func (p *passes) of(name string) int {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.counts[name]
+}
+
+func (p *passes) version(name string) string {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.versions[name]
 }
 
 // Red when a write of status that changes nothing that is given wakes somebody, or one that does wakes nobody: of the Cluster, and of
@@ -326,8 +335,8 @@ func TestStatusOfClusterAPIWakesOnlyForWhatIsGiven(t *testing.T) {
 	version := func(want string) func() error {
 		return func() error {
 			found, err := finder.Find(t.Context(), target.Ref{Namespace: "team-quiet", Name: "quiet"})
-			if err == nil && found.KubernetesVersion != want {
-				err = fmt.Errorf("its version is %q", found.KubernetesVersion)
+			if told := seen.version("quiet"); err == nil && (found.KubernetesVersion != want || told != want) {
+				err = fmt.Errorf("its version is %q, and %q is told", found.KubernetesVersion, told)
 			}
 			return err
 		}
