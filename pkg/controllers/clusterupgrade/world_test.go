@@ -32,7 +32,11 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-const before, after = "v1.36.3", "v1.37.1"
+const (
+	before, after = "v1.36.3", "v1.37.1"
+	// pendingHooks is an annotation of Cluster API's own.
+	pendingHooks = "runtime.cluster.x-k8s.io/pending-hooks"
+)
 
 func TestMain(m *testing.M) {
 	fleet.Main(m, fleet.ClusterOptions{Name: "management", Controllers: true}, fleet.ClusterOptions{Name: "user"})
@@ -75,6 +79,10 @@ func newWorld(t *testing.T, options clusterapi.Options, rolling ...func(context.
 		t.Fatal(err)
 	}
 	found := expect.Object(t, w.client, w.object(), func(cluster *unstructured.Unstructured) error {
+		// With its last annotation Cluster API takes all off that came meanwhile: ours is put back then, unless an upgrade is pending.
+		if pending := cluster.GetAnnotations()[pendingHooks]; pending != "" {
+			return fmt.Errorf("hooks are pending: %s", pending)
+		}
 		return expect.Condition(cluster, "TopologyReconciled", "True", "")
 	})
 	w.available(found)
