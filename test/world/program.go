@@ -42,7 +42,8 @@ func RunMaster(t testing.TB, kubeconfig []byte, platform, catalogue string) *fle
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(fleet.Shared().Folder(), fmt.Sprintf("master-%d", programs.Add(1))) // it goes with the fleet, after an interrupt too
+	// It goes with the fleet, after an interrupt too.
+	folder := filepath.Join(fleet.Shared().Folder(), fmt.Sprintf("master-%d", programs.Add(1)))
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
