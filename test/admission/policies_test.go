@@ -207,7 +207,6 @@ func installationRequests() []request {
 		{why: "the garbage collector lets go of it", object: core("k"), users: []string{garbageCollector}, needs: anybodysTurn,
 			do: change(func(i anyInstallation) { i.Finalizers = nil })},
 		refused("version", func(i anyInstallation) { i.Spec.AddonRef.Version = "1.0.0" }),
-		refused("addon", func(i anyInstallation) { i.Spec.AddonRef.Name = "other" }),
 		refused("create-namespace", func(i anyInstallation) { i.Spec.CreateNamespace = true }),
 		refused("paused", func(i anyInstallation) { i.Spec.Paused = true }),
 		refused("strategy", func(i anyInstallation) { i.Spec.ReconcileStrategy = kubermaticv1.ReconcileOnce }),

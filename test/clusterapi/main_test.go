@@ -61,6 +61,10 @@ func begin(t *testing.T, options Options, provider Provider, cluster Cluster) *s
 		if ready, _, _ := unstructured.NestedBool(cluster.Object, "status", "initialization", "controlPlaneInitialized"); !ready {
 			return fmt.Errorf("status is %v; the provider: %w", cluster.Object["status"], s.player.Troubles())
 		}
+		// With its last annotation Cluster API takes all off that came meanwhile.
+		if pending := cluster.GetAnnotations()["runtime.cluster.x-k8s.io/pending-hooks"]; pending != "" {
+			return fmt.Errorf("hooks are pending: %s", pending)
+		}
 		return expect.Condition(cluster, "TopologyReconciled", "True", "")
 	})
 	return s

@@ -145,6 +145,12 @@ func TestAnAddonThatLabelsHundredsOfNamespaces(t *testing.T) {
 		return nil
 	})
 	w.delete(wide)
-	expect.Gone(t, w.seed, wide)
+	expect.Eventually(t, 3*expect.Patience, func() error { // 120 namespaces go one after the other
+		err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(wide), wide)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it is still there: %w", err)
+	})
 	expect.Gone(t, w.seed, w.pullRecord())
 }

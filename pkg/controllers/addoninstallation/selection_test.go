@@ -227,9 +227,8 @@ func TestVersionsAreSelected(t *testing.T) {
 		w.expectEvent(kubermaticv1.EventWithdrawn, object, text)
 		w.withdraw("gone")
 		w.expectSaid(object, kubermaticv1.ReasonWithdrawn, `add-on "gone" left the catalogue; its version "1.0.0" stays installed`, "1.0.0", "")
-		w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.AddonRef.Name = "never" })
-		w.expectSaid(object, kubermaticv1.ReasonAddonUnknown,
-			`no catalogue has an add-on "never": see AddonCatalogue "available" in this namespace for those that fit`, "1.0.0", "")
+		w.expectSaid(w.install("never", ""), kubermaticv1.ReasonAddonUnknown,
+			`no catalogue has an add-on "never": see AddonCatalogue "available" in this namespace for those that fit`, "", "")
 	})
 	t.Run("a pin that stops fitting stays, and is repaired all the same", func(t *testing.T) {
 		w.t = t

@@ -315,13 +315,17 @@ func projectObjects(f *facts) {
 const longestVersion = 64
 
 // madeFor is the Kubernetes version that what is applied was made for: the cluster's, where the pass
-// found it to be what is wanted there, else what was shown of it before.
+// found it to be what is wanted there, else what was shown of it before. What an earlier release
+// applied to a cluster of KKP's is not told anew for that: nothing waits for it there.
 func madeFor(f *facts, shown *kubermaticv1.AppliedState, applied *metav1.Time) string {
 	record := f.pass.Record()
+	isShown := shown != nil && shown.Inputs == record.Inputs && shown.Time.Equal(applied)
 	switch {
+	case isShown && shown.K8sVersion == "" && f.cluster.IsKKP():
+		return ""
 	case f.inputs.Hash != "" && f.inputs.Hash == record.Inputs && len(f.cluster.KubernetesVersion) <= longestVersion:
 		return f.cluster.KubernetesVersion
-	case shown != nil && shown.Inputs == record.Inputs && shown.Time.Equal(applied):
+	case isShown:
 		return shown.K8sVersion
 	}
 	return ""
