@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -68,6 +69,30 @@ func begin(t *testing.T, options Options, provider Provider, cluster Cluster) *s
 		return expect.Condition(cluster, "TopologyReconciled", "True", "")
 	})
 	return s
+}
+
+// settled is for how long an annotation has to stay: a manager that takes its own last one off, by what it read before, takes all off.
+const settled = 3 * time.Second
+
+// hook holds the control plane, once that lasts.
+func (s *story) hook() {
+	s.t.Helper()
+	expect.Eventually(s.t, expect.Patience, func() error {
+		since := time.Now()
+		if err := Annotate(s.t.Context(), s.client, s.key, BeforeUpgrade+ours, "held by a test"); err != nil {
+			return err
+		}
+		for time.Since(since) < settled {
+			found := object(ClusterKind, s.key.Namespace, s.key.Name)
+			if err := s.client.Get(s.t.Context(), s.key, found); err != nil {
+				return err
+			}
+			if _, isOn := found.GetAnnotations()[BeforeUpgrade+ours]; !isOn {
+				return fmt.Errorf("the annotation was taken off after %s", time.Since(since))
+			}
+		}
+		return nil
+	})
 }
 
 // end deletes the Cluster, which Cluster API does with all that it made.

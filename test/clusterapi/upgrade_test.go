@@ -42,7 +42,7 @@ func TestAnUpgradeWaitsForItsAnnotations(t *testing.T) {
 		t.Errorf("the API server says %s", served)
 	}
 
-	s.do(Annotate(t.Context(), s.client, s.key, BeforeUpgrade+ours, "held by a test"))
+	s.hook()
 	s.do(HoldWorkers(t.Context(), s.client, s.key, "a", "held by a test"))
 	s.do(SetVersion(t.Context(), s.client, s.key, after))
 	s.cluster("says what holds it", func(cluster *unstructured.Unstructured) error {
@@ -144,7 +144,7 @@ func TestAChainIsHeldBeforeItsFirstStepOnly(t *testing.T) {
 			steps <- step
 		},
 	}, Cluster{Namespace: "chain", Name: "one", Version: oldest, Deployments: []string{"a"}})
-	s.do(Annotate(t.Context(), s.client, s.key, BeforeUpgrade+ours, "held by a test"))
+	s.hook()
 	s.do(HoldWorkers(t.Context(), s.client, s.key, "a", "held by a test"))
 	s.do(SetVersion(t.Context(), s.client, s.key, after))
 	s.cluster("plans both steps", func(cluster *unstructured.Unstructured) error {

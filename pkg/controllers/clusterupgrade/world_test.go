@@ -187,9 +187,15 @@ func (w *world) installed(version, kubernetes string, ready metav1.ConditionStat
 	})
 }
 
-// ask for a version of Kubernetes.
+// ask for a version of Kubernetes, once the hook lasts: Cluster API may take it off with its own last annotation, and an upgrade that is
+// pending already gets none.
 func (w *world) ask(version string) {
 	w.t.Helper()
+	for since := time.Now(); time.Since(since) < steady; {
+		if _, isOn := w.read().GetAnnotations()[capiv1.AnnotationBeforeUpgrade]; !isOn {
+			since = time.Now()
+		}
+	}
 	expect.Eventually(w.t, expect.Patience, func() error { // its webhook asks the user cluster first
 		return clusterapi.SetVersion(w.t.Context(), w.client, w.key, version)
 	})
