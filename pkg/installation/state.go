@@ -117,6 +117,12 @@ func (s *State) soak(live *v1.AddonInstallation, since time.Time, pace Pace, now
 	s.Next = over
 }
 
+// IsReady says whether an installation is Ready as it is asked for now.
+func IsReady(live *v1.AddonInstallation) bool {
+	ready := meta.FindStatusCondition(live.Status.Conditions, v1.ConditionReady)
+	return ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == live.Generation
+}
+
 // MovedAt is when the controller that made an installation wrote it last; zero: it does not say.
 func MovedAt(live *v1.AddonInstallation) time.Time {
 	at, err := time.Parse(time.RFC3339Nano, live.Annotations[v1.AnnotationMoved])

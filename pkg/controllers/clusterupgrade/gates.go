@@ -1,6 +1,7 @@
 package clusterupgrade
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/target"
@@ -43,7 +45,7 @@ func (r *Reconciler) gates(ctx context.Context, f *facts) loop.Outcome {
 		}
 		f.seen.Gates = append(f.seen.Gates, r.gate(f.cluster, &one, item, entry))
 	}
-	slices.SortFunc(f.seen.Gates, func(a, b upgrade.Gate) int { return slices.Compare([]string{a.Name}, []string{b.Name}) })
+	slices.SortFunc(f.seen.Gates, func(a, b upgrade.Gate) int { return cmp.Compare(a.Name, b.Name) })
 	return nil
 }
 
@@ -108,7 +110,7 @@ func (r *Reconciler) gate(of target.Description, live *v1.AddonInstallation, ite
 	switch isThere := catalogue.Key(live.Status.Version) == catalogue.Key(choice.Version.Version); {
 	case !isThere:
 		gate.Bridges, gate.Problem = false, "goes to "+choice.Version.Version
-	case !isReady(live):
+	case !installation.IsReady(live):
 		gate.Bridges = false
 	}
 	return gate
@@ -118,7 +120,7 @@ func (r *Reconciler) gate(of target.Description, live *v1.AddonInstallation, ite
 // what it lacks.
 func rightness(of target.Description, live *v1.AddonInstallation, entry *catalogue.Entry) (isRight bool, problem string) {
 	applied := live.Status.LastApplied
-	if !isReady(live) {
+	if !installation.IsReady(live) {
 		if ready := meta.FindStatusCondition(live.Status.Conditions, v1.ConditionReady); ready != nil && ready.Status != metav1.ConditionTrue {
 			return false, ready.Reason
 		}
@@ -136,10 +138,4 @@ func rightness(of target.Description, live *v1.AddonInstallation, entry *catalog
 		return false, fmt.Sprintf("version %s does not fit", live.Status.Version)
 	}
 	return true, ""
-}
-
-// isReady says whether an installation is Ready as it is asked for now.
-func isReady(live *v1.AddonInstallation) bool {
-	ready := meta.FindStatusCondition(live.Status.Conditions, v1.ConditionReady)
-	return ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == live.Generation
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -43,7 +42,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonSet{}, handler.EnqueueRequestsFromMapFunc(r.ofAll),
 			predicate.GenerationChangedPredicate{}),
 		source.Kind[client.Object](available, loop.Metadata(v1.GroupVersion.WithKind("AddonCatalogue")),
-			handler.EnqueueRequestsFromMapFunc(ofAvailable), comesOrGoes()),
+			handler.EnqueueRequestsFromMapFunc(r.ofAvailable), comesOrGoes()),
 	)
 }
 
@@ -75,16 +74,8 @@ func (r *Reconciler) ofInstallation(ctx context.Context, object client.Object) [
 }
 
 // ofAvailable asks for a pass over the Cluster that an available catalogue belongs to.
-func ofAvailable(_ context.Context, object client.Object) []reconcile.Request {
-	for _, owner := range object.GetOwnerReferences() {
-		group, _, _ := strings.Cut(owner.APIVersion, "/")
-		if group == target.GroupClusterAPI && owner.Kind == target.KindClusterAPI.Kind {
-			return []reconcile.Request{cluster.Request(target.Ref{
-				Kind: target.KindClusterAPI, Namespace: object.GetNamespace(), Name: owner.Name,
-			})}
-		}
-	}
-	return nil
+func (r *Reconciler) ofAvailable(ctx context.Context, object client.Object) []reconcile.Request {
+	return cluster.PassesOfAvailable(ctx, r.Finder, object)
 }
 
 // comesOrGoes leaves out updates.

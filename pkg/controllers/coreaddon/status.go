@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
@@ -20,19 +21,13 @@ func countsOf(p *plan) v1.CoreAddonCounts {
 	counts := v1.CoreAddonCounts{Total: int32(p.total), Missing: int32(len(p.missing))}
 	for _, member := range p.members {
 		switch ready := meta.FindStatusCondition(member.Status.Conditions, v1.ConditionReady); {
-		case isReady(member):
+		case installation.IsReady(member):
 			counts.Ready++
 		case ready != nil && ready.Status == metav1.ConditionFalse:
 			counts.Failing++
 		}
 	}
 	return counts
-}
-
-// isReady says whether an installation is Ready as it is asked for now.
-func isReady(installation *v1.AddonInstallation) bool {
-	ready := meta.FindStatusCondition(installation.Status.Conditions, v1.ConditionReady)
-	return ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == installation.Generation
 }
 
 // isUnfit says whether no version of an installation's add-on fits its cluster.
@@ -110,7 +105,7 @@ func orphansOf(f *facts) []string {
 func notReady(p *plan) []string {
 	var names []string
 	for _, member := range p.members {
-		if isReady(member) {
+		if installation.IsReady(member) {
 			continue
 		}
 		reason := v1.ReasonProgressing
