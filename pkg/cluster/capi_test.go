@@ -297,18 +297,18 @@ func TestVersionsOfClustersOfClusterAPI(t *testing.T) {
 type passes struct {
 	mutex  sync.Mutex
 	counts map[string]int
-	// versions are those that were told last.
-	versions map[string]string
+	// told is what was told last.
+	told map[string]target.Description
 }
 
 func (p *passes) requests(_ context.Context, changed target.Description) []reconcile.Request {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.counts == nil {
-		p.counts, p.versions = map[string]int{}, map[string]string{}
+		p.counts, p.told = map[string]int{}, map[string]target.Description{}
 	}
 	p.counts[changed.Name]++
-	p.versions[changed.Name] = changed.KubernetesVersion
+	p.told[changed.Name] = changed
 	return nil
 }
 
@@ -321,7 +321,38 @@ func (p *passes) of(name string) int {
 func (p *passes) version(name string) string {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	return p.versions[name]
+	return p.told[name].KubernetesVersion
+}
+
+func (p *passes) problem(name string) string {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.told[name].NoVersion
+}
+
+// Red when what is told of Clusters at a manager's start stays what it was before their control planes
+// were read: of each of many that have one, and of one that has none.
+func TestAllVersionsAreToldAtAStart(t *testing.T) {
+	m := newest(t)
+	names := make([]string, 40)
+	for i := range names {
+		names[i] = fmt.Sprintf("start-%d", i)
+		m.create("team-start", names[i], nil)
+		m.plane("team-start", names[i], map[string]any{"status": map[string]any{"version": "v1.36.3"}})
+	}
+	m.create("team-start", "planeless", nil)
+	seen := watch(t, m.manager(bothKinds))
+	expect.Eventually(t, expect.Patience, func() error {
+		for _, name := range names {
+			if told := seen.version(name); told != "1.36.3" {
+				return fmt.Errorf("version %q is told of %s", told, name)
+			}
+		}
+		if problem := seen.problem("planeless"); !strings.Contains(problem, "does not exist") {
+			return fmt.Errorf("of a Cluster without control plane it is told that %q", problem)
+		}
+		return nil
+	})
 }
 
 // Red when a write of status that changes nothing that is given wakes somebody, or one that does wakes nobody: of the Cluster, and of

@@ -25,8 +25,10 @@ type controlPlanes struct {
 	objects cache.Cache
 	kinds   *optionalKinds
 	listed  []schema.GroupResource
-	// changed is told of each change of an object.
+	// changed is told of each change of an object, allRead once all of a kind were read: until then it
+	// isn't known which of them there are.
 	changed func(planeKey)
+	allRead func()
 }
 
 // planeKey is a control plane object.
@@ -44,14 +46,15 @@ func planeOf(found *capiv1.Cluster) planeKey {
 // wanted are the listed kinds, each watched once it is served.
 func (c *controlPlanes) wanted() (all []optionalKind) {
 	for _, one := range c.listed {
-		all = append(all, optionalKind{
-			kind: schema.GroupKind{Group: one.Group, Kind: one.Resource}, isResource: true, begin: c.watch,
-		})
+		kind := schema.GroupKind{Group: one.Group, Kind: one.Resource}
+		all = append(all, optionalKind{kind: kind, isResource: true, begin: func(ctx context.Context, served schema.GroupVersionKind) error {
+			return c.watch(ctx, kind, served)
+		}})
 	}
 	return all
 }
 
-func (c *controlPlanes) watch(ctx context.Context, served schema.GroupVersionKind) error {
+func (c *controlPlanes) watch(ctx context.Context, kind schema.GroupKind, served schema.GroupVersionKind) error {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(served)
 	informer, err := c.objects.GetInformer(ctx, object, cache.BlockUntilSynced(false))
@@ -66,10 +69,20 @@ func (c *controlPlanes) watch(ctx context.Context, served schema.GroupVersionKin
 			c.changed(planeKey{kind: served.GroupKind(), namespace: one.GetNamespace(), name: one.GetName()})
 		}
 	}
-	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+	handler, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc: changed, UpdateFunc: func(_, after any) { changed(after) }, DeleteFunc: changed,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	c.kinds.whenBegun(ctx, kind, func(ctx context.Context) { // served doesn't give it before
+		go func() {
+			if toolscache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
+				c.allRead()
+			}
+		}()
+	})
+	return nil
 }
 
 // served is the version in which a listed kind is watched.

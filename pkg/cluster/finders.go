@@ -64,7 +64,7 @@ func NewFinders(ctx context.Context, seed cluster.Cluster, planes cache.Cache, s
 func (f *Finders) addCAPI(seed cluster.Cluster, objects cache.Cache, listed []schema.GroupResource) {
 	planes := &controlPlanes{objects: objects, kinds: f.kinds, listed: listed}
 	view := newView(seed.GetCache(), planes)
-	planes.changed = view.planeChanged
+	planes.changed, planes.allRead = view.planeChanged, view.lookAgain
 	f.capi = &CAPIFinder{
 		cached: seed.GetClient(), uncached: seed.GetAPIReader(), writer: seed.GetClient(), kinds: f.kinds, planes: planes, view: view,
 		absences: newAbsences(),

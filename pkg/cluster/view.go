@@ -94,6 +94,17 @@ func (v *view) planeChanged(plane planeKey) {
 	}
 }
 
+// lookAgain looks at all Clusters, also at those whose control plane's object turned out not to exist.
+func (v *view) lookAgain() {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	for key, before := range v.given {
+		if found, isCluster := before.Object.(*capiv1.Cluster); isCluster {
+			v.tell(key, v.described(found))
+		}
+	}
+}
+
 // drop tells that a Cluster does not exist any more.
 func (v *view) drop(found *capiv1.Cluster) {
 	v.mutex.Lock()
@@ -121,7 +132,7 @@ func (v *view) forgetPlane(before target.Description, key types.NamespacedName) 
 	}
 }
 
-// described never waits: a control plane's object that was not read yet tells of itself later.
+// described never waits: what was not read yet is looked at again once it was.
 func (v *view) described(found *capiv1.Cluster) target.Description {
 	version, err := v.planes.versionOf(context.Background(), arrived{v.planes}, found)
 	if err != nil {

@@ -25,6 +25,7 @@ kind: AddonInstallation
 metadata: {name: base}
 spec:
   addonRef: {name: prometheus}
+  clusterName: team-a
   targetNamespace: monitoring
 `,
 	"AddonSet": setBase,
@@ -90,6 +91,10 @@ var addonRules = []rule{
 	{
 		at: "spec.addons[].name", kind: "pattern", why: "merged catalogues are named after add-ons",
 		good: edits{"spec.addons.0.name": "node-exporter-2"}, bad: edits{"spec.addons.0.name": "OpenVPN"},
+	},
+	{
+		at: "spec.addons[].targetNamespace", kind: "pattern", why: "namespaces are DNS labels",
+		good: edits{"spec.addons.0.targetNamespace": "monitoring"}, bad: edits{"spec.addons.0.targetNamespace": "kube_system"},
 	},
 	{
 		at: "spec.addons[].slot", kind: "enum", why: "there are four, and the rest",
@@ -280,6 +285,11 @@ var installationRules = []rule{
 		good: edits{"spec.addonRef.name": "openvpn"}, bad: edits{"spec.addonRef.name": "OpenVPN"},
 	},
 	{
+		at: "spec.addonRef", kind: "cel: addonRef.name can't be changed: delete the installation and create it anew", update: true,
+		why:  "what is installed is another add-on's",
+		good: edits{"spec.addonRef.version": "'2'"}, bad: edits{"spec.addonRef.name": "openvpn"},
+	},
+	{
 		at: "spec.addonRef.version", kind: `cel: this is neither a version nor a range: write it like "1.2.3", ">= 1.34, < 1.38" or "1.x"`, why: "exact, or a range that can be read",
 		good: edits{"spec.addonRef.version": "'>=2 <3'"}, bad: edits{"spec.addonRef.version": "'>= two'"},
 	},
@@ -298,6 +308,15 @@ var installationRules = []rule{
 		good: edits{"spec.paused": "true"}, bad: edits{"spec.releaseName": "other"},
 	},
 	{
+		at: "spec", kind: "cel: clusterName can't be changed: delete the installation and create it anew", update: true,
+		why:  "an installation stays with its cluster",
+		good: edits{"spec.paused": "true"}, bad: edits{"spec.clusterName": "team-b"},
+	},
+	{
+		at: "spec.clusterName", kind: "pattern", why: "Clusters are DNS labels or subdomains",
+		good: edits{"spec.clusterName": "team.a-1"}, bad: edits{"spec.clusterName": "team_a"},
+	},
+	{
 		at: "spec.releaseName", kind: "pattern", why: "Helm's limits",
 		good: edits{"spec.releaseName": "prometheus-2"}, bad: edits{"spec.releaseName": "Prometheus"},
 	},
@@ -311,7 +330,7 @@ var installationRules = []rule{
 		good: edits{"spec.targetNamespace": "kube-system"}, bad: edits{"spec.targetNamespace": "kube_system"},
 	},
 	{
-		at: "spec.targetNamespace", kind: "cel: targetNamespace can't be changed: delete the installation and create it anew", update: true,
+		at: "spec", kind: "cel: targetNamespace can't be changed: delete the installation and create it anew", update: true,
 		why:  "objects can't be moved",
 		good: edits{"spec.createNamespace": "true"}, bad: edits{"spec.targetNamespace": "elsewhere"},
 	},
