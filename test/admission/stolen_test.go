@@ -172,7 +172,7 @@ func attempts() []attempt {
 	}
 	crd := anyOf("apiextensions.k8s.io/v1", "CustomResourceDefinition", "thieves.example.com")
 	crd.SetNamespace("")
-	return []attempt{
+	return append([]attempt{
 		{what: "read a Secret of another namespace, such as a token", do: reading(secretOf(victim, "existing", "")), inherent: seedOnly(
 			"namespaces of clusters come and go, and RBAC tells Secrets neither by label nor by type")},
 		{what: "read a Secret of the platform namespace, such as a seed's kubeconfig", do: reading(secretOf(den, "existing", "")), inherent: both(
@@ -252,7 +252,7 @@ func attempts() []attempt {
 		{what: "impersonate somebody", as: "system:admin", do: creating(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}})},
 		{what: "ask whose a token is", do: creating(review), inherent: both(
 			"who asks for metrics, or what a cluster is offered, is looked up; the thief has to hold the token first")},
-	}
+	}, attemptsAtPools()...)
 }
 
 const allowed, byPolicy = "allowed", "refused by policy"
@@ -296,7 +296,9 @@ func (w *world) furnish(t *testing.T) {
 		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	for chart, values := range map[string]map[string]any{
-		seedManager: {"standalone": map[string]any{"enabled": true}}, masterOfSeeds: nil,
+		seedManager: {
+			"standalone": map[string]any{"enabled": true}, "clusterAPI": map[string]any{"kinds": []any{"kkp", "cluster-api"}},
+		}, masterOfSeeds: nil,
 	} {
 		_, rendered, err := charts.Render(chart, den, values)
 		if err != nil {
@@ -312,7 +314,7 @@ func (w *world) furnish(t *testing.T) {
 		&corev1.ConfigMap{ObjectMeta: at(den, "existing")}, &corev1.ConfigMap{ObjectMeta: at(den, "addon-pull-existing")},
 		setIn(den, "existing", ""), setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy),
 		&appsv1.ControllerRevision{ObjectMeta: at(den, "existing"), Data: runtime.RawExtension{Raw: []byte("{}")}, Revision: 1},
-		&kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "stolen"}},
+		&kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "stolen"}}, pooled(),
 	)
 	for _, object := range objects {
 		if err := w.admin.Create(t.Context(), object); client.IgnoreAlreadyExists(err) != nil {

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/charts"
+	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -83,7 +85,7 @@ func prepare(name string) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := fleet.InstallCRDs(ctx, w.config, folders...); err != nil {
+	if err := errors.Join(fleet.InstallCRDs(ctx, w.config, folders...), clusterapi.InstallCRDs(ctx, w.config)); err != nil {
 		return nil, err
 	}
 	if w.admin, err = client.New(w.config, client.Options{Scheme: w.scheme}); err != nil {

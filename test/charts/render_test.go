@@ -45,6 +45,9 @@ var renderings = []rendering{
 		"query": map[string]any{
 			"tlsSecret": "query-tls", "audiences": []any{"trellis"}, "service": map[string]any{"type": "LoadBalancer", "port": 8443},
 		},
+		"clusterAPI": map[string]any{
+			"kinds": []any{"kkp", "cluster-api"}, "allowCIDRs": []any{"127.0.0.0/8"}, "holdUpgrades": true, "upgradeHoldTimeout": "2h",
+		},
 		"webhook": map[string]any{"certManager": map[string]any{
 			"enabled": true, "issuerRef": map[string]any{"kind": "ClusterIssuer", "name": "corporate"},
 		}},

@@ -102,7 +102,7 @@ spec:
   - name: sameMarks
     expression: >-
       variables.annotations.all(one, variables.annotations.all(other, one.all(key,
-      key.startsWith('addons.kubermatic.k8c.io/') || (key in other && one[key] == other[key])))) &&
+      key.startsWith('addons.kubermatic.k8c.io/') || {{ with get $policy "annotation" }}key == '{{ . }}' || {{ end }}(key in other && one[key] == other[key])))) &&
       variables.finalizers.all(one, variables.finalizers.all(other, one.all(name,
       name.startsWith('kubermatic.k8c.io/cleanup-') || name.startsWith('addons.kubermatic.k8c.io/') || name in other)))
   validations:
