@@ -88,7 +88,7 @@ func project(f *facts, outcome loop.Outcome) {
 		return
 	}
 	result, state := verdictOf(outcome), &f.installation.Status
-	before := f.beforeEntryDigest()
+	before, unversioned := f.beforeEntryDigest(), f.unversioned()
 	state.ObservedGeneration = f.installation.Generation
 	projectRetries(state, f.retries)
 	if isRemoved(f.installation) {
@@ -110,6 +110,7 @@ func project(f *facts, outcome loop.Outcome) {
 	projectReady(f.installation, &f.pass, result)
 	inOrder(state.Conditions)
 	f.projectEntryDigest(before)
+	f.projectMadeFor(unversioned)
 }
 
 // isBeginning says that a pass misses nothing but what a process that starts does not have yet, of
@@ -309,26 +310,6 @@ func projectObjects(f *facts) {
 			Ref: note.Key.String(), Reason: note.Reason, Message: text.Message(note.Message),
 		})
 	}
-}
-
-// longestVersion of Kubernetes that a status holds, in bytes.
-const longestVersion = 64
-
-// madeFor is the Kubernetes version that what is applied was made for: the cluster's, where the pass
-// found it to be what is wanted there, else what was shown of it before. What an earlier release
-// applied to a cluster of KKP's is not told anew for that: nothing waits for it there.
-func madeFor(f *facts, shown *kubermaticv1.AppliedState, applied *metav1.Time) string {
-	record := f.pass.Record()
-	isShown := shown != nil && shown.Inputs == record.Inputs && shown.Time.Equal(applied)
-	switch {
-	case isShown && shown.K8sVersion == "" && f.cluster.IsKKP():
-		return ""
-	case f.inputs.Hash != "" && f.inputs.Hash == record.Inputs && len(f.cluster.KubernetesVersion) <= longestVersion:
-		return f.cluster.KubernetesVersion
-	case isShown:
-		return shown.K8sVersion
-	}
-	return ""
 }
 
 // volumeClaims are those of an inventory that are removed with it.
