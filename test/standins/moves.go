@@ -130,6 +130,9 @@ func (m *Moves) wrote(write Write) {
 	if len(moved.written) == 0 || !moved.failed && m.isFree(moved, write.At) {
 		m.begins(write, moved)
 	}
+	if before, isKnown := moved.written[write.Installation]; isKnown && before.Digest == write.Digest && before.Moved.Before(write.Moved) {
+		write.Moved = before.Moved // written by two leaders: the first goes by its own time
+	}
 	moved.written[write.Installation] = write
 }
 
