@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -38,7 +39,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return loop.Register(mgr, "clusterupgrade", controller.Options{Reconciler: r, MaxConcurrentReconciles: r.Options.Concurrency},
 		r.Finder.Watch(mgr.GetCache(), passes, matters),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonInstallation{}, handler.EnqueueRequestsFromMapFunc(r.ofInstallation), gateChanged()),
-		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.ofAll)),
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, handler.EnqueueRequestsFromMapFunc(r.ofAll), offersGates()),
 		source.Kind[client.Object](mgr.GetCache(), &v1.AddonSet{}, handler.EnqueueRequestsFromMapFunc(r.ofAll),
 			predicate.GenerationChangedPredicate{}),
 		source.Kind[client.Object](available, loop.Metadata(v1.GroupVersion.WithKind("AddonCatalogue")),
@@ -94,6 +95,20 @@ func (r *Reconciler) ofAll(ctx context.Context, _ client.Object) (requests []rec
 		requests = append(requests, passes(ctx, clusters[i])...)
 	}
 	return requests
+}
+
+// offersGates passes on catalogues with an add-on that has a slot: upgrades wait for no other.
+func offersGates() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return hasSlot(e.Object) },
+		DeleteFunc: func(e event.DeleteEvent) bool { return hasSlot(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool { return hasSlot(e.ObjectOld) || hasSlot(e.ObjectNew) },
+	}
+}
+
+func hasSlot(object client.Object) bool {
+	one, isCatalogue := object.(*v1.AddonCatalogue)
+	return isCatalogue && slices.ContainsFunc(one.Spec.Addons, func(addon v1.Addon) bool { return addon.Slot != "" })
 }
 
 // gateChanged passes on what a pass reads of installations.
