@@ -130,8 +130,10 @@ func (m *Moves) wrote(write Write) {
 	if len(moved.written) == 0 || !moved.failed && m.isFree(moved, write.At) {
 		m.begins(write, moved)
 	}
-	if before, isKnown := moved.written[write.Installation]; isKnown && before.Digest == write.Digest && before.Moved.Before(write.Moved) {
-		write.Moved = before.Moved // written by two leaders: the first goes by its own time
+	before, isKnown := moved.written[write.Installation]
+	isTold := m.told[write.Cluster+"/"+write.Installation].digest == write.Digest
+	if isKnown && !isTold && before.Digest == write.Digest && before.Moved.Before(write.Moved) {
+		write.Moved = before.Moved // written by two leaders at once: the first goes by its own time
 	}
 	moved.written[write.Installation] = write
 }
