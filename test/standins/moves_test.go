@@ -120,6 +120,28 @@ func saying(what happening, now time.Time) *v1.AddonInstallation {
 	return said
 }
 
+// What two leaders write at once, before anything is told of it, holds its place by the first write, no longer and no shorter. Red when
+// the second one's time counts.
+func TestTwoLeadersHoldAPlaceOnce(t *testing.T) {
+	const soak = 5 * time.Second
+	for after, want := range map[time.Duration]int{soak: 0, soak - time.Millisecond: 1} {
+		moves := NewMoves(Waves{Group: func(string) int { return 0 }, Limits: []int{1}, Soak: soak})
+		moves.Begin(1, "a1", "a2")
+		log, now := NewLog(moves), time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+		write := func(cluster string, at time.Time) {
+			log.add(writing(cluster, "new", at), func() time.Time { return at })
+		}
+		second := now.Add(time.Millisecond)
+		write("a1", now)
+		write("a1", second)
+		moves.Saved(saying(happening{cluster: "a1", content: "new", said: "web", state: metav1.ConditionTrue, reason: v1.ReasonReady}, second), second)
+		write("a2", now.Add(after))
+		if got := moves.Complaints(); len(got) != want {
+			t.Errorf("after %s: complaints %q", after, got)
+		}
+	}
+}
+
 // A status that was written before the set's last write says nothing of it. Red when annotation digest isn't compared.
 func TestAnOldReadyFreesNoPlace(t *testing.T) {
 	moves := NewMoves(Waves{Group: func(string) int { return 0 }, Limits: []int{1}})

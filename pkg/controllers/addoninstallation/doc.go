@@ -35,6 +35,7 @@
 //	report.go                                events
 //	facts.go                                 what a pass has found, in groups by step
 //	status.go                                the status, whole, from facts and outcome
+//	madefor.go                               in it, the Kubernetes version that what is applied is for
 //
 // A pass begins with the Cluster, for a living installation as for one that is removed. Its name
 // and UID go into the status with the first status that is written, and in any case into status or
