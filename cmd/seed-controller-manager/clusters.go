@@ -36,8 +36,8 @@ func (o *clusterOptions) register(set *flag.FlagSet) {
 	set.Var(&o.served, "cluster-kinds",
 		"whose Clusters are served: "+kindKKP+", "+kindClusterAPI+", or both by comma; each from when its CRD is there; no other is asked for")
 	flags.ListVar(set, &o.controlPlanes, "cluster-api-providers",
-		"control planes, comma-separated, that versions of Cluster API's Clusters may be read from: resource.group, such as "+
-			"kubeadmcontrolplanes.controlplane.cluster.x-k8s.io", controlPlane)
+		"kinds of providers, comma-separated, that Cluster API's Clusters may refer to and that may be read: control planes for versions, "+
+			"and what templates name as .CAPI; each as resource.group, such as kubeadmcontrolplanes.controlplane.cluster.x-k8s.io", controlPlane)
 	flags.ListVar(set, &o.allowCIDRs, "allow-cluster-cidrs",
 		"address ranges, comma-separated, that kubeconfigs of Cluster API's Clusters may lead to although they are loopback or link-local",
 		flags.CIDR)

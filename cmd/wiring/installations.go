@@ -100,7 +100,7 @@ func AddonInstallation(
 		Client:     made.GetClient(), Marks: marks, Marked: marked, Direct: made.GetAPIReader(),
 		Recorder: made.GetEventRecorder("addoninstallation"), Finder: made.Clusters, Connections: connections,
 		Store: parts.Store, SourceKinds: parts.SourceKinds, Renders: parts.Renders, Values: parts.Renders,
-		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Images: parts.Images,
+		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Seen: made.Clusters, Images: parts.Images,
 		Records: parts.Records, InputsKey: parts.InputsKey, Options: parts.Options,
 	}, nil
 }

@@ -85,11 +85,15 @@ func NewSeed(ctx context.Context, made manager.Manager, kinds cluster.Kinds) (Se
 	if err != nil {
 		return none, fmt.Errorf("making the cache of control planes: %w", err)
 	}
-	finder, err := cluster.NewFinders(ctx, made, planes, kinds)
+	seen, err := FurtherCache(made, nil, func(options *cache.Options) { options.DefaultTransform = cluster.PackObject })
+	if err != nil {
+		return none, fmt.Errorf("making the cache of what templates see: %w", err)
+	}
+	finder, err := cluster.NewFinders(ctx, made, cluster.Caches{ControlPlanes: planes, Seen: seen}, kinds)
 	if err != nil {
 		return none, err
 	}
-	return Seed{Manager: made, Clusters: finder}, errors.Join(made.Add(planes), made.Add(finder))
+	return Seed{Manager: made, Clusters: finder}, errors.Join(made.Add(planes), made.Add(seen), made.Add(finder))
 }
 
 // Addon are what controller addon works with.

@@ -1,5 +1,6 @@
-// Command demo starts a sandbox of its own, tells the story of an add-on on it and ends: with exit status 0 when every
-// step held, else with the reason. What it asserts, it reads from the API servers.
+// Command demo starts a sandbox of its own, tells the story of an add-on on it, then that of an upgrade of Kubernetes on one with Cluster
+// API, and ends: with exit status 0 when every step held, else with the reason. What it asserts, it reads from the API servers.
+// "demo cluster-api" tells the second alone.
 package main
 
 import (
@@ -23,7 +24,7 @@ var errInterrupted = errors.New("interrupted; everything is stopped")
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	err := run(ctx)
+	err := run(ctx, os.Args[1:])
 	if err != nil && ctx.Err() != nil {
 		err = errInterrupted // what was cut short by it would only confuse
 	}
@@ -33,11 +34,30 @@ func main() {
 	}
 }
 
-func run(ctx context.Context) error {
+func run(ctx context.Context, arguments []string) error {
 	progress := fleet.NewProgress(os.Stdout)
+	parts := []string{"", sandbox.ClusterAPI}
+	if len(arguments) == 1 && arguments[0] == sandbox.ClusterAPI {
+		parts, arguments = parts[1:], nil
+	}
+	if len(arguments) > 0 {
+		return fmt.Errorf("arguments %q are not known: use none, or %s", arguments, sandbox.ClusterAPI)
+	}
+	for _, clusters := range parts {
+		if err := part(ctx, progress, clusters); err != nil {
+			return err
+		}
+	}
+	progress.Printf("the demo is green")
+	return nil
+}
+
+// part tells what there is to tell of a platform with such Clusters, on a sandbox of its own.
+func part(ctx context.Context, progress *fleet.Progress, clusters string) error {
+	begin := time.Now()
 	// Beside the folder of `make sandbox`, so that a running sandbox is left alone.
 	folder := filepath.Join(os.TempDir(), "trellis-demo-"+strconv.Itoa(os.Getuid()))
-	box, err := sandbox.Start(ctx, sandbox.Options{Folder: folder, Progress: progress})
+	box, err := sandbox.Start(ctx, sandbox.Options{Folder: folder, Progress: progress, Clusters: clusters})
 	if err != nil {
 		return err
 	}
@@ -45,17 +65,25 @@ func run(ctx context.Context) error {
 	defer box.Stop()
 	memory := box.WatchMemory(ctx)
 	told := &story{box: box, progress: progress}
-	if err := told.tell(ctx); err != nil {
-		return fmt.Errorf("%w\n%s", err, endOfLogs(box))
+	tell, managers := told.tell, append([]string{sandbox.Master}, sandbox.Seeds()...)
+	if clusters == sandbox.ClusterAPI {
+		tell, managers = told.tellUpgrade, []string{sandbox.Master, sandbox.Management}
+	}
+	if err := tell(ctx); err != nil {
+		return fmt.Errorf("%w\n%s", err, endOfLogs(box, managers))
+	}
+	if clusters == sandbox.ClusterAPI {
+		building := box.Phases()[0].Time // the same programs again
+		told.bars = append(told.bars, bar{"the part on Cluster API", time.Since(begin) - building, upgradeLimit})
 	}
 	report(progress, append(box.Phases(), told.phases...), memory)
 	return told.judge(memory.Peak())
 }
 
 // endOfLogs helps to see why a step failed; the logs themselves go with the sandbox.
-func endOfLogs(box *sandbox.Sandbox) string {
+func endOfLogs(box *sandbox.Sandbox, managers []string) string {
 	var text strings.Builder
-	for _, name := range append([]string{sandbox.Master}, sandbox.Seeds()...) {
+	for _, name := range managers {
 		manager := box.Manager(name).Name
 		log := filepath.Join(box.Folder, "logs", manager+".log")
 		fmt.Fprintf(&text, "--- the end of the log of %s:\n%s\n", manager, fleet.Tail(log, 12))

@@ -1,4 +1,5 @@
-// Command sandbox runs a whole platform on this machine until it is interrupted; "sandbox down" ends the one that runs.
+// Command sandbox runs a whole platform on this machine until it is interrupted; "sandbox cluster-api" runs one with Clusters of Cluster
+// API, and "sandbox down" ends the one that runs.
 package main
 
 import (
@@ -31,16 +32,18 @@ func main() {
 func run(ctx context.Context, arguments []string) error {
 	switch {
 	case len(arguments) == 0:
-		return up(ctx)
+		return up(ctx, "")
+	case len(arguments) == 1 && arguments[0] == sandbox.ClusterAPI:
+		return up(ctx, sandbox.ClusterAPI)
 	case len(arguments) == 1 && arguments[0] == "down":
 		return down(ctx)
 	}
-	return fmt.Errorf("arguments %q are not known: use none, or down", arguments)
+	return fmt.Errorf("arguments %q are not known: use none, %s, or down", arguments, sandbox.ClusterAPI)
 }
 
-func up(ctx context.Context) error {
+func up(ctx context.Context, clusters string) error {
 	progress := fleet.NewProgress(os.Stdout)
-	box, err := sandbox.Start(ctx, sandbox.Options{Progress: progress})
+	box, err := sandbox.Start(ctx, sandbox.Options{Progress: progress, Clusters: clusters})
 	if err != nil {
 		return err
 	}

@@ -94,9 +94,15 @@ func (w *writer) repair(ctx context.Context, it *item) error {
 	if decided, err := w.leaveToSibling(ctx, it); err != nil || decided {
 		return err
 	}
-	_, hasReplicas, _ := unstructured.NestedFieldNoCopy(it.object.Object, "spec", "replicas")
-	leaves := hasReplicas && !fieldsets.Has(it.entry.Fields, fieldsets.ReplicasPath)
+	hasReplicas, leaves := it.leavesReplicas()
 	return w.patch(ctx, client, it, attempt{force: !hasReplicas, withoutReplicas: leaves})
+}
+
+// leavesReplicas says whether the object has replicas, and whether they are recorded as an
+// autoscaler's.
+func (i *item) leavesReplicas() (has, leaves bool) {
+	_, has, _ = unstructured.NestedFieldNoCopy(i.object.Object, "spec", "replicas")
+	return has, has && !fieldsets.Has(i.entry.Fields, fieldsets.ReplicasPath)
 }
 
 func repaired(items []*item, applied Applied) Repaired {

@@ -151,8 +151,8 @@ func (w *writer) accept(it *item, live *metav1.PartialObjectMetadata) {
 	it.entry, it.planned = it.wanted, true
 	it.entry.UID, it.entry.Created = live.UID, created
 	if !isCreateOnly(it.object) {
-		fields, ok := fieldsets.Believable(live.ManagedFields, w.owner.FieldManager(), it.sent)
-		it.entry.Fields, it.untrue = fields, !ok
+		fields, at, ok := fieldsets.Believable(live.ManagedFields, w.owner.FieldManager(), it.sent)
+		it.entry.Fields, it.entry.WrittenAt, it.untrue = fields, at, !ok
 	}
 	it.entry.Applied = !it.untrue
 	if live.DeletionTimestamp != nil {
@@ -180,7 +180,7 @@ func (w *writer) resolveConflict(ctx context.Context, client calls.Client, it *i
 		return false, err
 	}
 	if live == nil {
-		it.entry.UID, it.entry.Fields, it.entry.Created, it.gone = "", nil, true, true
+		it.entry.UID, it.entry.Fields, it.entry.WrittenAt, it.entry.Created, it.gone = "", nil, 0, true, true
 		how.force, how.withoutReplicas = false, false
 		return true, nil
 	}

@@ -152,6 +152,16 @@ func (e *Entry) FitsKubernetes(version string, platform Platform) bool {
 	return reason != v1.ExcludedK8sVersion
 }
 
+// Bridges says whether one version does not fit the first of the next versions of Kubernetes, and
+// another does. Without next versions none does.
+func (e *Entry) Bridges(from, to string, platform Platform) bool {
+	if len(platform.Next) == 0 {
+		return false
+	}
+	platform.K8sVersion, platform.Next = platform.Next[0], nil
+	return !e.FitsKubernetes(from, platform) && e.FitsKubernetes(to, platform)
+}
+
 // Fitting is the newest version that fits both platforms and is not lower than the installed one,
 // else the newest that fits the second platform, else nil.
 func (e *Entry) Fitting(installed string, from, to Platform) (named *VersionOrigin, fitsNow bool) {

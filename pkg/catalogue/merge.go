@@ -265,7 +265,7 @@ type Change struct {
 	Addon, Version string
 	// Catalogue has the version now.
 	Catalogue string
-	// About says that only constraints or deprecation changed, not what is installed.
+	// About says that only constraints, deprecation or onClusterDeletion changed, not what is installed.
 	About bool
 }
 
@@ -306,10 +306,17 @@ func versionsOf(addon *MergedAddon) map[string]v1.AddonVersion {
 }
 
 // contentOf is the digest of what a version installs, which addonRef.digest names: whoever holds
-// one compares it with that of a later release, so its fields and their encoding stay.
+// one compares it with that of a later release, so its fields and their encoding stay. What becomes
+// of it when its Cluster is deleted does not count: nothing is installed otherwise for that.
 func contentOf(version v1.AddonVersion) string {
+	template := version.Template
+	if template != nil && template.OnClusterDeletion != "" {
+		installed := *template
+		installed.OnClusterDeletion = ""
+		template = &installed
+	}
 	digest, _, _ := measure(&v1.AddonVersion{ // what can't be encoded is in no merged catalogue
-		Template: version.Template, Source: version.Source, Values: version.Values, ValuesTemplate: version.ValuesTemplate,
+		Template: template, Source: version.Source, Values: version.Values, ValuesTemplate: version.ValuesTemplate,
 	})
 	return digest
 }

@@ -201,7 +201,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// Red when a deprecation or other constraints are taken for other content, or other content is not.
+// Red when a deprecation, other constraints or another onClusterDeletion are taken for other content, or other content is not.
 func TestContentIsWhatAVersionInstalls(t *testing.T) {
 	contentOf := func(change func(*v1.AddonVersion)) string {
 		version := v1.AddonVersion{
@@ -226,6 +226,7 @@ func TestContentIsWhatAVersionInstalls(t *testing.T) {
 		"constraints":        {func(v *v1.AddonVersion) { v.Constraints = &v1.Constraints{K8sVersion: "~1.37"} }, true},
 		"values, spelt anew": {func(v *v1.AddonVersion) { v.Values.Raw = []byte(`{ "a" : 1 }`) }, true},
 		"values":             {func(v *v1.AddonVersion) { v.Values.Raw = []byte(`{"a":2}`) }, false},
+		"its end":            {func(v *v1.AddonVersion) { v.Template.OnClusterDeletion = v1.ClusterDeletionRemove }, true},
 		"template":           {func(v *v1.AddonVersion) { v.Template.Atomic = true }, false},
 		"source":             {func(v *v1.AddonVersion) { v.Source = &v1.Source{Git: &v1.GitSource{Remote: "https://example.com/x"}} }, false},
 	} {

@@ -22,6 +22,7 @@ type CAPIFinder struct {
 	kinds            *optionalKinds
 	planes           *controlPlanes
 	view             *view
+	objects          *objects
 	absences
 }
 

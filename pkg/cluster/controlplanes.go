@@ -5,12 +5,14 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/version"
 	toolscache "k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,6 +31,15 @@ type controlPlanes struct {
 	// isn't known which of them there are.
 	changed func(planeKey)
 	allRead func()
+
+	mutex sync.Mutex
+	// watched are the kinds that a Cluster has a control plane of; ended ends with the manager.
+	watched map[schema.GroupVersionKind]bool
+	ended   <-chan struct{}
+}
+
+func newControlPlanes(objects cache.Cache, kinds *optionalKinds, listed []schema.GroupResource) *controlPlanes {
+	return &controlPlanes{objects: objects, kinds: kinds, listed: listed, watched: map[schema.GroupVersionKind]bool{}}
 }
 
 // planeKey is a control plane object.
@@ -43,23 +54,45 @@ func planeOf(found *capiv1.Cluster) planeKey {
 	return planeKey{kind: reference.GroupKind(), namespace: found.Namespace, name: reference.Name}
 }
 
-// wanted are the listed kinds, each watched once it is served.
+// wanted are the listed kinds, each known once it is served. It is watched once a Cluster has a control
+// plane of it: what is listed may be the kind of something else, which templates see (seen.go).
 func (c *controlPlanes) wanted() (all []optionalKind) {
 	for _, one := range c.listed {
 		kind := schema.GroupKind{Group: one.Group, Kind: one.Resource}
-		all = append(all, optionalKind{kind: kind, isResource: true, begin: func(ctx context.Context, served schema.GroupVersionKind) error {
-			return c.watch(ctx, kind, served)
+		all = append(all, optionalKind{kind: kind, isResource: true, begin: func(ctx context.Context, _ schema.GroupVersionKind) error {
+			c.kinds.whenBegun(ctx, kind, func(ctx context.Context) { // served doesn't give it before
+				c.mutex.Lock()
+				c.ended = ctx.Done()
+				c.mutex.Unlock()
+				c.allRead()
+			})
+			return nil
 		}})
 	}
 	return all
 }
 
-func (c *controlPlanes) watch(ctx context.Context, kind schema.GroupKind, served schema.GroupVersionKind) error {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(served)
-	informer, err := c.objects.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+// need watches a kind that is listed and served, for the control plane of a Cluster. It waits for
+// nothing. What fails is tried again with the next Cluster that needs it.
+func (c *controlPlanes) need(kind schema.GroupKind) {
+	served, isServed := c.served(kind)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if !isServed || c.watched[served] {
+		return
+	}
+	if err := c.watch(served); err != nil {
+		ctrl.Log.WithName("cluster").Error(err, "watching control planes", "kind", kind.String())
+		return
+	}
+	c.watched[served] = true
+}
+
+// watch needs the mutex.
+func (c *controlPlanes) watch(served schema.GroupVersionKind) error {
+	informer, err := c.objects.GetInformer(context.Background(), empty(served), cache.BlockUntilSynced(false))
 	if err != nil {
-		return fmt.Errorf("watching control planes: %w", err)
+		return err
 	}
 	changed := func(object any) {
 		if tombstone, missed := object.(toolscache.DeletedFinalStateUnknown); missed {
@@ -75,17 +108,16 @@ func (c *controlPlanes) watch(ctx context.Context, kind schema.GroupKind, served
 	if err != nil {
 		return err
 	}
-	c.kinds.whenBegun(ctx, kind, func(ctx context.Context) { // served doesn't give it before
-		go func() {
-			if toolscache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
-				c.allRead()
-			}
-		}()
-	})
+	ended := c.ended
+	go func() {
+		if toolscache.WaitForCacheSync(ended, handler.HasSynced) {
+			c.allRead()
+		}
+	}()
 	return nil
 }
 
-// served is the version in which a listed kind is watched.
+// served is the version in which a listed kind is served.
 func (c *controlPlanes) served(kind schema.GroupKind) (schema.GroupVersionKind, bool) {
 	for _, one := range c.listed {
 		if one.Group != kind.Group {

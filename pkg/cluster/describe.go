@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -25,12 +26,20 @@ func Describe(cluster *kkpv1.Cluster) target.Description {
 		KubernetesVersion: cluster.Status.Versions.ControlPlane,
 		APIServerUp:       cluster.Status.ExtendedHealth.APIServer == kkpv1.HealthUp,
 		Labels:            cluster.Labels, Annotations: cluster.Annotations,
-		Paused: cluster.Spec.Pause, Deleted: !cluster.DeletionTimestamp.IsZero(),
+		Paused: cluster.Spec.Pause, Deleted: !cluster.DeletionTimestamp.IsZero(), DeletedAt: deletedAt(cluster),
 		Owner: metav1.OwnerReference{
 			APIVersion: kindCluster.GroupVersion().String(), Kind: kindCluster.Kind, Name: cluster.Name, UID: cluster.UID,
 		},
 		Object: cluster,
 	}
+}
+
+// deletedAt is since when an object is being deleted; zero: it is not.
+func deletedAt(object metav1.Object) time.Time {
+	if at := object.GetDeletionTimestamp(); at != nil {
+		return at.Time
+	}
+	return time.Time{}
 }
 
 // Labels of a cluster for selectors: its facts, above its own labels. A fact that is not known is

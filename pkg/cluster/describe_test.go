@@ -27,7 +27,7 @@ func TestDescriptionOfAKKPCluster(t *testing.T) {
 		Ref: target.Ref{
 			Kind: schema.GroupKind{Group: "kubermatic.k8c.io", Kind: "Cluster"}, Namespace: "cluster-amber", Name: "amber", UID: "u",
 		},
-		KubernetesVersion: "1.36.3", Labels: found.Labels, Annotations: found.Annotations, Paused: true, Deleted: true,
+		KubernetesVersion: "1.36.3", Labels: found.Labels, Annotations: found.Annotations, Paused: true, Deleted: true, DeletedAt: found.DeletionTimestamp.Time,
 		Owner:  metav1.OwnerReference{APIVersion: "kubermatic.k8c.io/v1", Kind: "Cluster", Name: "amber", UID: "u"},
 		Object: found,
 	}

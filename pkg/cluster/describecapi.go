@@ -43,7 +43,7 @@ func describeCAPI(found *capiv1.Cluster, version known) target.Description {
 		KubernetesVersion: version.version, NoVersion: version.problem,
 		APIServerUp: isInitialised(found),
 		Labels:      found.Labels, Annotations: found.Annotations,
-		Paused: found.Spec.Paused || isPaused, Deleted: !found.DeletionTimestamp.IsZero(),
+		Paused: found.Spec.Paused || isPaused, Deleted: !found.DeletionTimestamp.IsZero(), DeletedAt: deletedAt(found),
 		Owner: metav1.OwnerReference{
 			APIVersion: found.APIVersion, Kind: found.Kind, Name: found.Name, UID: found.UID,
 		},

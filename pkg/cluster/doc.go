@@ -23,6 +23,11 @@
 // providerRef may name. Each is optional, and watched once it is served. Secrets reads the Secrets
 // that a Cluster refers to.
 //
+// Seen gives valuesTemplates objects of Cluster API as they are served, as far as they name them: the
+// Cluster, its control plane and its infrastructure, by its references, in its namespace and of listed
+// kinds. A kind is watched once an object of it is read; it is held as the text that templates see, of
+// which status that goes on changing is no part, and whoever read it is told of the next change (ADR 93).
+//
 // Kubeconfigs of Cluster API's Clusters are their tenants': they lead to no loopback, link-local or
 // metadata address, unless the operator allows it.
 //
@@ -34,7 +39,7 @@
 //rights:seed patch clusters.kubermatic.k8c.io -- requests for installations are taken off their Cluster
 //rights:seed get,list,watch clusters.cluster.x-k8s.io if=cluster-api -- Clusters of Cluster API are found as they come
 //rights:seed patch clusters.cluster.x-k8s.io if=cluster-api -- requests for installations are taken off their Cluster
-//rights:seed get,list,watch {controlPlanes} if=cluster-api -- control planes of Clusters of Cluster API, for their version
+//rights:seed get,list,watch {controlPlanes} if=cluster-api -- what Clusters of Cluster API refer to: control planes, for their version, and what templates name
 //rights:seed list,watch ipamallocations.kubermatic.k8c.io,seeds.kubermatic.k8c.io -- what templates see of KKP
 //rights:seed list,watch kubermaticconfigurations.kubermatic.k8c.io -- what templates see of KKP
 //rights:seed list,watch addons.kubermatic.k8c.io -- one of KKP's own that an installation takes the place of has to go first

@@ -10,7 +10,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	capiv1 "github.com/trellis-addons/trellis/apis/clusterapi/v1"
 	"github.com/trellis-addons/trellis/pkg/target"
@@ -38,9 +37,15 @@ type Finders struct {
 	kinds *optionalKinds
 }
 
-// NewFinders makes a Finder of a seed's clusters, which has to run in its manager. The cache is for
-// control planes, and held to TrimControlPlane. An error is that of a call to the API server.
-func NewFinders(ctx context.Context, seed cluster.Cluster, planes cache.Cache, served Kinds) (*Finders, error) {
+// Caches are those of objects of Cluster API. Nothing is in them that is not asked for.
+type Caches struct {
+	// ControlPlanes is held to TrimControlPlane, Seen to PackObject.
+	ControlPlanes, Seen cache.Cache
+}
+
+// NewFinders makes a Finder of a seed's clusters, which has to run in its manager, as the caches have
+// to. An error is that of a call to the API server.
+func NewFinders(ctx context.Context, seed cluster.Cluster, caches Caches, served Kinds) (*Finders, error) {
 	f := &Finders{served: served.Served, kinds: newOptionalKinds(nil, seed.GetRESTMapper())}
 	if slices.Contains(served.Served, target.KindKKP) {
 		f.kkp = NewKKPFinder(seed.GetClient(), seed.GetAPIReader(), seed.GetClient())
@@ -51,7 +56,7 @@ func NewFinders(ctx context.Context, seed cluster.Cluster, planes cache.Cache, s
 		})
 	}
 	if slices.Contains(served.Served, target.KindClusterAPI) {
-		f.addCAPI(seed, planes, served.ControlPlanes)
+		f.addCAPI(seed, caches, served.ControlPlanes)
 	}
 	for _, wanted := range f.kinds.wanted {
 		if _, err := f.kinds.begin(ctx, wanted); err != nil {
@@ -61,13 +66,13 @@ func NewFinders(ctx context.Context, seed cluster.Cluster, planes cache.Cache, s
 	return f, nil
 }
 
-func (f *Finders) addCAPI(seed cluster.Cluster, objects cache.Cache, listed []schema.GroupResource) {
-	planes := &controlPlanes{objects: objects, kinds: f.kinds, listed: listed}
+func (f *Finders) addCAPI(seed cluster.Cluster, caches Caches, listed []schema.GroupResource) {
+	planes := newControlPlanes(caches.ControlPlanes, f.kinds, listed)
 	view := newView(seed.GetCache(), planes)
 	planes.changed, planes.allRead = view.planeChanged, view.lookAgain
 	f.capi = &CAPIFinder{
 		cached: seed.GetClient(), uncached: seed.GetAPIReader(), writer: seed.GetClient(), kinds: f.kinds, planes: planes, view: view,
-		absences: newAbsences(),
+		objects: newObjects(caches.Seen), absences: newAbsences(),
 	}
 	f.kinds.wanted = append(f.kinds.wanted, planes.wanted()...) // before Clusters, which have their versions from there
 	f.kinds.wanted = append(f.kinds.wanted, optionalKind{
@@ -226,28 +231,4 @@ func (f *Finders) Live(ctx context.Context, ref target.Ref) (target.Description,
 		return target.Description{}, err
 	}
 	return one.Live(ctx, ref)
-}
-
-// Watch implements Finder.
-func (f *Finders) Watch(informers cache.Cache, requests Requests, relevant Relevant) source.Source {
-	var all sources
-	if f.kkp != nil {
-		all = append(all, &whenServed{finders: f, kind: target.KindKKP, source: f.kkp.Watch(informers, requests, relevant)})
-	}
-	if f.capi != nil {
-		all = append(all, f.capi.Watch(informers, requests, relevant))
-	}
-	return all
-}
-
-// Inform makes a cache watch Clusters, also on replicas that don't lead. If removed is not nil, it
-// is called with Clusters that are deleted or change their Ref.
-func (f *Finders) Inform(ctx context.Context, informers cache.Cache, removed func(target.Ref)) error {
-	if f.capi != nil {
-		f.capi.Inform(removed)
-	}
-	if f.kkp == nil {
-		return nil
-	}
-	return f.WhenServed(ctx, target.KindKKP, func(ctx context.Context) error { return f.kkp.Inform(ctx, informers, removed) })
 }

@@ -6,8 +6,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // queue is what sources fill.
@@ -63,4 +66,28 @@ func (s *whenServed) WaitForSync(ctx context.Context) error {
 		return nil
 	}
 	return waitForSync(ctx, s.source)
+}
+
+// Watch implements Finder.
+func (f *Finders) Watch(informers cache.Cache, requests Requests, relevant Relevant) source.Source {
+	var all sources
+	if f.kkp != nil {
+		all = append(all, &whenServed{finders: f, kind: target.KindKKP, source: f.kkp.Watch(informers, requests, relevant)})
+	}
+	if f.capi != nil {
+		all = append(all, f.capi.Watch(informers, requests, relevant))
+	}
+	return all
+}
+
+// Inform makes a cache watch Clusters, also on replicas that don't lead. If removed is not nil, it
+// is called with Clusters that are deleted or change their Ref.
+func (f *Finders) Inform(ctx context.Context, informers cache.Cache, removed func(target.Ref)) error {
+	if f.capi != nil {
+		f.capi.Inform(removed)
+	}
+	if f.kkp == nil {
+		return nil
+	}
+	return f.WhenServed(ctx, target.KindKKP, func(ctx context.Context) error { return f.kkp.Inform(ctx, informers, removed) })
 }

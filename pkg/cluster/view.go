@@ -134,6 +134,7 @@ func (v *view) forgetPlane(before target.Description, key types.NamespacedName) 
 
 // described never waits: what was not read yet is looked at again once it was.
 func (v *view) described(found *capiv1.Cluster) target.Description {
+	v.planes.need(planeOf(found).kind)
 	version, err := v.planes.versionOf(context.Background(), arrived{v.planes}, found)
 	if err != nil {
 		version = known{problem: "its control plane was not read yet"}

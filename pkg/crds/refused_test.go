@@ -44,13 +44,7 @@ func TestWhatIsRefusedHoldsUpNothingElse(t *testing.T) {
 	const second = "{name: v1, served: true, storage: false, FORM}, {name: v2, served: true, storage: true, FORM}"
 	update(t, c, thingsCRD(t, "{name: v1, served: true, storage: true, FORM}"), "is new")
 	for number := range 4 {
-		object := &unstructured.Unstructured{}
-		object.SetGroupVersionKind(older)
-		object.SetNamespace("default")
-		object.SetName(thing(number + 1).Name)
-		if err := c.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		createThing(t, c, thing(number+1))
 	}
 	update(t, c, thingsCRD(t, second), "is up to date now")
 	expect.Eventually(t, expect.Patience, func() error { // the API server hears of it by a watch of its own

@@ -11,9 +11,10 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -61,22 +62,16 @@ func TestWhatIsStoredInAnOlderVersionIsRewritten(t *testing.T) {
 	const first = "{name: v1, served: true, storage: true, FORM}"
 	const second = "{name: v1, served: true, storage: false, FORM}, {name: v2, served: true, storage: true, FORM}"
 	update(t, c, thingsCRD(t, first), "is new")
-	for i := range things {
-		object := &unstructured.Unstructured{}
-		object.SetGroupVersionKind(older)
-		object.SetNamespace("default")
-		object.SetName(fmt.Sprintf("thing-%03d", i))
-		if err := c.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+	for number := range things {
+		createThing(t, c, thing(number))
 	}
 	update(t, c, thingsCRD(t, second), "is up to date now")
 	expectStored(t, c, "v1", "v2")
 	expect.Eventually(t, expect.Patience, func() error { // the API server hears of it by a watch of its own
-		if touchOne(t, c); storedIn(t, f, "v2") == 0 {
-			return errors.New("the API server still stores v1")
+		if err := touch(t.Context(), c, thing(0), newer); err != nil || storedIn(t, f, "v2") > 0 {
+			return err
 		}
-		return nil
+		return errors.New("the API server still stores v1")
 	})
 
 	patches := 0
@@ -137,15 +132,20 @@ func expectStored(t *testing.T, c client.Client, want ...string) {
 	}
 }
 
-func touchOne(t *testing.T, c client.Client) {
+// createThing waits for discovery, which tells of a kind some time after its CRD says that it is served.
+func createThing(t *testing.T, c client.Client, thing *metav1.PartialObjectMetadata) {
 	t.Helper()
 	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(newer)
-	object.SetNamespace("default")
-	object.SetName("thing-000")
-	if err := c.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte("{}"))); err != nil {
-		t.Fatal(err)
-	}
+	object.SetGroupVersionKind(older)
+	object.SetNamespace(thing.Namespace)
+	object.SetName(thing.Name)
+	expect.Eventually(t, expect.Patience, func() error {
+		err := c.Create(t.Context(), object)
+		if err != nil && !meta.IsNoMatchError(err) {
+			t.Fatal(err)
+		}
+		return err
+	})
 }
 
 // versionsOf all things, as resourceVersions.

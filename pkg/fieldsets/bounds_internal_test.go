@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -26,7 +27,7 @@ func TestFieldSetsInNoOrderCostWhatTheirSizeIs(t *testing.T) {
 }
 
 // Red, in the order of the cases, when a field set's size is not compared with what was sent, or
-// when it is not read.
+// when it is not read; and when a time is told of none.
 func TestFieldsAreKeptUpToTheSizeOfWhatWasSent(t *testing.T) {
 	const ours = "addon-installation/x"
 	for _, test := range []struct {
@@ -40,10 +41,10 @@ func TestFieldsAreKeptUpToTheSizeOfWhatWasSent(t *testing.T) {
 		{"none", "", 300, true},
 	} {
 		managed := cost.ManagedBy(ours, "", []byte(test.fields))
-		managed.Operation = metav1.ManagedFieldsOperationApply
-		fields, ok := Believable([]metav1.ManagedFieldsEntry{managed}, ours, test.sent)
-		if ok != test.ok || ok && string(fields) != test.fields {
-			t.Errorf("%s: %v, %d bytes", test.why, ok, len(fields))
+		managed.Operation, managed.Time = metav1.ManagedFieldsOperationApply, &metav1.Time{Time: time.Unix(7, 0)}
+		fields, at, ok := Believable([]metav1.ManagedFieldsEntry{managed}, ours, test.sent)
+		if ok != test.ok || ok && string(fields) != test.fields || (at == 7) != (len(fields) > 0) {
+			t.Errorf("%s: %v, %d bytes, written at %d", test.why, ok, len(fields), at)
 		}
 	}
 }

@@ -16,16 +16,22 @@ const (
 	scaleSubresource = "scale"
 )
 
-// Of is the field set of a manager that applies, not copied; nil if it has none.
-func Of(managed []metav1.ManagedFieldsEntry, manager string) json.RawMessage {
+// Of is the field set of a manager that applies, not copied; nil if it has none. WrittenAt is when it
+// changed the object last, by the API server's clock, in seconds since 1970; 0 if that is not told.
+// What changes nothing leaves it as it was.
+func Of(managed []metav1.ManagedFieldsEntry, manager string) (fields json.RawMessage, writtenAt int64) {
 	for i := range managed {
 		entry := &managed[i]
-		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" &&
-			entry.FieldsV1 != nil {
-			return entry.FieldsV1.GetRawBytes()
+		if entry.Manager != manager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" ||
+			entry.FieldsV1 == nil {
+			continue
 		}
+		if !entry.Time.IsZero() {
+			writtenAt = entry.Time.Unix()
+		}
+		return entry.FieldsV1.GetRawBytes(), writtenAt
 	}
-	return nil
+	return nil, 0
 }
 
 // PerByte bounds the bytes of our field set for each byte sent. A list of digits has the most, five
@@ -35,16 +41,17 @@ const PerByte = 6
 // fieldsSurplus is what a small field set may have besides, in bytes.
 const fieldsSurplus = 1 << 10
 
-// Believable copies our field set out of an answer; false if no API server makes it of such bytes.
-func Believable(managed []metav1.ManagedFieldsEntry, manager string, sent int) (fields json.RawMessage, ok bool) {
-	raw := Of(managed, manager)
+// Believable copies our field set out of an answer, with its time; false if no API server makes it of
+// such bytes.
+func Believable(managed []metav1.ManagedFieldsEntry, manager string, sent int) (fields json.RawMessage, writtenAt int64, ok bool) {
+	raw, writtenAt := Of(managed, manager)
 	if len(raw) == 0 {
-		return nil, true
+		return nil, 0, true
 	}
 	if len(raw) > PerByte*sent+fieldsSurplus || !json.Valid(raw) {
-		return nil, false
+		return nil, 0, false
 	}
-	return bytes.Clone(raw), true
+	return bytes.Clone(raw), writtenAt, true
 }
 
 // maxScaleFields is more than the single field of an autoscaler takes, in bytes.

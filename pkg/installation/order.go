@@ -102,12 +102,17 @@ func (n Neighbourhood) BeforeVersion(moves func(*v1.AddonInstallation) bool) Ord
 }
 
 // BeforeRemoval says whom the removal of the installation waits for: others that are removed too,
-// and depend on it or have a later slot. What the installation itself depends on goes after it.
-func (n Neighbourhood) BeforeRemoval() Order {
+// and depend on it or have a later slot. What the installation itself depends on goes after it. Of a
+// cluster that goes only those are removed that go along.
+func (n Neighbourhood) BeforeRemoval(clusterGoes bool) Order {
+	goes := IsRemoved
+	if clusterGoes {
+		goes = GoesAlong
+	}
 	var removed []*v1.AddonInstallation
 	own, needed := n.rank(n.own), n.needed()
 	for name, other := range n.byName {
-		if name == n.own.Name || !IsRemoved(other) || needed[name] {
+		if name == n.own.Name || !goes(other) || needed[name] {
 			continue
 		}
 		if n.rank(other) > own || slices.Contains(other.Spec.DependsOn, v1.InstallationName(n.own.Name)) {
@@ -268,6 +273,16 @@ func IsRemoved(one *v1.AddonInstallation) bool {
 	return !one.DeletionTimestamp.IsZero() && !IsProtected(one)
 }
 
+// GoesAlong says whether what an installation has is removed while its Cluster is being deleted.
+func GoesAlong(one *v1.AddonInstallation) bool {
+	return one.Status.OnClusterDeletion == v1.ClusterDeletionRemove && one.Spec.DeletionPolicy != v1.DeletionOrphan
+}
+
+// HasNothing says whether the user cluster has nothing of an installation, by what its status says.
+func HasNothing(one *v1.AddonInstallation) bool {
+	return one.Status.LastApplied == nil && one.Status.OnClusterDeletion == ""
+}
+
 // IsProtected says whether the core add-on controller keeps an installation.
 func IsProtected(one *v1.AddonInstallation) bool {
 	return one.Spec.CoreAddon && slices.Contains(one.Finalizers, v1.FinalizerCoreProtection)
@@ -288,6 +303,7 @@ func isApplied(one *v1.AddonInstallation) bool {
 type Stand struct {
 	uid                               types.UID
 	removed, idle, applied, isSettled bool
+	goesAlong                         bool
 	// version tells the end of a move that left it Ready all the time.
 	version, addon, dependsOn, held string
 }
@@ -296,7 +312,8 @@ type Stand struct {
 func StandOf(one *v1.AddonInstallation) Stand {
 	stand := Stand{
 		uid: one.UID, removed: IsRemoved(one), idle: isIdle(one), applied: isApplied(one), isSettled: IsSettled(one),
-		version: one.Status.Version, addon: string(one.Spec.AddonRef.Name),
+		goesAlong: GoesAlong(one),
+		version:   one.Status.Version, addon: string(one.Spec.AddonRef.Name),
 	}
 	for _, name := range one.Spec.DependsOn {
 		stand.dependsOn += string(name) + " "

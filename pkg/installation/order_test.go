@@ -275,7 +275,33 @@ func TestWhatARemovalWaitsFor(t *testing.T) {
 		if test.by != nil {
 			want.Held = installation.HeldByRemovals
 		}
-		if diff := cmp.Diff(want, of(test.all...).BeforeRemoval()); diff != "" {
+		if diff := cmp.Diff(want, of(test.all...).BeforeRemoval(false)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.why, diff)
+		}
+	}
+}
+
+// Red when a removal from a cluster that goes waits for what is let go, or not for what goes along and needs it.
+func TestWhatWaitsWhereAClusterGoes(t *testing.T) {
+	along := func(one *v1.AddonInstallation) { one.Status.OnClusterDeletion = v1.ClusterDeletionRemove }
+	orphaned := func(one *v1.AddonInstallation) { one.Spec.DeletionPolicy = v1.DeletionOrphan }
+	for _, test := range []struct {
+		why string
+		all []v1.AddonInstallation
+		by  []string
+	}{
+		{why: "what goes along goes first", all: []v1.AddonInstallation{made("db"), with(made("web", "db"), along)}, by: []string{"web"}},
+		{why: "also of a later slot, and deleted", all: []v1.AddonInstallation{made("csi"), with(made("web"), along, deleted)}, by: []string{"web"}},
+		{why: "what lives is let go", all: []v1.AddonInstallation{made("db"), made("web", "db")}},
+		{why: "what is deleted is let go", all: []v1.AddonInstallation{made("db"), with(made("web", "db"), deleted)}},
+		{why: "what is to stay stays", all: []v1.AddonInstallation{made("db"), with(made("web", "db"), along, orphaned)}},
+		{why: "what it needs goes after it", all: []v1.AddonInstallation{made("web", "db"), with(made("db"), along)}},
+	} {
+		want := installation.Order{By: test.by}
+		if test.by != nil {
+			want.Held = installation.HeldByRemovals
+		}
+		if diff := cmp.Diff(want, of(test.all...).BeforeRemoval(true)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.why, diff)
 		}
 	}
@@ -410,7 +436,7 @@ func TestRemovalsByDependencyNeverHoldEachOther(t *testing.T) {
 		for range 30 {
 			before := slices.Clone(all)
 			all = slices.DeleteFunc(all, func(one v1.AddonInstallation) bool {
-				return installation.NeighbourhoodOf(&one, before, nil).BeforeRemoval().Held == installation.HeldByNothing
+				return installation.NeighbourhoodOf(&one, before, nil).BeforeRemoval(false).Held == installation.HeldByNothing
 			})
 		}
 		if len(all) > 0 {
@@ -437,7 +463,7 @@ func TestOrderIsLinear(t *testing.T) {
 			one := installation.NeighbourhoodOf(&all[0], all, slots)
 			one.BeforeFirstApply()
 			one.BeforeVersion(func(*v1.AddonInstallation) bool { return false })
-			one.BeforeRemoval()
+			one.BeforeRemoval(false)
 		}
 	}
 	cost.Share(t, 24, decide(small), decide(large))

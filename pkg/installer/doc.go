@@ -27,7 +27,8 @@
 //	WriteRelease       Applied                      the copy that `helm list` shows; revisions made
 //	                                                by hand are followed
 //	AdoptShared        Applied                      what was used of an installation that went
-//	RepairDrift        Applied                      compares with the record, puts back what differs
+//	RepairDrift        Applied                      compares with the record, puts back what differs, and
+//	                                                leaves content of ours that is newer (newer.go)
 //	CopyPullSecret     Applied                      the platform's pull Secret, where pods name it
 //	PostHooks          Applied                      hooks that come last; LastHooks, where health
 //	                                                comes first

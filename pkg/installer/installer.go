@@ -119,8 +119,9 @@ type Pass struct {
 }
 
 // Comparison has the objects that differ from the record and stay so: Fights since somebody else
-// keeps changing them, Drifted since nothing is to be repaired.
-type Comparison struct{ Fights, Drifted []ownership.Key }
+// keeps changing them, Drifted since nothing is to be repaired, Newer since their content is our own
+// and newer than the record.
+type Comparison struct{ Fights, Drifted, Newer []ownership.Key }
 
 // Asked is what people ask of an installation besides its revision.
 type Asked struct {

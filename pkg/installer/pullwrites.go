@@ -148,7 +148,7 @@ func (p *Pass) sendCopy(
 	case one.UID != "" && one.UID != live.UID:
 		return calls.Misbehaves("the copy of the pull Secret in namespace %q has another UID than the one that was written", one.Namespace)
 	}
-	fields, _ := fieldsets.Believable(live.ManagedFields, owner.FieldManager(), len(body))
+	fields, _, _ := fieldsets.Believable(live.ManagedFields, owner.FieldManager(), len(body))
 	if len(fields) > maxCopyFields {
 		fields = nil
 	}

@@ -55,6 +55,10 @@ func (p *Pass) RepairDrift(ctx context.Context) *Stop {
 	if p.Decision.ShowsDrift {
 		found.Drifted, drift = keysOf(drift), nil
 	}
+	var outcome *Stop
+	if found.Newer, drift, outcome = p.leaveNewer(ctx, drift); outcome != nil {
+		return outcome
+	}
 	found.Fights, drift = p.separateFights(drift)
 	if outcome := p.repair(ctx, drift); outcome != nil {
 		return outcome

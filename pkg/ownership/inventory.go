@@ -50,6 +50,9 @@ type Entry struct {
 	Applied bool `json:"applied,omitempty"`
 	// Fields is our manager's field set as the API server recorded it (fieldsV1).
 	Fields json.RawMessage `json:"fields,omitempty"`
+	// WrittenAt is the time of Fields: when our manager changed the object last, by the clock of the
+	// user cluster, in seconds since 1970. 0 if unknown, as in earlier releases.
+	WrittenAt int64 `json:"writtenAt,omitempty"`
 	// Orphan objects stay after the installation (on-delete: orphan).
 	Orphan bool `json:"orphan,omitempty"`
 	// Finished Jobs and Pods succeeded: their absence is no drift.

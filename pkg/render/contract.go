@@ -131,6 +131,8 @@ type ValuesInput struct {
 	Template string
 	// Data is the cluster's template data; its Variables are those that are set by flag.
 	Data templatedata.Data
+	// CAPI is what the template sees of Cluster API as .CAPI; nil for clusters that are of no such.
+	CAPI map[string]any
 }
 
 // ValuesKeeper renders values once, and keeps the result, as a Keeper does. ErrPending says that

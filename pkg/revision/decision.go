@@ -3,6 +3,7 @@ package revision
 import (
 	"time"
 
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 )
@@ -41,6 +42,8 @@ const (
 	AmendName Amendment = "name"
 	// AmendContent records which content of the catalogue is installed, for records that don't say.
 	AmendContent Amendment = "content"
+	// AmendEnd records that something else becomes of it when its Cluster is deleted.
+	AmendEnd Amendment = "end"
 	// AmendInputs records other inputs that give the same objects.
 	AmendInputs Amendment = "inputs"
 )
@@ -120,6 +123,8 @@ type Wanted struct {
 	Gone Gone
 	// Inputs and Asked are the record's Inputs and Wanted.
 	Inputs, Asked string
+	// OnClusterDeletion is the record's.
+	OnClusterDeletion v1.OnClusterDeletion
 	// Rendered is what came of them; nil before.
 	Rendered *Rendered
 }
@@ -207,10 +212,14 @@ func beforeRendering(record *Record, wanted *Wanted, seen Seen) Decision {
 		return Decision{Do: Begin, Why: "the inputs are others", Unasked: record.Skipped == 0 && record.isAsked(wanted)}
 	}
 	decision := withEqualInputs(record, seen)
-	if record.Skipped == 0 && (record.Version != wanted.Version || record.Addon != wanted.Addon) {
+	switch {
+	case record.Skipped > 0:
+	case record.Version != wanted.Version || record.Addon != wanted.Addon:
 		decision.Amend = AmendName
-	} else if record.Skipped == 0 && wanted.Content != "" && record.Content != wanted.Content {
+	case wanted.Content != "" && record.Content != wanted.Content:
 		decision.Amend = AmendContent
+	case record.OnClusterDeletion != wanted.OnClusterDeletion:
+		decision.Amend = AmendEnd
 	}
 	return decision
 }

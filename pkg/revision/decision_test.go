@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/test/golden"
@@ -241,5 +242,33 @@ func TestNextRevision(t *testing.T) {
 				t.Errorf("got %d, want %d", got, test.want)
 			}
 		})
+	}
+}
+
+// Red when what becomes of an installation with its cluster is not put on record by itself, has something rendered, or is followed where
+// nothing new is to be.
+func TestTheEndIsAmendedAlone(t *testing.T) {
+	remove := func(s *situation) { s.wanted.OnClusterDeletion = v1.ClusterDeletionRemove }
+	for _, test := range []struct {
+		why    string
+		change func(*situation)
+		do     Do
+		amend  Amendment
+	}{
+		{"it is what is on record", func(*situation) {}, Keep, ""},
+		{"another end", remove, Keep, AmendEnd},
+		{"none any more", func(s *situation) { s.record.OnClusterDeletion = v1.ClusterDeletionRemove }, Keep, AmendEnd},
+		{"with another name", func(s *situation) { remove(s); s.wanted.Version = "2" }, Keep, AmendName},
+		{"with other inputs", func(s *situation) { remove(s); s.wanted.Inputs = "others" }, Begin, ""},
+		{"strategy Once", func(s *situation) { remove(s); s.seen.Once, s.record.Settled = true, true }, Once, ""},
+		{"only the record has the content", func(s *situation) { remove(s); s.wanted.Gone = GoneContent }, Hold, ""},
+	} {
+		s := plain()
+		s.wanted.Rendered = nil
+		s.record.State, s.record.Inputs = StateApplied, s.wanted.Inputs
+		test.change(s)
+		if got := Decide(s.record, s.wanted, s.seen); got.Do != test.do || got.Amend != test.amend {
+			t.Errorf("%s: %s, wanted %s, amend %q", test.why, got, test.do, test.amend)
+		}
 	}
 }

@@ -71,6 +71,8 @@ type Record struct {
 	TargetNamespace string `json:"targetNamespace"`
 	// CRDs has its defaults filled in.
 	CRDs v1.CRDPolicy `json:"crds,omitzero"`
+	// OnClusterDeletion is Remove, or "" for LetGo, also in earlier records.
+	OnClusterDeletion v1.OnClusterDeletion `json:"onClusterDeletion,omitempty"`
 
 	// Former is an earlier revision's Helm release, by name, whose Secrets are to be removed.
 	Former *helmrelease.Release `json:"former,omitempty"`

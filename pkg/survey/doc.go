@@ -1,6 +1,7 @@
 // Package survey reads the state of an installation's objects in a user cluster. It writes nothing.
 //
-// Drift. A Survey lists metadata once for each kind and round, for all installations of a cluster.
+// Drift. What is gone, replaced, lost fields of ours, or was written by us at another time than is
+// on record (ADR 96). A Survey lists metadata once for each kind and round, for all installations of a cluster.
 // The lists also show by its version whether a Secret changed. Drift in a list that may be older
 // than the record is confirmed by a read. Objects of a kind that is not served are gone, unless the
 // API server can't say whether the kind is served.

@@ -25,6 +25,8 @@ type Drift struct {
 	Reason string
 	// Fields are the first lost ones.
 	Fields []string
+	// WrittenAt is when our manager wrote a DriftNewer object last (ownership.Entry).
+	WrittenAt int64
 }
 
 const (
@@ -34,6 +36,12 @@ const (
 	DriftReplaced = "Replaced"
 	// DriftFieldsLost: others changed or removed our fields.
 	DriftFieldsLost = "FieldsLost"
+	// DriftOlder: our manager wrote the object last before what is on record: the user cluster was
+	// restored from then. Values may differ where no field does.
+	DriftOlder = "Older"
+	// DriftNewer: our manager wrote the object after what is on record. The record was restored, or
+	// that of a repair was not saved.
+	DriftNewer = "Newer"
 	// DriftAbandoned: the sibling that owned it does not have it any more. No survey finds that.
 	DriftAbandoned = "Left"
 )
@@ -168,11 +176,16 @@ func (l *comparison) compare(entry ownership.Entry, seen observation, found bool
 	case seen.owner != l.owner.ID():
 		return &Drift{Key: entry.Key, Reason: DriftFieldsLost, Fields: []string{".metadata.labels." + kubermaticv1.LabelInstallation}}
 	}
-	lost := seen.lost(entry.Fields)
-	if len(lost) == 0 {
-		return nil
+	if lost := seen.lost(entry.Fields); len(lost) > 0 {
+		return &Drift{Key: entry.Key, Reason: DriftFieldsLost, Fields: lost}
 	}
-	return &Drift{Key: entry.Key, Reason: DriftFieldsLost, Fields: lost}
+	switch {
+	case entry.WrittenAt == 0, seen.writtenAt == entry.WrittenAt:
+		return nil
+	case seen.writtenAt < entry.WrittenAt:
+		return &Drift{Key: entry.Key, Reason: DriftOlder}
+	}
+	return &Drift{Key: entry.Key, Reason: DriftNewer, WrittenAt: seen.writtenAt}
 }
 
 // resetInterval is the shortest time between two resets of the mapper in a round.

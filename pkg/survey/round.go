@@ -52,9 +52,11 @@ type observation struct {
 	owner    string
 	deleting bool
 	scaled   bool
-	// fields of the owner's manager; if sum is set, they are only known by it.
-	fields json.RawMessage
-	sum    []byte
+	// fields of the owner's manager, and when it changed the object last; if sum is set, the fields are
+	// only known by it.
+	fields    json.RawMessage
+	sum       []byte
+	writtenAt int64
 }
 
 // observe checks an object's metadata; its fields still belong to the answer.
@@ -70,7 +72,8 @@ func observe(live *metav1.PartialObjectMetadata) (observation, error) {
 		uid: live.UID, version: live.ResourceVersion, deleting: live.DeletionTimestamp != nil, scaled: fieldsets.IsScaled(live.ManagedFields),
 	}
 	if owner := live.Labels[kubermaticv1.LabelInstallation]; len(owner) == ownership.IDLength {
-		seen.owner, seen.fields = owner, fieldsets.Of(live.ManagedFields, ownership.ManagerOf(owner))
+		seen.owner = owner
+		seen.fields, seen.writtenAt = fieldsets.Of(live.ManagedFields, ownership.ManagerOf(owner))
 	}
 	return seen, nil
 }

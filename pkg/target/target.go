@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -141,8 +142,10 @@ type Description struct {
 	// APIServerUp says whether the API server runs, by the platform.
 	APIServerUp         bool
 	Labels, Annotations map[string]string
-	// Paused clusters are not changed; a Deleted one's installations end without calls to it.
+	// Paused clusters are not changed; a Deleted one's installations end, most without calls to it.
 	Paused, Deleted bool
+	// DeletedAt is since when it is Deleted.
+	DeletedAt time.Time
 	// Owner is for objects that end with the cluster.
 	Owner metav1.OwnerReference
 	// Upgrade is what holds an upgrade of its Kubernetes, and how far it is; nil: nothing of it can be

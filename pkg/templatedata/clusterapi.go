@@ -15,11 +15,7 @@ import (
 func InWordsOfKKP(found *capiv1.Cluster, version, provider string) *kkpv1.Cluster {
 	cluster := &kkpv1.Cluster{}
 	cluster.Name, cluster.Labels, cluster.Annotations = found.Name, found.Labels, maps.Clone(found.Annotations)
-	// Cluster API writes these as it works, and Trellis to hold it: no template depends on them.
-	maps.DeleteFunc(cluster.Annotations, func(key, _ string) bool {
-		domain, _, _ := strings.Cut(key, "/")
-		return domain == capiv1.Group || strings.HasSuffix(domain, "."+capiv1.Group)
-	})
+	maps.DeleteFunc(cluster.Annotations, func(key, _ string) bool { return isOfCAPI(key) })
 	cluster.Spec.HumanReadableName = found.Name
 	cluster.Spec.Cloud.ProviderName = provider
 	network, given := &cluster.Spec.ClusterNetwork, found.Spec.ClusterNetwork
@@ -30,6 +26,13 @@ func InWordsOfKKP(found *capiv1.Cluster, version, provider string) *kkpv1.Cluste
 	cluster.Status.Versions.ControlPlane = version
 	cluster.Status.Address = addressOf(found.Spec.ControlPlaneEndpoint)
 	return cluster
+}
+
+// isOfCAPI says whether Cluster API writes an annotation as it works, or Trellis to hold it: no
+// template depends on those.
+func isOfCAPI(annotation string) bool {
+	domain, _, _ := strings.Cut(annotation, "/")
+	return domain == capiv1.Group || strings.HasSuffix(domain, "."+capiv1.Group)
 }
 
 func addressOf(endpoint capiv1.Endpoint) (address kkpv1.ClusterAddress) {

@@ -8,6 +8,9 @@
 // Three fields are secret: Credentials, Cluster.Kubeconfig and Cluster.Address.AdminToken. New
 // never fills them; WithSecrets does, for versions of Core catalogues that ask for them.
 //
+// Templates of values see objects of Cluster API besides, as maps (CAPI). What they see is no part of
+// Data: it counts through the values that it makes.
+//
 // Where KKP has a habit that is a mistake, the words of its documentation count: Features are those
 // that are on, not all that the Cluster names.
 package templatedata

@@ -192,8 +192,11 @@ func csiMigration(cluster *kkpv1.Cluster) bool {
 // annotations leaves out those with whole objects or requests.
 func annotations(cluster *kkpv1.Cluster) map[string]string {
 	kept := maps.Clone(cluster.Annotations)
-	maps.DeleteFunc(kept, func(key, _ string) bool {
-		return key == lastAppliedAnnotation || key == initialInstallationsAnnotation || key == initialApplicationsAnnotation
-	})
+	maps.DeleteFunc(kept, func(key, _ string) bool { return holdsObjects(key) })
 	return kept
+}
+
+// holdsObjects says whether an annotation holds whole objects, or requests.
+func holdsObjects(annotation string) bool {
+	return annotation == lastAppliedAnnotation || annotation == initialInstallationsAnnotation || annotation == initialApplicationsAnnotation
 }

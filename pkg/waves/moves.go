@@ -16,9 +16,9 @@ type moves struct {
 	failedState, overdueState installation.State
 	// unreachable is why the user cluster can't be written to, by its installations.
 	unreachable string
-	// sick says that something was not Ready.
-	sick bool
-	next time.Time
+	// sick says that something was not Ready, earlier that something was moved before the revision.
+	sick, earlier bool
+	next          time.Time
 }
 
 func movesOf(mine []*v1.AddonInstallation, pace installation.Pace, along Course) moves {
@@ -63,6 +63,7 @@ func (c *Course) isAhead(moved time.Time) bool {
 func (m *moves) add(live *v1.AddonInstallation, state installation.State, deadline time.Duration, along Course) {
 	moved := latestMove(live, state)
 	isRecent := !moved.Before(along.StartedAt)
+	m.earlier = m.earlier || !isRecent
 	switch state.Phase {
 	case installation.Failed:
 		if isRecent && (m.failed == nil || installation.WasSick(m.failed) && !installation.WasSick(live)) {

@@ -87,8 +87,8 @@ func StandingOf(found Facts, along Course) Standing {
 	result.Group, result.Sick, result.Blocked, result.Changes = group, moved.sick, len(found.Blocked) > 0, changesOf(found)
 	about := situation{
 		Facts: found, moves: moved, isBehind: len(found.Changes) > 0, isHeld: result.IsHeldBy(along.Waiting),
-		isNew: found.Presence != Absent && !found.Created.Before(along.StartedAt),
 	}
+	about.isNew = found.Presence != Absent && !found.Created.Before(along.StartedAt) && (!about.isBehind || !moved.earlier)
 	about.Away = cmp.Or(found.Away, moved.unreachable)
 	if !result.isAtOnce(&about) && !result.isInTrouble(&about) {
 		result.inWaves(&about)
@@ -104,7 +104,8 @@ type situation struct {
 	Facts
 	moves
 	// isHeld says that all that is to be written waits for approval; isNew that the cluster is
-	// younger than the revision.
+	// younger than the revision. The API server's clock says when it was made, the manager's when the
+	// revision began: one that was moved for an earlier revision, and lacks something, is not new.
 	isBehind, isHeld, isNew bool
 }
 

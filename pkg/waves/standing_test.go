@@ -68,6 +68,8 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 			func(s Standing) bool { return s.AtOnce }},
 		{"one made before it waits for its turn", Facts{Presence: Present, Changes: update, Created: noon.Add(-time.Second)}, v1.ClusterBehind,
 			func(s Standing) bool { return !s.AtOnce }},
+		{"one that was moved before the revision is not new, whatever clocks say", Facts{Presence: Present, Mine: mine(settled), Changes: update, Created: young},
+			v1.ClusterBehind, func(s Standing) bool { return s.Group == 0 && !s.AtOnce }},
 		{"a new one that can't be reached waits in its group", Facts{Presence: Present, Changes: update, Created: young, Away: v1.ReasonPaused}, v1.ClusterAway,
 			func(s Standing) bool { return s.Group == 0 && !s.AtOnce }},
 		{"what is applied no longer fits", Facts{Presence: Present, Mine: mine(settled), Changes: update, AtOnce: true}, v1.ClusterBehind,
@@ -118,8 +120,8 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 			v1.ClusterBehind, func(s Standing) bool { return !s.Held }},
 		{"a removal that needs no approval", Facts{Presence: Present, Mine: mine(settled), Changes: remove}, v1.ClusterBehind,
 			func(s Standing) bool { return !s.Held }},
-		{"a new one that waits for approval alone", Facts{Presence: Present, Mine: mine(settled), Changes: remove, Removals: one, Created: young}, v1.ClusterNew,
-			func(s Standing) bool { return !s.AtOnce }},
+		{"a new one that waits for approval alone", Facts{Presence: Present, Mine: mine(movedAt(time.Minute, "True", "Ready", time.Minute)),
+			Changes: remove, Removals: one, Created: young}, v1.ClusterNew, func(s Standing) bool { return !s.AtOnce }},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			got := StandingOf(test.facts, Course{

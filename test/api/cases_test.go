@@ -187,6 +187,11 @@ var versionRules = []rule{
 		bad:  edits{versionPath + "template": "{method: helm, crds: {remove: Always}}"},
 	},
 	{
+		at: "spec.addons[].versions[].template.onClusterDeletion", kind: "enum", why: "two ways",
+		good: edits{versionPath + "template": "{method: helm, onClusterDeletion: Remove}"},
+		bad:  edits{versionPath + "template": "{method: helm, onClusterDeletion: Delete}"},
+	},
+	{
 		at: "spec.addons[].versions[].template.helm.releaseName", kind: "pattern", why: "Helm refuses other names",
 		good: edits{versionPath + "template": "{method: helm, helm: {releaseName: web-1}}"},
 		bad:  edits{versionPath + "template": "{method: helm, helm: {releaseName: Web}}"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -104,12 +105,16 @@ func (m *Manager) run(ctx context.Context, f *fleet.Fleet, management *fleet.Clu
 	if err := writeKeys(f, management, folder); err != nil {
 		return err
 	}
+	path := filepath.Join(folder, "manager") // its name in its image, by which it is known as the manager of fields
+	if err := os.Symlink(c.path, path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("linking Cluster API: %w", err)
+	}
 	health, err := fleet.FreePort()
 	if err != nil {
 		return err
 	}
 	probes := "127.0.0.1:" + strconv.Itoa(health)
-	m.Process, err = f.Run(fleet.Command{Name: name, Path: c.path, Arguments: []string{
+	m.Process, err = f.Run(fleet.Command{Name: name, Path: path, Arguments: []string{
 		"--kubeconfig", filepath.Join(folder, "kubeconfig"),
 		"--feature-gates", fmt.Sprintf("ClusterTopology=true,RuntimeSDK=%t", !c.options.WithoutRuntimeSDK),
 		"--webhook-port", strconv.Itoa(c.port), "--webhook-cert-dir", folder,

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/fieldsets"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -97,10 +98,11 @@ func (s *subject) state(t testing.TB) map[string]string {
 func (s *subject) stateIn(t testing.TB, seen sight) map[string]string {
 	t.Helper()
 	state := map[string]string{}
-	uids := map[ownership.Key]types.UID{}
+	uids, written := map[ownership.Key]types.UID{}, map[ownership.Key]int64{}
 	for _, object := range slices.Concat(seen.of(s), s.probes(t)) {
 		key := keyOfObject(object)
 		uids[key] = object.GetUID()
+		_, written[key] = fieldsets.Of(object.GetManagedFields(), s.owner().FieldManager())
 		text := essence(t, object)
 		if s.before[key] == object.GetUID() {
 			text += "\nas it stood before"
@@ -109,7 +111,7 @@ func (s *subject) stateIn(t testing.TB, seen sight) map[string]string {
 	}
 	s.addCopies(t, state, uids)
 	s.addInstallation(t, state)
-	s.addRecords(t, state, uids)
+	s.addRecords(t, state, uids, written)
 	return state
 }
 
@@ -219,8 +221,9 @@ func (s *subject) addInstallation(t testing.TB, state map[string]string) {
 	}))
 }
 
-// addRecords adds every record, and what the newest says; of UIDs it is said whether they are those of the living objects.
-func (s *subject) addRecords(t testing.TB, state map[string]string, uids map[ownership.Key]types.UID) {
+// addRecords adds every record, and what the newest says; of UIDs and times of writing it is said whether they are those of the living
+// objects.
+func (s *subject) addRecords(t testing.TB, state map[string]string, uids map[ownership.Key]types.UID, written map[ownership.Key]int64) {
 	t.Helper()
 	secrets := &corev1.SecretList{}
 	labels := client.MatchingLabels{kubermaticv1.LabelInstallation: s.owner().ID()}
@@ -244,6 +247,9 @@ func (s *subject) addRecords(t testing.TB, state map[string]string, uids map[own
 				known = "that of the object"
 			}
 			entries[i].UID, entries[i].Content = types.UID(known), ""
+			if at, lives := written[entries[i].Key]; !lives || at == entries[i].WrittenAt {
+				entries[i].WrittenAt = 0
+			}
 		}
 	}
 	for i := range record.Hooks {

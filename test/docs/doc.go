@@ -1,5 +1,5 @@
 // Package docs runs the commands of the pages for users: of README.md, docs/guides and the sandbox's page, each page from its top to its
-// end in one shell, on one sandbox.
+// end in one shell, on one sandbox, or on one of another kind where the page is for that.
 //
 // What stands after a block's fence says what the block is:
 //

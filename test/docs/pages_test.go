@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 // after the other, when all others are done.
 var alone = []string{"docs/guides/who-installs.md", "deploy/sandbox/README.md"}
 
+// others are pages for a sandbox of another kind, by whose Clusters it has. They come last, when the first sandbox is gone.
+var others = map[string]string{"docs/guides/cluster-api.md": sandbox.ClusterAPI}
+
 // pages lists the pages whose commands run, and the checkout that they are in.
 func pages(t *testing.T) (root string, names []string) {
 	t.Helper()
@@ -75,40 +78,60 @@ func TestEveryBlockOfAPageSaysWhatItIs(t *testing.T) {
 
 func TestEveryCommandOfAPageRuns(t *testing.T) {
 	root, names := pages(t)
-	folder := *running
-	if folder == "" {
-		folder = filepath.Join(t.TempDir(), "sandbox")
-		box, err := sandbox.Start(t.Context(), sandbox.Options{Folder: folder, Progress: fleet.NewProgress(t.Output())})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(box.Stop)
+	v := visitors{root: root}
+	wanted := slices.DeleteFunc(names, func(name string) bool {
+		return !strings.Contains(name, *only) || !slices.ContainsFunc(read(t, root, name).Blocks, isCommand)
+	})
+	if len(wanted) < 8 && *only == "" {
+		t.Errorf("only %d pages have commands: this test reads the wrong files", len(wanted))
 	}
-	ran := 0
-	each := func(t *testing.T, name string) {
-		page := read(t, root, name)
-		if strings.Contains(name, *only) && slices.ContainsFunc(page.Blocks, isCommand) {
-			t.Run(name, func(t *testing.T) {
-				if !slices.Contains(alone, name) {
-					t.Parallel()
-				}
-				run(t, visit(t, root, folder), script(name, page))
+	for _, clusters := range []string{"", sandbox.ClusterAPI} {
+		those := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return others[name] != clusters })
+		if len(those) > 0 {
+			t.Run("with Clusters "+clusters, func(t *testing.T) {
+				v.folder = start(t, clusters)
+				v.all(t, those)
 			})
-			ran++
 		}
 	}
+}
+
+// start is the folder of a sandbox, which goes with the test; with a flag, of one that runs.
+func start(t *testing.T, clusters string) string {
+	t.Helper()
+	if *running != "" {
+		return *running
+	}
+	folder := filepath.Join(t.TempDir(), "sandbox")
+	options := sandbox.Options{Folder: folder, Clusters: clusters, Progress: fleet.NewProgress(t.Output())}
+	box, err := sandbox.Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(box.Stop)
+	return folder
+}
+
+// visitors run pages of a checkout on a sandbox.
+type visitors struct{ root, folder string }
+
+// all runs these pages, at once if they may.
+func (v visitors) all(t *testing.T, names []string) {
+	t.Helper()
 	t.Run("at once", func(t *testing.T) {
 		for _, name := range names {
 			if !slices.Contains(alone, name) {
-				each(t, name)
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					run(t, visit(t, v.root, v.folder), script(name, read(t, v.root, name)))
+				})
 			}
 		}
 	})
 	for _, name := range alone {
-		each(t, name)
-	}
-	if ran < 8 && *only == "" {
-		t.Errorf("only %d pages have commands: this test reads the wrong files", ran)
+		if slices.Contains(names, name) {
+			t.Run(name, func(t *testing.T) { run(t, visit(t, v.root, v.folder), script(name, read(t, v.root, name))) })
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package endtoend_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -61,6 +62,18 @@ var excused = map[string]map[string]string{
 	},
 }
 
+// sometimes are excused rights that a manager uses where it is killed, or slow, at an unlucky moment: such a run is no worse.
+var sometimes = map[string][]string{
+	"trellis-master": {
+		"patch events.events.k8s.io", "patch addoncatalogues.kubermatic.k8c.io in kubermatic", "get addoncatalogues.kubermatic.k8c.io in kubermatic",
+	},
+	"trellis-seed": {"patch events.events.k8s.io"},
+	"trellis-distributor": {
+		"get addoncatalogues.kubermatic.k8c.io in addon-catalogue", "patch addoncatalogues.kubermatic.k8c.io in addon-catalogue",
+		"patch addonsets.kubermatic.k8c.io in addon-catalogue",
+	},
+}
+
 // testRights replays all calls that the managers made in these tests against the roles of the charts, and of deploy/seed. It turns red
 // when one call was refused, when one went through by a right of somebody else, and when a right is left that no call used.
 func testRights(t *testing.T, box *sandbox.Sandbox) {
@@ -85,7 +98,7 @@ func testRights(t *testing.T, box *sandbox.Sandbox) {
 				}
 			}
 			for right := range excused[of.name] {
-				if !unused[right] {
+				if !unused[right] && !slices.Contains(sometimes[of.name], right) {
 					t.Errorf("the right to %s is used, or is no right: it needs no excuse", right)
 				}
 			}

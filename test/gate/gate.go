@@ -47,11 +47,13 @@ func (c Call) Writes() bool {
 	return false
 }
 
-// Guard sees every call of a client. Both functions may block, are called from many goroutines, and cut the connection where
-// they return false. A nil one lets everything pass.
+// Guard sees every call of a client. Its functions may block, and are called from many goroutines; Before and After cut the connection
+// where they return false. A nil one lets everything pass.
 type Guard struct {
 	// Before is asked before a call reaches the API server.
 	Before func(Call) bool
+	// Instead may answer a call in the API server's place, with an object in JSON; nil from it: the API server does.
+	Instead func(Call) []byte
 	// After is asked once the API server has answered a call that Writes, before the client gets the answer.
 	After func(Call) bool
 	// Answered is told the code of HTTP that the client of a call that Writes got, and of no call that it gave up, or that was cut.
@@ -199,6 +201,13 @@ func (g *Gate) pass(w http.ResponseWriter, r *http.Request) {
 	if guard.Before != nil {
 		if err := call.read(r); err != nil || !guard.Before(call) {
 			panic(http.ErrAbortHandler)
+		}
+	}
+	if guard.Instead != nil {
+		if content := guard.Instead(call); content != nil {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(content)
+			return
 		}
 	}
 	if !call.Writes() || guard.After == nil && guard.Answered == nil {

@@ -17,7 +17,7 @@ const capiKinds = module + "/apis/clusterapi/v1"
 
 var knowCAPI = []string{
 	"pkg/cluster/capi.go", "pkg/cluster/controlplanes.go", "pkg/cluster/describe.go", "pkg/cluster/describecapi.go", "pkg/cluster/finders.go",
-	"pkg/cluster/hold.go", "pkg/cluster/platform.go", "pkg/cluster/secrets.go", "pkg/cluster/upgrades.go", "pkg/cluster/view.go", "pkg/templatedata",
+	"pkg/cluster/hold.go", "pkg/cluster/platform.go", "pkg/cluster/secrets.go", "pkg/cluster/seen.go", "pkg/cluster/upgrades.go", "pkg/cluster/view.go", "pkg/templatedata",
 }
 
 // clusterKinds complains about files that read kinds of Clusters and are none of those that describe them.

@@ -11,7 +11,7 @@ import (
 // tiers are the floors of the house, the lowest first; imports run downward only.
 var tiers = [][]string{
 	{"apis/clusterapi", "apis/kkp", "apis/kubermatic", "charts"},
-	{"pkg/addresses", "pkg/buildinfo", "pkg/fieldsets", "pkg/lru", "pkg/ownership", "pkg/text", "pkg/tracing"},
+	{"pkg/addresses", "pkg/buildinfo", "pkg/fieldsets", "pkg/lru", "pkg/ownership", "pkg/templatenodes", "pkg/text", "pkg/tracing"},
 	{"pkg/backoff", "pkg/catalogue", "pkg/certificate", "pkg/conditions", "pkg/fence", "pkg/installation", "pkg/listcache", "pkg/remote", "pkg/rollout", "pkg/target", "pkg/templatedata", "pkg/upgrade", "pkg/values"},
 	{"pkg/addonset", "pkg/calls", "pkg/crds"},
 	{
@@ -160,7 +160,7 @@ func TestImportLawsCatch(t *testing.T) {
 // pure rooms decide and do nothing else.
 var pure = []string{
 	"pkg/addonset", "pkg/addresses", "pkg/catalogue", "pkg/conditions", "pkg/fieldsets", "pkg/installation", "pkg/ownership",
-	"pkg/rollout", "pkg/target", "pkg/templatedata", "pkg/text", "pkg/upgrade", "pkg/values",
+	"pkg/rollout", "pkg/target", "pkg/templatedata", "pkg/templatenodes", "pkg/text", "pkg/upgrade", "pkg/values",
 }
 
 // impure are the packages, with everything below them, that do something.

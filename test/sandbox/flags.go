@@ -25,10 +25,10 @@ func (s *Sandbox) flags(cluster string) ([]string, error) {
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
-		isSeed := slices.Contains(Seeds(), words[0])
+		isSeed := slices.Contains(s.seeds(), words[0])
 		if !isSeed && words[0] != Master && words[0] != "seed" {
 			return nil, fmt.Errorf("%s:%d: %q is no manager: begin the line with %s, seed, or one of %v", s.path("flags"), number+1,
-				words[0], Master, Seeds())
+				words[0], Master, s.seeds())
 		}
 		if words[0] == cluster || words[0] == "seed" && cluster != Master {
 			flags = append(flags, words[1:]...)

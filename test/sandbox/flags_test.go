@@ -33,3 +33,17 @@ func TestFlagsOfManagers(t *testing.T) {
 		t.Errorf("a slip in a name gives %v", err)
 	}
 }
+
+// Red where a sandbox with Cluster API has the managers of one without.
+func TestFlagsOfManagersWithClusterAPI(t *testing.T) {
+	s := &Sandbox{Folder: t.TempDir(), clusters: ClusterAPI}
+	if err := os.WriteFile(s.path("flags"), []byte("seed --v=2\nmanagement --v=3\nmaster --v=4\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for cluster, want := range map[string][]string{Master: {"--v=4"}, Management: {"--v=2", "--v=3"}} {
+		flags, err := s.flags(cluster)
+		if diff := cmp.Diff(want, flags); diff != "" || err != nil {
+			t.Errorf("flags of %s (-want +got):\n%s%v", cluster, diff, err)
+		}
+	}
+}

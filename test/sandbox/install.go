@@ -56,6 +56,10 @@ func (s *Sandbox) ChartValues(cluster string) map[string]any {
 	} else {
 		values["driftInterval"], sources["interval"] = "10s", "10s"
 	}
+	if cluster != Master && s.clusters == ClusterAPI {
+		values["clusterAPI"] = clusterAPIValues()
+		delete(values, "standalone") // there is nothing that KKP would do
+	}
 	if !slices.Contains(s.elect, cluster) {
 		values["extraArgs"] = []any{"--leader-elect=false"}
 	}
@@ -66,7 +70,7 @@ func (s *Sandbox) ChartValues(cluster string) map[string]any {
 // their webhooks here, each at a port that stays over its restarts.
 func (s *Sandbox) install(ctx context.Context) error {
 	s.webhooks, s.deployed = map[string]string{}, map[string][]string{}
-	for _, cluster := range append([]string{Master}, Seeds()...) {
+	for _, cluster := range s.managed() {
 		port, err := s.ports.Free("webhooks " + cluster)
 		if err != nil {
 			return fmt.Errorf("finding a port for the webhooks: %w", err)
@@ -156,7 +160,7 @@ func (s *Sandbox) kubeconfigFor(ctx context.Context, cluster, account string) ([
 	if err := s.Client(cluster).SubResource("token").Create(ctx, of, token); err != nil {
 		return nil, fmt.Errorf("asking for a token of %q on %s: %w", account, cluster, err)
 	}
-	config, err := clientcmd.Load(s.Fleet.Cluster(cluster).Kubeconfig)
+	config, err := clientcmd.Load(s.Server(cluster).Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig of %s: %w", cluster, err)
 	}

@@ -42,7 +42,7 @@ func (s *Sandbox) startManagers(ctx context.Context) error {
 	if err := s.addManager(ctx, Master, "master-controller-manager"); err != nil {
 		return err
 	}
-	for _, seed := range Seeds() {
+	for _, seed := range s.seeds() {
 		err := s.addManager(ctx, seed, "seed-controller-manager", "--query-bind-address", s.queryAddress(seed), "--query-hosts", "127.0.0.1")
 		if err != nil {
 			return err

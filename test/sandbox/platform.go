@@ -28,14 +28,19 @@ const (
 func (s *Sandbox) layOut(ctx context.Context) error {
 	standalone := filepath.Join(s.root, "deploy", "standalone", "crds")
 	group, grouped := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		crds := filepath.Join(s.root, "charts", "trellis-master", "crds")
-		return fleet.InstallCRDs(grouped, s.Fleet.Cluster(Master).Config, crds, standalone)
-	})
-	for _, seed := range Seeds() {
+	if s.clusters != ClusterAPI { // else the seed, which has more kinds, is the master
+		group.Go(func() error {
+			crds := filepath.Join(s.root, "charts", "trellis-master", "crds")
+			if err := fleet.InstallCRDs(grouped, s.Server(Master).Config, crds, standalone); err != nil {
+				return err
+			}
+			return s.create(grouped, Master, namespace(Namespace))
+		})
+	}
+	for _, seed := range s.seeds() {
 		group.Go(func() error {
 			crds := filepath.Join(s.root, "charts", "trellis-seed", "crds")
-			if err := fleet.InstallCRDs(grouped, s.Fleet.Cluster(seed).Config, crds, standalone); err != nil {
+			if err := fleet.InstallCRDs(grouped, s.Server(seed).Config, crds, standalone); err != nil {
 				return err
 			}
 			return s.create(grouped, seed, namespace(Namespace), namespace(CatalogueNamespace))
@@ -51,8 +56,8 @@ func (s *Sandbox) createOnMaster(ctx context.Context) error {
 	authority := secret(CASecret, Namespace, "ca.crt", s.Sources.CA)
 	authority.Labels = map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource}
 	authority.Annotations = map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"}
-	objects := []client.Object{namespace(Namespace), authority}
-	for _, seed := range Seeds() {
+	objects := []client.Object{authority}
+	for _, seed := range s.seeds() {
 		kubeconfig, err := s.allowDistributor(ctx, seed)
 		if err != nil {
 			return err
@@ -91,7 +96,7 @@ func secret(name, namespace, key string, content []byte) *corev1.Secret {
 // Cluster is up.
 func (s *Sandbox) connectClusters(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, cluster := range UserClusters() {
+	for _, cluster := range s.userClusters() {
 		group.Go(func() error {
 			if err := s.connect(ctx, cluster); err != nil {
 				return fmt.Errorf("cluster %q: %w", cluster.Name, err)
@@ -111,7 +116,7 @@ func (s *Sandbox) connect(ctx context.Context, cluster UserCluster) error {
 	if err != nil {
 		return err
 	}
-	kubeconfig := secret("internal-admin-kubeconfig", cluster.Namespace(), "kubeconfig", s.Fleet.Cluster(cluster.Name).Kubeconfig)
+	kubeconfig := secret("internal-admin-kubeconfig", cluster.Namespace(), "kubeconfig", s.Server(cluster.Name).Kubeconfig)
 	if err := s.create(ctx, cluster.Seed, kubeconfig); err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 
 // publish writes what a person needs: kubeconfigs, kubectl and helm, the sources' addresses.
 func (s *Sandbox) publish() error {
-	for _, name := range names() {
-		if err := os.WriteFile(s.Kubeconfig(name), s.Fleet.Cluster(name).Kubeconfig, 0o600); err != nil {
+	for _, name := range s.names() {
+		if err := os.WriteFile(s.Kubeconfig(name), s.Server(name).Kubeconfig, 0o600); err != nil {
 			return fmt.Errorf("writing the kubeconfig of %q: %w", name, err)
 		}
 	}
@@ -66,20 +66,29 @@ func (s *Sandbox) Program(name string) string { return s.path("bin", name) }
 func (s *Sandbox) Describe(out io.Writer) {
 	shown := strings.TrimPrefix(s.Folder, s.root+"/")
 	var clusters strings.Builder
-	for _, cluster := range UserClusters() {
+	for _, cluster := range s.userClusters() {
 		fmt.Fprintf(&clusters, "  %-15s Kubernetes %s, on %s in namespace %s\n",
 			cluster.Name, cluster.Release, cluster.Seed, cluster.Namespace())
 	}
-	fmt.Fprintf(out, description, clusters.String(), s.Sources.GitURL, s.Sources.ChartsURL, s.Sources.Registry, shown,
-		s.Folder)
+	platform, tries := kkpPlatform, kkpTries
+	if s.clusters == ClusterAPI {
+		platform, tries = capiPlatform, capiTries
+	}
+	fmt.Fprintf(out, "\nThe sandbox is ready.\n"+platform+places+tries+end, clusters.String(), s.Sources.GitURL, s.Sources.ChartsURL,
+		s.Sources.Registry, shown, s.Folder)
 }
 
-const description = `
-The sandbox is ready.
-
+const kkpPlatform = `
   master          catalogues and Seeds, in namespace kubermatic
   seed-1, seed-2  Clusters, and in their namespaces what is offered and installed
-%[1]s
+%[1]s`
+
+const capiPlatform = `
+  management      Cluster API, and both managers: catalogues and the Seed in namespace kubermatic,
+                  Clusters and what is offered and installed in namespace team
+%[1]s`
+
+const places = `
   git             %[2]s/NAME.git: put bare repositories into %[5]s/sources/git
   charts          %[3]s: put chart archives into %[5]s/sources/charts
   OCI             %[4]s: push to it, with %[5]s/ca.crt as its authority
@@ -92,7 +101,9 @@ The sandbox is ready.
 Try, in another terminal:
 
   export PATH=%[6]s/bin:$PATH; k=%[5]s/kubeconfigs
-  kubectl --kubeconfig $k/master.yaml -n kubermatic get addoncatalogues
+`
+
+const kkpTries = `  kubectl --kubeconfig $k/master.yaml -n kubermatic get addoncatalogues
   kubectl --kubeconfig $k/seed-1.yaml -n cluster-birch get addoncatalogue available -o yaml
   kubectl --kubeconfig $k/seed-1.yaml -n cluster-birch apply -f deploy/sandbox/installations
   kubectl --kubeconfig $k/seed-1.yaml -n cluster-birch get addoninstallations --watch
@@ -100,6 +111,16 @@ Try, in another terminal:
   helm --kubeconfig $k/birch.yaml list --all-namespaces
   kubectl --kubeconfig $k/query-seed-1.yaml get --raw '/api/v1/addons?k8sVersion=1.36.0&explain=true'
   kubectl --kubeconfig $k/query-seed-1.yaml get --raw /api/v1/namespaces/cluster-birch/addons
+`
 
+const capiTries = `  kubectl --kubeconfig $k/management.yaml -n kubermatic get addoncatalogues
+  kubectl --kubeconfig $k/management.yaml -n team get clusters.cluster.x-k8s.io,addoninstallations
+  kubectl --kubeconfig $k/management.yaml -n team get addoncatalogue available-elm -o yaml
+  kubectl --kubeconfig $k/elm.yaml -n kube-system get daemonsets,configmaps
+
+docs/guides/cluster-api.md goes on from here: an add-on in one of the Clusters, and an upgrade of Kubernetes that waits.
+`
+
+const end = `
 deploy/sandbox/README.md has more: own add-ons, flags of the managers, what may be killed. Ctrl-C here, or "make sandbox-down", ends it.
 `

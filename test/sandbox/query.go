@@ -18,7 +18,7 @@ const querySecret = "trellis-seed-query-tls"
 // findQueryPorts gives the endpoint of each seed a port that stays over the manager's restarts.
 func (s *Sandbox) findQueryPorts() error {
 	s.queryPorts = map[string]int{}
-	for _, seed := range Seeds() {
+	for _, seed := range s.seeds() {
 		port, err := s.ports.Free("query " + seed)
 		if err != nil {
 			return fmt.Errorf("finding a port for the query endpoint: %w", err)
@@ -45,7 +45,7 @@ func (s *Sandbox) queryAuthority(seed string) string {
 // queryEnvironment is what .sandbox/env says of the endpoints.
 func (s *Sandbox) queryEnvironment() [][2]string {
 	var variables [][2]string
-	for _, seed := range Seeds() {
+	for _, seed := range s.seeds() {
 		prefix := "SANDBOX_QUERY_" + strings.ToUpper(strings.ReplaceAll(seed, "-", "_"))
 		variables = append(variables, [2]string{prefix + "_URL", s.QueryURL(seed)},
 			[2]string{prefix + "_CA", s.queryAuthority(seed)}, [2]string{prefix + "_KUBECONFIG", s.QueryKubeconfig(seed)})
@@ -55,7 +55,7 @@ func (s *Sandbox) queryEnvironment() [][2]string {
 
 // publishQuery writes the kubeconfigs of the endpoints, once each has made its certificate.
 func (s *Sandbox) publishQuery(ctx context.Context) error {
-	for _, seed := range Seeds() {
+	for _, seed := range s.seeds() {
 		found := secret(querySecret, Namespace, "", nil)
 		err := s.Await(ctx, seed, found, func(client.Object) error {
 			if len(found.Data[corev1.ServiceAccountRootCAKey]) == 0 {
@@ -80,7 +80,7 @@ func (s *Sandbox) publishQuery(ctx context.Context) error {
 func (s *Sandbox) queryConfig(seed string, authority []byte) clientcmdapi.Config {
 	return clientcmdapi.Config{
 		Clusters:       map[string]*clientcmdapi.Cluster{seed: {Server: s.QueryURL(seed), CertificateAuthorityData: authority}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{seed: {Token: s.Fleet.Cluster(seed).Config.BearerToken}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{seed: {Token: s.Server(seed).Config.BearerToken}},
 		Contexts:       map[string]*clientcmdapi.Context{seed: {Cluster: seed, AuthInfo: seed}},
 		CurrentContext: seed,
 	}

@@ -29,27 +29,23 @@ func (s *Sandbox) distributeSamples(ctx context.Context) error {
 	if err := s.publishContent(); err != nil {
 		return err
 	}
-	catalogue, err := s.sampleCatalogue()
-	if err != nil {
-		return err
-	}
-	inGit := &kubermaticv1.AddonCatalogue{}
-	if err := s.Manifest("git-catalogue.yaml", inGit); err != nil {
-		return err
-	}
-	core := &kubermaticv1.AddonCatalogue{}
-	if err := s.Manifest("core-catalogue.yaml", core); err != nil {
-		return err
-	}
-	for _, object := range []*kubermaticv1.AddonCatalogue{catalogue, inGit, core} {
-		if err := s.create(ctx, Master, object); err != nil {
+	var made []*kubermaticv1.AddonCatalogue
+	for _, file := range s.catalogues() {
+		one := &kubermaticv1.AddonCatalogue{}
+		if err := s.Manifest(file, one); err != nil {
 			return err
 		}
-	}
-	for _, cluster := range UserClusters() {
-		available := &kubermaticv1.AddonCatalogue{
-			ObjectMeta: metav1.ObjectMeta{Name: kubermaticv1.AvailableCatalogue, Namespace: cluster.Namespace()},
+		if err := s.create(ctx, Master, one); err != nil {
+			return err
 		}
+		made = append(made, one)
+	}
+	if err := s.listCore(ctx); err != nil {
+		return err
+	}
+	catalogue, core := made[0], made[len(made)-1]
+	for _, cluster := range s.userClusters() {
+		available := AvailableIn(cluster)
 		err := s.Await(ctx, cluster.Seed, available, func(client.Object) error { return offers(available, catalogue) })
 		if err != nil {
 			return err
@@ -64,8 +60,28 @@ func (s *Sandbox) distributeSamples(ctx context.Context) error {
 	return nil
 }
 
+// AvailableIn is the catalogue of what a user cluster is offered, to be read.
+func AvailableIn(cluster UserCluster) *kubermaticv1.AddonCatalogue {
+	name := kubermaticv1.AvailableCatalogue
+	if cluster.shared != "" {
+		name += "-" + cluster.Name
+	}
+	return &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: cluster.Namespace()}}
+}
+
+// catalogues are files of deploy/sandbox, the samples first and the core add-ons last.
+func (s *Sandbox) catalogues() []string {
+	if s.clusters == ClusterAPI {
+		return []string{"catalogue.yaml", "cluster-api/catalogue.yaml"}
+	}
+	return []string{"catalogue.yaml", "git-catalogue.yaml", "core-catalogue.yaml"}
+}
+
 func (s *Sandbox) publishContent() error {
 	for repository, folder := range repositories() {
+		if repository == "core" && s.clusters == ClusterAPI {
+			folder = "cluster-api/core"
+		}
 		files, err := filesBelow(filepath.Join(s.root, "deploy", "sandbox", folder))
 		if err != nil {
 			return err
@@ -111,11 +127,6 @@ func filesBelow(folder string) (map[string]string, error) {
 		return nil, fmt.Errorf("reading the samples: %w", err)
 	}
 	return files, nil
-}
-
-func (s *Sandbox) sampleCatalogue() (*kubermaticv1.AddonCatalogue, error) {
-	catalogue := &kubermaticv1.AddonCatalogue{}
-	return catalogue, s.Manifest("catalogue.yaml", catalogue)
 }
 
 // Manifest reads a file of deploy/sandbox into an object, with the variables of .sandbox/env filled in.

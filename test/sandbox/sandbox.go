@@ -21,6 +21,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -28,6 +29,8 @@ import (
 type Options struct {
 	// Folder of the sandbox; "" means .sandbox in the checkout.
 	Folder string
+	// Clusters says whose Clusters it has: "" means KKP's, or ClusterAPI.
+	Clusters string
 	// Progress takes a line per step; nil means none.
 	Progress *fleet.Progress
 	// Tags are build tags of the managers, comma-separated; "faults" lets them be killed at named points.
@@ -45,7 +48,7 @@ type Options struct {
 
 // Sandbox is a running platform.
 type Sandbox struct {
-	// Fleet has the control planes, by the names of Master, Seeds and UserClusters.
+	// Fleet has the control planes; Server finds one by its name.
 	Fleet *fleet.Fleet
 	// Sources are the git, Helm and OCI sources.
 	Sources *fleet.Sources
@@ -53,6 +56,7 @@ type Sandbox struct {
 	Folder string
 
 	root, cache  string
+	clusters     string
 	tags         string
 	limited      bool
 	elect        []string
@@ -69,6 +73,8 @@ type Sandbox struct {
 	webhooks map[string]string
 	// deployed are the arguments that the charts give the managers, by control plane.
 	deployed map[string][]string
+	// provider plays the providers of Cluster API, where there is that.
+	provider *clusterapi.Player
 	stop     sync.Once
 }
 
@@ -105,7 +111,7 @@ func Start(ctx context.Context, options Options) (*Sandbox, error) {
 	}
 	log.SetLogger(logr.Discard()) // the clients' library warns at length when nobody has said where to log
 	s := &Sandbox{
-		Folder: folder, root: root, cache: cache, tags: options.Tags, limited: options.Limited,
+		Folder: folder, clusters: options.Clusters, root: root, cache: cache, tags: options.Tags, limited: options.Limited,
 		elect: options.Elect, audit: options.Audit, environments: options.Environment, progress: options.Progress,
 		clients: map[string]client.WithWatch{}, managers: map[string]*Manager{},
 	}
@@ -120,19 +126,7 @@ func Start(ctx context.Context, options Options) (*Sandbox, error) {
 }
 
 func (s *Sandbox) start(ctx context.Context) error {
-	for _, step := range []struct {
-		name string
-		run  func(context.Context) error
-	}{
-		{"building the programs", s.build},
-		{"starting 7 control planes and the sources", s.startControlPlanes},
-		{"laying out the platform", s.layOut},
-		{"installing the charts", s.install},
-		{"starting the managers", s.startManagers},
-		{"connecting to the query endpoints", s.publishQuery},
-		{"connecting the user clusters", s.connectClusters},
-		{"distributing the sample catalogue", s.distributeSamples},
-	} {
+	for _, step := range s.steps() {
 		begin := time.Now()
 		s.progress.Printf("%s ...", step.name)
 		if err := step.run(ctx); err != nil {
@@ -141,6 +135,37 @@ func (s *Sandbox) start(ctx context.Context) error {
 		s.phases = append(s.phases, Phase{step.name, time.Since(begin)})
 	}
 	return os.WriteFile(s.path("ready"), nil, 0o600)
+}
+
+// step is a part of the start.
+type step struct {
+	name string
+	run  func(context.Context) error
+}
+
+func (s *Sandbox) steps() []step {
+	steps := []step{
+		{"building the programs", s.build},
+		{fmt.Sprintf("starting %d control planes and the sources", len(s.names())), s.startControlPlanes},
+		{"laying out the platform", s.layOut},
+		{"installing the charts", s.install},
+	}
+	if s.clusters == ClusterAPI {
+		return append(steps,
+			step{"starting Cluster API", s.startClusterAPI},
+			step{"starting the managers", s.startManagers},
+			step{"connecting to the query endpoints", s.publishQuery},
+			step{"making the Clusters", s.makeTeam},
+			step{"distributing the sample catalogue", s.distributeSamples},
+			step{"waiting until upgrades would be held", s.awaitHolds},
+		)
+	}
+	return append(steps,
+		step{"starting the managers", s.startManagers},
+		step{"connecting to the query endpoints", s.publishQuery},
+		step{"connecting the user clusters", s.connectClusters},
+		step{"distributing the sample catalogue", s.distributeSamples},
+	)
 }
 
 // build makes the control planes' programs, where they are not cached, and both managers.
@@ -173,12 +198,13 @@ func (s *Sandbox) startControlPlanes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range names() {
-		config := s.Fleet.Cluster(name).Config
+	for _, name := range s.names() {
+		config := s.Server(name).Config
 		if s.clients[name], err = client.NewWithWatch(config, client.Options{Scheme: Scheme()}); err != nil {
 			return fmt.Errorf("making a client of %q: %w", name, err)
 		}
 	}
+	s.clients[Master] = s.clients[s.platform()[0]]
 	if err := s.findQueryPorts(); err != nil {
 		return err
 	}
@@ -200,6 +226,9 @@ func (s *Sandbox) end(keepLogs bool) {
 		_ = os.Remove(s.path("ready"))
 		for _, manager := range s.managers {
 			manager.Stop()
+		}
+		if s.provider != nil {
+			s.provider.Stop()
 		}
 		if s.Sources != nil {
 			s.Sources.Stop()

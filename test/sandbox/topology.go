@@ -5,7 +5,7 @@ import (
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
-// Names on every sandbox.
+// Names on every sandbox; clusterapi.go has those of one with Cluster API.
 const (
 	// Master is the control plane with the authored catalogues and the Seeds.
 	Master = "master"
@@ -32,13 +32,21 @@ type UserCluster struct {
 	Release string
 	// Ring is the value of the Cluster's label ring: 0 for the one that gets changes first.
 	Ring string
+
+	// shared is the namespace that it shares with others; "" for one of its own.
+	shared string
 }
 
 // LabelRing is on every Cluster.
 const LabelRing = "ring"
 
 // Namespace is the cluster's namespace on its seed.
-func (c UserCluster) Namespace() string { return "cluster-" + c.Name }
+func (c UserCluster) Namespace() string {
+	if c.shared != "" {
+		return c.shared
+	}
+	return "cluster-" + c.Name
+}
 
 // Seeds lists the seeds.
 func Seeds() []string { return []string{"seed-1", "seed-2"} }
@@ -46,31 +54,66 @@ func Seeds() []string { return []string{"seed-1", "seed-2"} }
 // UserClusters lists the user clusters: on each seed one of either Kubernetes minor.
 func UserClusters() []UserCluster {
 	return []UserCluster{
-		{"amber", "seed-1", binaries.Older, "0"}, {"birch", "seed-1", binaries.Newer, "1"},
-		{"cedar", "seed-2", binaries.Older, "1"}, {"dune", "seed-2", binaries.Newer, "1"},
+		{Name: "amber", Seed: "seed-1", Release: binaries.Older, Ring: "0"}, {Name: "birch", Seed: "seed-1", Release: binaries.Newer, Ring: "1"},
+		{Name: "cedar", Seed: "seed-2", Release: binaries.Older, Ring: "1"}, {Name: "dune", Seed: "seed-2", Release: binaries.Newer, Ring: "1"},
 	}
 }
 
+// seeds are those of this sandbox.
+func (s *Sandbox) seeds() []string {
+	if s.clusters == ClusterAPI {
+		return []string{Management}
+	}
+	return Seeds()
+}
+
+// userClusters are those of this sandbox.
+func (s *Sandbox) userClusters() []UserCluster {
+	if s.clusters == ClusterAPI {
+		return TeamClusters()
+	}
+	return UserClusters()
+}
+
+// managed lists whom a manager works for: the master, and each seed.
+func (s *Sandbox) managed() []string { return append([]string{Master}, s.seeds()...) }
+
+// platform lists the control planes of master and seeds.
+func (s *Sandbox) platform() []string {
+	if s.clusters == ClusterAPI {
+		return s.seeds()
+	}
+	return s.managed()
+}
+
 // names lists every control plane.
-func names() []string {
-	all := append([]string{Master}, Seeds()...)
-	for _, cluster := range UserClusters() {
+func (s *Sandbox) names() []string {
+	all := s.platform()
+	for _, cluster := range s.userClusters() {
 		all = append(all, cluster.Name)
 	}
 	return all
 }
 
+// Server is a control plane, by the names of Master, seeds and user clusters; the master may be a seed's.
+func (s *Sandbox) Server(name string) *fleet.Cluster {
+	if name == Master {
+		name = s.platform()[0]
+	}
+	return s.Fleet.Cluster(name)
+}
+
 func (s *Sandbox) controlPlanes() []fleet.ClusterOptions {
-	clusters := []fleet.ClusterOptions{{Name: Master, Controllers: true}}
-	for _, seed := range Seeds() {
-		clusters = append(clusters, fleet.ClusterOptions{Name: seed, Controllers: true})
+	var clusters []fleet.ClusterOptions
+	for _, name := range s.platform() {
+		clusters = append(clusters, fleet.ClusterOptions{Name: name, Controllers: true})
 	}
 	if s.audit {
 		for i := range clusters {
 			clusters[i].Audit = Users(clusters[i].Name)
 		}
 	}
-	for _, cluster := range UserClusters() {
+	for _, cluster := range s.userClusters() {
 		options := fleet.ClusterOptions{Name: cluster.Name, Release: cluster.Release, Workloads: true}
 		if s.audit {
 			options.Audit = []string{"admin"} // whom the managers are there

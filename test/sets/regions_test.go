@@ -35,7 +35,7 @@ func newRegions(t *testing.T) (*world, *v1.AddonSet) {
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
 	w.startMaster()
 	w.seeds[north].run()
-	w.seeds[south].run()
+	w.seeds[south].stop = w.seeds[south].run()
 	of := w.set("tools")
 	w.has("web", "one", everywhere...)
 	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 4, Current: 4}))

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
@@ -36,6 +37,10 @@ type seed struct {
 	client       client.Client
 	// wrap changes what the controllers that are started next send and are answered; nil changes nothing.
 	wrap func(http.RoundTripper) http.RoundTripper
+	// stop ends the controllers, where a test does that.
+	stop func()
+	// clock is that of the controllers that are started next; nil is that of the machine.
+	clock clock.PassiveClock
 }
 
 // addSeed has the master list a seed.
@@ -116,10 +121,11 @@ func (s *seed) runSets() (stop func()) {
 	s.world.t.Helper()
 	made, marks := s.manager()
 	platform, catalogue := s.world.platform, s.world.catalogue
+	core := wiring.CoreAddon(made.Seed, marks, coreaddon.Options{Namespace: platform, CatalogueNamespace: catalogue})
+	sets := wiring.AddonSet(made.Seed, marks, addonset.Options{CatalogueNamespace: catalogue, StatusInterval: 100 * time.Millisecond})
+	core.Clock, sets.Clock = s.clock, s.clock
 	made.SetUp(
-		addon.New(wiring.Addon(made.Seed, marks, addon.Options{CatalogueNamespace: catalogue})),
-		coreaddon.New(wiring.CoreAddon(made.Seed, marks, coreaddon.Options{Namespace: platform, CatalogueNamespace: catalogue})),
-		addonset.New(wiring.AddonSet(made.Seed, marks, addonset.Options{CatalogueNamespace: catalogue, StatusInterval: 100 * time.Millisecond})),
+		addon.New(wiring.Addon(made.Seed, marks, addon.Options{CatalogueNamespace: catalogue})), coreaddon.New(core), addonset.New(sets),
 	)
 	made.Run()
 	return made.Stop

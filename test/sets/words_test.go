@@ -18,8 +18,8 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// manifests have a ConfigMap that says which content is there, a ReplicaSet that is Ready where it has no pods, and, where it is asked
-// for, a claim.
+// manifests have a ConfigMap that says which content is there, a ReplicaSet that is Ready where it has no pods, and, where they are asked
+// for, one ConfigMap more and a claim.
 const manifests = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings}
@@ -34,6 +34,12 @@ spec:
   template:
     metadata: {labels: {app: web}}
     spec: {containers: [{name: web, image: "example.com/web:1"}]}
+{{- if .Variables.more }}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: more}
+{{- end }}
 {{- if .Variables.claim }}
 ---
 apiVersion: v1
@@ -198,7 +204,7 @@ func (w *world) has(name, text string, clusters ...string) {
 	for _, cluster := range clusters {
 		expect.Object(w.t, w.home(cluster), w.installation(cluster, name), func(found *v1.AddonInstallation) error {
 			if have := w.text(cluster, found); have != text {
-				return fmt.Errorf("%s has %q, want %q", cluster, have, text)
+				return fmt.Errorf("%s has %q, want %q; it says %+v", cluster, have, text, found.Status.Conditions)
 			}
 			if found.Status.ObservedGeneration != found.Generation {
 				return fmt.Errorf("generation %d is not observed", found.Generation)

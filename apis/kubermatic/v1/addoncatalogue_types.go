@@ -296,6 +296,9 @@ type Template struct {
 	// crds says what happens to CustomResourceDefinitions.
 	// +optional
 	CRDs *CRDPolicy `json:"crds,omitempty"`
+	// onClusterDeletion says what becomes of the add-on when its Cluster is deleted. Absent: LetGo.
+	// +optional
+	OnClusterDeletion OnClusterDeletion `json:"onClusterDeletion,omitempty"`
 	// helm holds options of method helm.
 	// +optional
 	Helm *HelmOptions `json:"helm,omitempty"`
@@ -353,6 +356,19 @@ const (
 	CRDRemoveWhenUnused CRDRemove = "WhenUnused"
 	// CRDRemoveKeep keeps them.
 	CRDRemoveKeep CRDRemove = "Keep"
+)
+
+// OnClusterDeletion says what becomes of an add-on when its Cluster is deleted.
+//
+// +kubebuilder:validation:Enum=LetGo;Remove
+type OnClusterDeletion string
+
+const (
+	// ClusterDeletionLetGo leaves everything to go with the cluster, without a call to it.
+	ClusterDeletionLetGo OnClusterDeletion = "LetGo"
+	// ClusterDeletionRemove removes it while the Cluster is being deleted and its API server answers, for 10 minutes at most: for what it
+	// made outside of the cluster, such as load balancers and volumes. The Cluster does not wait for it.
+	ClusterDeletionRemove OnClusterDeletion = "Remove"
 )
 
 // CRDPolicy says what happens to CustomResourceDefinitions.

@@ -259,6 +259,10 @@ type AddonInstallationStatus struct {
 	// lastApplied is what the user cluster got last.
 	// +optional
 	LastApplied *AppliedState `json:"lastApplied,omitempty"`
+	// onClusterDeletion is Remove while the user cluster has something that is removed when its Cluster is deleted, by what the version says
+	// that was applied last.
+	// +optional
+	OnClusterDeletion OnClusterDeletion `json:"onClusterDeletion,omitempty"`
 	// release is the Helm release.
 	// +optional
 	Release *HelmReleaseState `json:"release,omitempty"`

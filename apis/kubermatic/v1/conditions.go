@@ -257,6 +257,8 @@ const (
 	ReasonRepaired = "Repaired"
 	// ReasonDriftShown: something differs, and strategy Once leaves it so.
 	ReasonDriftShown = "DriftShown"
+	// ReasonNewerContent: what is on record is older than what Trellis wrote, as after a restore of the seed; it is left as it is.
+	ReasonNewerContent = "NewerContent"
 	// ReasonFight: somebody changes an object again and again; it is left alone.
 	ReasonFight = "Fight"
 )
@@ -359,6 +361,8 @@ const (
 	EventHookSkipped = "HookSkipped"
 	// EventRemoved: the installation was removed from the user cluster.
 	EventRemoved = "Removed"
+	// EventLeftBehind: the Cluster is being deleted, and what was to be removed before was not in time; it goes with the cluster, or stays.
+	EventLeftBehind = "LeftBehind"
 	// EventConflict: another catalogue defines the same version, or reserves the name.
 	EventConflict = "Conflict"
 	// EventChanged: a version of an add-on has other content than before under the same name.

@@ -31,7 +31,7 @@
   verbs: [get, list, watch, create, update, delete]
 {{- if (has "cluster-api" .Values.clusterAPI.kinds) }}
 {{- range .Values.clusterAPI.providers }}
-# cluster: control planes of Clusters of Cluster API, for their version
+# cluster: what Clusters of Cluster API refer to: control planes, for their version, and what templates name
 - apiGroups: [{{ .group }}]
   resources: [{{ .resource }}]
   verbs: [get, list, watch]

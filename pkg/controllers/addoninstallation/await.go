@@ -71,7 +71,7 @@ func (r *Reconciler) isInTheWay(ctx context.Context, request ctrl.Request, f *fa
 	if known == nil || !r.queue.IsDue(request) || !time.Now().Before(known.until) {
 		return false
 	}
-	if r.locate(ctx, f) != nil || f.memory.awaited != known || r.connect(ctx, f) != nil {
+	if r.locate(ctx, f) != nil || f.cluster.Deleted || f.memory.awaited != known || r.connect(ctx, f) != nil {
 		return false
 	}
 	seen, err := f.pass.ObstacleState(ctx, known.obstacle)

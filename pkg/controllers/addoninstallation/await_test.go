@@ -42,6 +42,13 @@ func (o *overheard) sinceThen() []string {
 // overhear has the controller reach the user cluster through a gate, before it is started.
 func (w *world) overhear() *overheard {
 	w.t.Helper()
+	_, heard := w.gated()
+	return heard
+}
+
+// gated is overhear with a gate that can be shut.
+func (w *world) gated() (*gate.Gate, *overheard) {
+	w.t.Helper()
 	made := gate.New(w.t, fleet.Shared().Cluster("both"))
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "internal-admin-kubeconfig"},
@@ -52,7 +59,7 @@ func (w *world) overhear() *overheard {
 	}
 	heard := &overheard{}
 	made.Watch("controller", gate.Guard{Before: heard.hear})
-	return heard
+	return made, heard
 }
 
 // expectLooks waits for several looks at what is in the way, and sees that they are these calls and nothing else, and that no status is

@@ -41,6 +41,8 @@ func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 	switch f.pass.Decision.Amend {
 	case revision.AmendName, revision.AmendContent:
 		return amendName(ctx, f)
+	case revision.AmendEnd:
+		return outcomeOf(f.pass.Amend(ctx, func(kept *revision.Record) { kept.OnClusterDeletion = wanted.OnClusterDeletion }))
 	}
 	return nil
 }
@@ -61,6 +63,7 @@ func compareRendered(ctx context.Context, f *facts, made *revision.Record) loop.
 	// an intent that has the same objects: its rollout goes on
 	return outcomeOf(f.pass.Amend(ctx, func(kept *revision.Record) {
 		kept.Inputs, kept.Wanted, kept.PlatformValues = made.Inputs, made.Wanted, made.PlatformValues
+		kept.OnClusterDeletion = made.OnClusterDeletion
 	}))
 }
 
@@ -77,7 +80,7 @@ func (f *facts) decide(ctx context.Context, wanted *revision.Wanted) {
 func wantedOf(f *facts) *revision.Wanted {
 	return &revision.Wanted{
 		Addon: addonOf(f.installation), Version: f.choice.Version.Version, Content: f.installation.Spec.AddonRef.Digest,
-		Inputs: f.inputs.Hash, Asked: f.inputs.Wanted,
+		Inputs: f.inputs.Hash, Asked: f.inputs.Wanted, OnClusterDeletion: onClusterDeletion(f.choice.Version.Template),
 	}
 }
 
@@ -95,6 +98,7 @@ func (f *facts) offerUpdate() {
 func amendName(ctx context.Context, f *facts) loop.Outcome {
 	return outcomeOf(f.pass.Amend(ctx, func(kept *revision.Record) {
 		kept.Version, kept.Content, kept.Origins = f.choice.Version.Version, f.choice.Origin.Content, f.values.Origins
+		kept.OnClusterDeletion = onClusterDeletion(f.choice.Version.Template)
 		if addon := addonOf(f.installation); kept.Addon != addon {
 			kept.Addon, kept.FormerAddon = addon, kept.Addon
 		}
@@ -111,6 +115,7 @@ func amendInputs(ctx context.Context, pass *installer.Pass, made *revision.Recor
 		kept.Hooks = hooks.CarryRuns(kept.Hooks, pass.Hooks) // those of tests may be others
 		kept.HooksState.FailedAt = metav1.Time{}             // with new inputs, what failed is tried at once
 		kept.Atomic, kept.Rollback = made.Atomic, nil
+		kept.OnClusterDeletion = made.OnClusterDeletion
 	}))
 }
 
@@ -189,6 +194,14 @@ func asGivenUp(f *facts, outcome loop.Outcome) loop.Outcome {
 func givenUpText(record *revision.Record) string {
 	return fmt.Sprintf("version %q was given up and version %q is back: choose another version, mend the values, or set annotation %s to "+
 		"try once more; it failed since %s", record.Rollback.Version, record.Version, kubermaticv1.AnnotationReconcileAt, record.Rollback.Problem)
+}
+
+// onClusterDeletion is what a record has of it: nothing for what is the default.
+func onClusterDeletion(template *kubermaticv1.Template) kubermaticv1.OnClusterDeletion {
+	if template.OnClusterDeletion == kubermaticv1.ClusterDeletionLetGo {
+		return ""
+	}
+	return template.OnClusterDeletion
 }
 
 // defaultTimeout is how long objects may take to become healthy where the catalogue doesn't say.

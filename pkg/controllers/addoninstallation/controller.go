@@ -44,6 +44,9 @@ type Options struct {
 	// OrderTimeout is for how long slots are waited for, and dependencies of what is applied already;
 	// 0: not at all.
 	OrderTimeout time.Duration
+	// GoingTime is for how long installations are removed from a cluster that is being deleted, since
+	// its deletion; 0: goingTime.
+	GoingTime time.Duration
 	// WorkerName restricts the controller to Clusters with that label; empty: those without.
 	WorkerName string
 	// Passes bound how many installations are worked on at a time, for each cluster and together,
@@ -95,6 +98,8 @@ type Dependencies struct {
 	// Platform and ClusterSecrets are where template data comes from, besides the Cluster.
 	Platform       Platform
 	ClusterSecrets ClusterSecrets
+	// Seen is what valuesTemplates see of Cluster API besides.
+	Seen SeenOfCAPI
 	// Images are rewritten in rendered objects.
 	Images  rendering.Images
 	Records Records
@@ -153,12 +158,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return loop.Result(facts.memory.awaited.next()), nil
 	}
 	if isRemoved(installation) {
-		outcome := loop.Run(within, r.removalSteps(), facts)
+		outcome := r.remove(ctx, within, facts)
 		if _, done := outcome.(loop.Done); done {
 			r.forget(request.NamespacedName)
 			return ctrl.Result{}, pass.SetFinalizer(ctx, kubermaticv1.FinalizerCleanupInstallation, false)
 		}
-		outcome = facts.backOff(facts.overdue(within, outcome))
 		project(facts, outcome)
 		return r.finish(ctx, pass, facts, outcome)
 	}
@@ -167,9 +171,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
 	}
-	outcome := asGivenUp(facts, loop.Run(within, r.steps(), facts))
-	outcome = facts.backOff(facts.overdue(within, r.maintain(within, facts, outcome)))
-	outcome = r.await(within, facts, outcome)
+	outcome := loop.Run(within, r.steps(), facts)
+	if facts.cluster.Deleted {
+		outcome = r.goWithCluster(ctx, within, facts, outcome)
+	} else {
+		outcome = facts.backOff(facts.overdue(within, r.maintain(within, facts, asGivenUp(facts, outcome))))
+		outcome = r.await(within, facts, outcome)
+	}
 	project(facts, outcome)
 	r.Metrics.measure(facts, facts.pass.Now)
 	r.reportChanges(ctx, facts)
@@ -182,6 +190,7 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	r.dependents.forget(name)
 	r.awaiting.forget(name)
 	r.clusters.forget(name)
+	r.Seen.Unread(name)
 }
 
 // finish hands the outcome over, remembers the status that was written and reports what is new in

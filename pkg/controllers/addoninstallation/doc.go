@@ -20,7 +20,8 @@
 //	find.go     find-cluster, unpaused,      the Cluster; nothing is paused; KKP's own Addon is gone
 //	            kkp-addon
 //	complete.go complete                     the namespace that the catalogue names, the Cluster as owner
-//	resolve.go  load-record, resolve, values record, version, template data, layers of values
+//	resolve.go  load-record, resolve, values record, version, layers of values
+//	data.go                              template data, and what valuesTemplates see of Cluster API
 //	pinned.go   pinned                       content that only the record has: the rest of the pass
 //	fetch.go    fetch                        content from the store
 //	connect.go  connect, required            a connection, and the kinds that the version needs
@@ -31,6 +32,7 @@
 //	install.go  intent, apply                the installer's, with what they need of the seed; the
 //	                                         other steps of the installer stand in steps.go
 //	remove.go   leave, forget                the removal; the steps between are the installer's
+//	going.go                                 the removal of what lives while its Cluster is being deleted
 //	await.go                                 passes that only read whether an obstacle is there
 //	report.go                                events
 //	facts.go                                 what a pass has found, in groups by step
@@ -57,7 +59,8 @@
 //
 // Template data comes first, since a valuesTemplate is rendered from it: the Cluster, what Platform
 // knows of KKP's other kinds, variables by flag and, for versions of Core catalogues that ask, the
-// Secrets that the Cluster names. Then the layers of values, which package resolution lays
+// Secrets that the Cluster names. What a valuesTemplate names of Cluster API is read before, and both
+// are of one moment; it counts through the values that it makes. Then the layers of values, which package resolution lays
 // together. A piece that is missing ends the pass there. A change wakes the installations that read
 // what changed, and no others.
 //
@@ -98,9 +101,14 @@
 // # Removal
 //
 // An installation that is being deleted takes the removal steps instead. The user cluster is not
-// called where the Cluster is deleted or gone, nothing was applied, or the objects are to stay
+// called where the Cluster is gone, nothing was applied, or the objects are to stay
 // (deletionPolicy Orphan); a Cluster that can't be found, and is not known to be gone, keeps the
 // finalizer. The finalizer is taken off once the records are forgotten.
+//
+// Where the Cluster is being deleted it is not called either, and installations that live do nothing,
+// unless the record says Remove (template.onClusterDeletion): then both kinds take the removal steps
+// while the API server answers, for ten minutes since the deletion (ADR 94). Whatever ends that, those
+// that are being deleted lose the finalizer, and those that live are left as they are.
 //
 // Core add-ons are made by the core add-on controller. One that is deleted while that controller's
 // finalizer protects it is not removed: it is reconciled as before, and condition DeletionBlocked

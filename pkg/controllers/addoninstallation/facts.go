@@ -47,6 +47,8 @@ type clusterFacts struct {
 	damaged bool
 	// connecting says that this process has not reached the cluster yet, nor failed to.
 	connecting bool
+	// parting is what becomes of an installation whose Cluster is being deleted.
+	parting parting
 }
 
 // versionFacts are those of step resolve.
@@ -167,6 +169,9 @@ type memory struct {
 	// owner that the state belongs to; with another Cluster in the namespace everything begins
 	// anew.
 	owner ownership.Owner
+	// cutOff is since when the API server of a cluster that is being deleted does not answer; zero
+	// while it does.
+	cutOff time.Time
 	// failures counts failed attempts in a row.
 	failures int32
 	// brought are groups that count as not served, since the content brings them itself.

@@ -1,6 +1,7 @@
 package addoninstallation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +64,7 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 		return checkpoint(kubermaticv1.ConditionReady, fmt.Sprintf("it belongs to cluster %q", f.cluster.Name))
 	}
 	if f.cluster.Deleted {
-		return waiting(kubermaticv1.ReasonClusterNotReady, fmt.Sprintf("cluster %q is being deleted", f.cluster.Name), 0)
+		return cmp.Or(r.part(ctx, f), goingOutcome(f))
 	}
 	return nil
 }

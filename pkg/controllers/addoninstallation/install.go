@@ -11,6 +11,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
+	order "github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
@@ -43,7 +44,8 @@ func wantedRecord(f *facts) revision.Record {
 		Addon: addonOf(f.installation), Version: version, EntryDigest: f.choice.Origin.Digest, Content: f.choice.Origin.Content,
 		Core: f.choice.Core, Method: template.Method, Artifact: kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest},
 		Inputs: f.inputs.Hash, Wanted: f.inputs.Wanted, ObjectsDigest: apply.ObjectsDigest(f.pass.Objects),
-		CRDs: rendering.CRDPolicy(template), Timeout: timeoutOf(template), Values: f.values.Merged, Origins: f.values.Origins,
+		CRDs: rendering.CRDPolicy(template), OnClusterDeletion: onClusterDeletion(template),
+		Timeout: timeoutOf(template), Values: f.values.Merged, Origins: f.values.Origins,
 		PlatformValues: f.values.Granted,
 		From:           installedVersion(f), Atomic: template.Atomic, Helm: describedBy(f.chart, f.pass.NextRelease(releaseName(f))),
 	}
@@ -95,12 +97,16 @@ func (r *Reconciler) others(ctx context.Context, f *facts) ([]installer.Other, e
 	others := make([]installer.Other, 0, len(all))
 	for i := range all {
 		other := &all[i]
-		if other.Name == installation.Name {
+		if other.Name == installation.Name || f.cluster.Deleted && order.HasNothing(other) {
 			continue
+		}
+		deleted, leaving := other.DeletionTimestamp != nil, isLeaving(other)
+		if f.cluster.Deleted { // whatever else is let go stays there
+			deleted, leaving = order.GoesAlong(other), order.GoesAlong(other)
 		}
 		others = append(others, installer.Other{
 			Name: other.Name, Addon: string(other.Spec.AddonRef.Name), TargetNamespace: other.Spec.TargetNamespace,
-			Deleted: other.DeletionTimestamp != nil, Leaving: isLeaving(other), Elder: isOlder(other, installation),
+			Deleted: deleted, Leaving: leaving, Elder: isOlder(other, installation),
 			Fingerprint: fingerprintOf(other),
 		})
 	}

@@ -93,7 +93,7 @@ func (r *Reconciler) removedInTurn(ctx context.Context, f *facts) loop.Outcome {
 	if err != nil {
 		return failed(err)
 	}
-	left := r.Options.OrderTimeout - f.pass.Now.Sub(removedSince(f.installation, f.pass.Now)).Abs()
+	left := r.Options.OrderTimeout - f.pass.Now.Sub(removedSince(f)).Abs()
 	if before.Held == order.HeldByNothing || r.isOver(ctx, f, turnRemoval, before, left) {
 		f.memory.letGo = turnRemoval
 		return nil
@@ -131,13 +131,13 @@ func waited(f *facts) time.Duration {
 }
 
 // removedSince is when a removal began; of a core add-on that was protected, when that ended.
-func removedSince(removed *kubermaticv1.AddonInstallation, now time.Time) time.Time {
-	blocked := meta.FindStatusCondition(removed.Status.Conditions, kubermaticv1.ConditionDeletionBlocked)
+func removedSince(f *facts) time.Time {
+	blocked := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionDeletionBlocked)
 	switch {
-	case blocked == nil:
-		return removed.DeletionTimestamp.Time
+	case blocked == nil, !isRemoved(f.installation):
+		return f.pass.Asked.RemovedSince
 	case blocked.Status == metav1.ConditionTrue:
-		return now
+		return f.pass.Now
 	}
 	return blocked.LastTransitionTime.Time
 }
@@ -182,7 +182,7 @@ func (r *Reconciler) before(ctx context.Context, f *facts, now turn) (order.Orde
 func (r *Reconciler) decideOrder(ctx context.Context, f *facts, now turn, all order.Neighbourhood) order.Order {
 	switch now {
 	case turnRemoval:
-		return all.BeforeRemoval()
+		return all.BeforeRemoval(f.cluster.Deleted)
 	case turnFirst:
 		return all.BeforeFirstApply()
 	}

@@ -165,6 +165,7 @@ func TestTheNetworkComesBeforeTheRest(t *testing.T) {
 
 	// The rest that is there is not held by what comes later.
 	w.scale(system, 1)
+	w.lookAgain(system) // health is seen with the next look, which is up to a minute away
 	w.expectReady(system, kubermaticv1.ReasonProgressing)
 	w.edit(rest, func(object *kubermaticv1.AddonInstallation) {
 		object.Spec.Values = &runtime.RawExtension{Raw: []byte(`{"version":"mine"}`)}

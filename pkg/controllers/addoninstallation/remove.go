@@ -9,6 +9,19 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
+// remove carries on the removal of an installation that is being deleted. Done: its finalizer may go.
+func (r *Reconciler) remove(ctx, within context.Context, f *facts) loop.Outcome {
+	outcome := loop.Run(within, r.removalSteps(), f)
+	if r.lostWhileGoing(within, f, outcome) {
+		f.parting = partingUnreachable
+		outcome = r.letGo(ctx, f)
+	}
+	if _, done := outcome.(loop.Done); done {
+		return outcome
+	}
+	return r.inTime(f, f.backOff(f.overdue(within, outcome)))
+}
+
 // leave ends a removal that needs no call to the user cluster: the cluster goes or is gone, or the
 // objects are to stay. Where a Cluster merely can't be found, the removal waits.
 func (r *Reconciler) leave(ctx context.Context, f *facts) loop.Outcome {
@@ -19,7 +32,7 @@ func (r *Reconciler) leave(ctx context.Context, f *facts) loop.Outcome {
 		return loop.NotMine{}
 	}
 	if f.cluster.Deleted {
-		return r.leaveCopies(ctx, f.installation.Name, f.cluster.Ref)
+		return r.leaveWithCluster(ctx, f)
 	}
 	if f.cluster.Paused {
 		return pausedCluster(f.cluster)

@@ -8,23 +8,15 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/rendering"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/revision"
-	"github.com/trellis-addons/trellis/pkg/target"
-	"github.com/trellis-addons/trellis/pkg/templatedata"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
@@ -111,12 +103,14 @@ func installedVersion(f *facts) string {
 // resolveValues puts the layers of values together. Template data comes first: a catalogue may make
 // values of it.
 func (r *Reconciler) resolveValues(ctx context.Context, f *facts) loop.Outcome {
-	data, err := r.templateData(ctx, f)
+	of, seen, err := r.seenOfCAPI(ctx, f)
+	if err == nil {
+		f.data, err = r.templateData(ctx, f, of)
+	}
 	if err != nil {
 		return dataOutcome(err)
 	}
-	f.data = data
-	f.values, err = f.choice.Values(ctx, f.installation, layers{r, f})
+	f.values, err = f.choice.Values(ctx, f.installation, layers{r, f, seen})
 	if err != nil {
 		return valuesOutcome(err)
 	}
@@ -128,21 +122,25 @@ func (r *Reconciler) resolveValues(ctx context.Context, f *facts) loop.Outcome {
 type layers struct {
 	r *Reconciler
 	f *facts
+	// capi is what valuesTemplates see of Cluster API.
+	capi map[string]any
 }
 
 // FromTemplate renders the catalogue's valuesTemplate. Renderings are kept, so that one that
 // changes nothing costs nothing.
 func (l layers) FromTemplate(ctx context.Context, template string) (map[string]any, error) {
-	return l.r.Values.RenderValues(ctx, render.ValuesInput{
-		Addon: addonOf(l.f.installation), Tenant: rendering.Tenant(l.f.cluster.UID, l.f.choice.Core), Template: template, Data: l.f.data,
-	}, l.r.waker(l.f.installation))
+	return l.rendered(ctx, template, rendering.Tenant(l.f.cluster.UID, l.f.choice.Core))
 }
 
 // FromOwnTemplate renders the installation's valuesTemplate. Tenants write it, also for core
 // add-ons, whose other renderings it must not share a process with.
 func (l layers) FromOwnTemplate(ctx context.Context, template string) (map[string]any, error) {
+	return l.rendered(ctx, template, rendering.Tenant(l.f.cluster.UID, false))
+}
+
+func (l layers) rendered(ctx context.Context, template, tenant string) (map[string]any, error) {
 	return l.r.Values.RenderValues(ctx, render.ValuesInput{
-		Addon: addonOf(l.f.installation), Tenant: rendering.Tenant(l.f.cluster.UID, false), Template: template, Data: l.f.data,
+		Addon: addonOf(l.f.installation), Tenant: tenant, Template: template, Data: l.f.data, CAPI: l.capi,
 	}, l.r.waker(l.f.installation))
 }
 
@@ -194,89 +192,4 @@ func unknownKeys(installation *kubermaticv1.AddonInstallation, resolved resoluti
 		return ""
 	}
 	return values.PlaceOf(installation) + ": " + strings.Join(resolved.Unknown, "; ")
-}
-
-// Platform knows what the seed has beside Clusters.
-type Platform interface {
-	// TemplateData is what templates see, without secrets.
-	TemplateData(ctx context.Context, cluster target.Description, variables map[string]any) (templatedata.Data, error)
-	// IsProvider says whether providerRef may name the kind; ProviderSecret is the Secret that an
-	// object of it names.
-	IsProvider(kind schema.GroupKind) bool
-	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error)
-	// KKPAddon is KKP's own Addon of a name in a cluster; nil for none.
-	KKPAddon(ctx context.Context, cluster target.Ref, name string) (*metav1.PartialObjectMetadata, error)
-	// Subscribe calls back at changes of all of that.
-	Subscribe(changed func(cluster.Change))
-}
-
-// ClusterSecrets adds to template data the Secrets that a Cluster itself refers to, for add-ons of
-// Core catalogues.
-type ClusterSecrets interface {
-	AddTo(ctx context.Context, data templatedata.Data, cluster target.Description) (templatedata.Data, error)
-}
-
-// templateData is what templates see. Secrets are in it for versions of Core catalogues that ask
-// for them.
-func (r *Reconciler) templateData(ctx context.Context, f *facts) (templatedata.Data, error) {
-	data, err := r.Platform.TemplateData(ctx, f.cluster, r.Options.Variables[addonOf(f.installation)])
-	if err != nil || !f.choice.SeesSecrets() {
-		return data, err
-	}
-	return r.ClusterSecrets.AddTo(ctx, data, f.cluster)
-}
-
-// dataOutcome: no event says when a Cluster's Secrets come, so they are read again.
-func dataOutcome(err error) loop.Outcome {
-	var (
-		version    *templatedata.VersionError
-		credential *templatedata.MissingCredentialError
-		secret     *cluster.MissingSecretError
-		kubeconfig *cluster.NoKubeconfigError
-		several    *cluster.SeveralConfigurationsError
-	)
-	switch {
-	case errors.As(err, &version):
-		return loop.Stalled{Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonValuesInvalid, Message: err.Error()}
-	case errors.As(err, &credential), errors.As(err, &secret), errors.As(err, &kubeconfig), errors.As(err, &several):
-		return loop.Waiting{
-			Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonValuesMissing, Message: err.Error(),
-			Recheck: clusterRecheck,
-		}
-	}
-	return failed(err)
-}
-
-// watchPlatform wakes the installations that a change is about.
-func (r *Reconciler) watchPlatform(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	r.Platform.Subscribe(func(change cluster.Change) {
-		for _, request := range r.ofChange(ctx, change) {
-			queue.Add(request)
-		}
-	})
-	return nil
-}
-
-// ofChange: a provider's object wakes those that name it, the rest all that see the same.
-func (r *Reconciler) ofChange(ctx context.Context, change cluster.Change) []reconcile.Request {
-	var options []client.ListOption
-	if change.Cluster.Namespace != "" {
-		options = append(options, cluster.InstallationsOf(change.Cluster))
-	}
-	if change.Kind == cluster.KindKKPAddon {
-		return r.requests(ctx, cluster.InstallationsOf(change.Cluster), client.MatchingFields{indexAddon: change.Name})
-	}
-	if !r.Platform.IsProvider(change.Kind) {
-		return r.requests(ctx, options...)
-	}
-	var requests []reconcile.Request
-	for _, installation := range r.installations(ctx, options...) {
-		for _, source := range installation.Spec.ValuesFrom {
-			if ref := source.ProviderRef; ref != nil && resolution.ProviderKind(ref) == change.Kind && ref.Name == change.Name {
-				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&installation)})
-				break
-			}
-		}
-	}
-	return requests
 }

@@ -91,8 +91,8 @@ func project(f *facts, outcome loop.Outcome) {
 	before, unversioned := f.beforeEntryDigest(), f.unversioned()
 	state.ObservedGeneration = f.installation.Generation
 	projectRetries(state, f.retries)
-	if isRemoved(f.installation) {
-		projectRemoval(f.installation, result)
+	if isRemoved(f.installation) || f.parting == partingRemoving {
+		projectRemoval(f, result)
 		return
 	}
 	if isBeginning(f, result) {
@@ -108,6 +108,7 @@ func project(f *facts, outcome loop.Outcome) {
 	projectDrift(f.installation, &f.pass)
 	projectProtection(f.installation)
 	projectReady(f.installation, &f.pass, result)
+	f.projectParting()
 	inOrder(state.Conditions)
 	f.projectEntryDigest(before)
 	f.projectMadeFor(unversioned)
@@ -270,7 +271,10 @@ func projectInstalled(f *facts) {
 	if !f.pass.State.Loaded {
 		return
 	}
-	state.Version = installedVersion(f)
+	state.Version, state.OnClusterDeletion = installedVersion(f), ""
+	if record != nil {
+		state.OnClusterDeletion = record.OnClusterDeletion
+	}
 	fetched := &kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest}
 	switch {
 	case record == nil || !record.IsApplied() && record.From == "":
@@ -331,12 +335,17 @@ func projectDrift(installation *kubermaticv1.AddonInstallation, pass *installer.
 	if pass.Compared == nil {
 		return
 	}
-	fights, drifted := pass.Compared.Fights, pass.Compared.Drifted
+	fights, drifted, newer := pass.Compared.Fights, pass.Compared.Drifted, pass.Compared.Newer
 	switch {
 	case len(fights) > 0:
 		conditions.True(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonFight, fmt.Sprintf(
 			"%s is changed again and again by somebody else and is left alone: end that, then set annotation %s",
 			fights[0], kubermaticv1.AnnotationReconcileAt))
+	case len(newer) > 0:
+		conditions.True(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonNewerContent, fmt.Sprintf(
+			"%s was written by Trellis after what is on record (%s in all), as where the seed was restored, and stays so until it is "+
+				"applied anew: to have what is on record, set annotation %s",
+			newer[0], text.Count(len(newer), "object"), kubermaticv1.AnnotationReconcileAt))
 	case len(drifted) > 0:
 		conditions.True(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonDriftShown, fmt.Sprintf(
 			"%s differs from what was applied (%s in all) and stays so: the strategy is Once",
@@ -369,12 +378,16 @@ func projectProtection(installation *kubermaticv1.AddonInstallation) {
 }
 
 // projectRemoval says how a removal stands.
-func projectRemoval(installation *kubermaticv1.AddonInstallation, result verdict) {
-	list, generation := &installation.Status.Conditions, installation.Generation
-	if meta.IsStatusConditionTrue(*list, kubermaticv1.ConditionDeletionBlocked) {
+func projectRemoval(f *facts, result verdict) {
+	list, generation := &f.installation.Status.Conditions, f.installation.Generation
+	if f.identity != nil {
+		f.installation.Status.Cluster = f.identity
+	}
+	f.projectParting()
+	if isRemoved(f.installation) && meta.IsStatusConditionTrue(*list, kubermaticv1.ConditionDeletionBlocked) {
 		conditions.False(list, generation, kubermaticv1.ConditionDeletionBlocked, kubermaticv1.ReasonRemoving, "")
 	}
-	if notConnectedReasons[result.reason] {
+	if notConnectedReasons[result.reason] && f.parting == partingNone {
 		result.message += "; the removal waits for it: deletionPolicy Orphan would let the installation go at once, and leave everything there"
 	}
 	conditions.Set(list, result.as(kubermaticv1.ConditionReady, generation))

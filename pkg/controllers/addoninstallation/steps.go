@@ -77,8 +77,15 @@ func (r *Reconciler) rollbackSteps() []loop.Step[facts] {
 
 // removalSteps of an installation that is being deleted, in order. Done takes the finalizer off.
 func (r *Reconciler) removalSteps() []loop.Step[facts] {
+	return append([]loop.Step[facts]{
+		{Name: "leave", Run: r.leave}, // cluster deleted or gone, nothing applied, or Orphan: no call
+	}, r.undoingSteps()...)
+}
+
+// undoingSteps remove what an installation has, also of one that lives while its Cluster is being
+// deleted.
+func (r *Reconciler) undoingSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
-		{Name: "leave", Run: r.leave},                                          // cluster deleted or gone, nothing applied, or Orphan: no call
 		{Name: "order", Run: r.removedInTurn},                                  // what depends on it, or has a later slot, goes first
 		{Name: "connect", Run: r.connect},                                      // a live connection to the user cluster
 		{Name: "pre-delete", Run: installs((*installer.Pass).PreDelete)},       // helm: hooks that run before anything goes

@@ -57,6 +57,8 @@ type world struct {
 	driftInterval time.Duration
 	// orderTimeout is for how long others are waited for; 0 is ten minutes.
 	orderTimeout time.Duration
+	// goingTime is for how long installations are removed from a cluster that is being deleted; 0 is ten minutes.
+	goingTime time.Duration
 	// passes are the limits of the queue, where they are others.
 	passes fairqueue.Limits
 	// identities has user clusters compared with those on record.
@@ -228,7 +230,7 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 		Records:    wiring.Records(made, key), InputsKey: key,
 		Options: addoninstallation.Options{
 			CatalogueNamespace: w.catalogue, WorkerName: w.worker, DriftInterval: cmp.Or(w.driftInterval, time.Minute),
-			OrderTimeout: cmp.Or(w.orderTimeout, 10*time.Minute),
+			OrderTimeout: cmp.Or(w.orderTimeout, 10*time.Minute), GoingTime: w.goingTime,
 			Restrictions: w.restrictions, Passes: cmp.Or(w.passes, fairqueue.Limits{Workers: cmp.Or(w.concurrency, 2)}),
 		},
 	}

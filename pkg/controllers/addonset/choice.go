@@ -11,7 +11,6 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
-	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/values"
@@ -32,8 +31,8 @@ type offers struct {
 // choice is the version that an item gets in some cluster, or why it gets none.
 type choice struct {
 	version, digest string
-	// unfit says that what is applied does not fit the cluster's Kubernetes any more, and the
-	// choice does.
+	// unfit says that what is applied does not fit the cluster's Kubernetes any more, or the one that it
+	// waits to get, and the choice does.
 	unfit bool
 	// reason is empty where there is a choice. What is there stays then as it is.
 	reason, message string
@@ -54,7 +53,8 @@ type resolver struct {
 type choiceKey struct {
 	of             *item
 	k8s, installed string
-	isKKP          bool
+	next           string
+	isKKP, waits   bool
 }
 
 type preparedKey struct {
@@ -80,26 +80,28 @@ func newResolver(of *set, from *offers) *resolver {
 
 // choose the version of an item on a cluster like this, with that installed version.
 func (r *resolver) choose(of *item, in *place, installed string) *choice {
-	key := choiceKey{of, in.version, installed, in.ref.IsKKP()}
+	next := in.next
+	if comesWith(r.set, in, r.offers) {
+		next = in.ahead
+	}
+	key := choiceKey{of, in.version, installed, strings.Join(next, " "), in.ref.IsKKP(), in.waits}
 	known, ok := r.choices[key]
 	if !ok {
-		chosen := r.selectVersion(of, in, installed)
+		chosen := r.selectVersion(of, in, next, installed)
 		known = &chosen
 		r.choices[key] = known
 	}
 	return known
 }
 
-func (r *resolver) selectVersion(of *item, in *place, installed string) choice {
+func (r *resolver) selectVersion(of *item, in *place, next []string, installed string) choice {
 	entry := r.offers.entries[of.addon()]
 	if entry == nil {
 		return choice{
 			reason: v1.ReasonAddonUnknown, message: fmt.Sprintf("no catalogue has add-on %q", of.addon()), quiet: installed != "",
 		}
 	}
-	platform := catalogue.Platform{
-		KKPVersion: cluster.KKPVersionFor(in.ref, r.offers.kkp), K8sVersion: in.version, AllowPrereleases: r.offers.preReleases,
-	}
+	platform := r.platform(in, next)
 	selected, refusal := catalogue.Select(entry, of.AddonRef.Version, installed, platform,
 		catalogue.SelectOptions{AllowDowngrade: of.allows(v1.PermissionDowngrade)})
 	if refusal != nil {
@@ -113,7 +115,7 @@ func (r *resolver) selectVersion(of *item, in *place, installed string) choice {
 	}
 	chosen := choice{version: selected.Version.Version, digest: selected.Origin.Content}
 	if before, _ := entry.Version(installed); installed != "" && before != nil && catalogue.Key(installed) != catalogue.Key(chosen.version) {
-		chosen.unfit = !entry.FitsKubernetes(installed, platform)
+		chosen.unfit = !entry.FitsKubernetes(installed, platform) || in.waits && entry.Bridges(installed, chosen.version, platform)
 	}
 	return chosen
 }

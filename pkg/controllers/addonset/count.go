@@ -104,6 +104,7 @@ func (r *Reconciler) placeOf(found *target.Description, live byName, seed string
 	in := &place{
 		name: found.Name, ref: found.Ref, elsewhere: r.caches.elsewhere(found.Ref), found: found,
 		labels: cluster.Labels(*found, seed), version: found.KubernetesVersion,
+		next: found.Next(), ahead: found.Ahead(), waits: found.Waits(),
 		live: live, asked: askedBy(found.Annotations),
 	}
 	if object, isObject := found.Object.(client.Object); isObject {

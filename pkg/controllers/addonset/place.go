@@ -23,6 +23,10 @@ type place struct {
 	// version of Kubernetes; empty: not known.
 	version string
 	created time.Time
+	// next are the versions of an upgrade that waits for us, ahead those of one that is pending; none as
+	// a rule. Waits says that the control plane waits.
+	next, ahead []string
+	waits       bool
 	// away is why the cluster can't be written to; empty as a rule.
 	away string
 	// asked are what annotation initial-installations asks for.

@@ -89,6 +89,8 @@ type plan struct {
 	mine []*v1.AddonInstallation
 	// unfit says that what is applied does not fit the cluster's Kubernetes any more.
 	unfit bool
+	// isEarly says that the set has items before the cluster's Kubernetes is the one that it is for.
+	isEarly bool
 	// isHeld says that something waits for a copy that can't be gone by.
 	isHeld bool
 	// awaited are items that another set has the name of and has not made yet, with that set's name.
@@ -118,6 +120,11 @@ func (p planner) planFor(in *place) plan {
 	result := plan{presence: presenceOf(p.set, in, p.offers)}
 	if result.presence == waves.Unknown {
 		result.mine = p.owned(in, nil)
+		return result
+	}
+	if comesWith(p.set, in, p.offers) {
+		p.wantEarly(&result, in)
+		result.blockDependents(p.set, in.ref)
 		return result
 	}
 	var items map[string]*item
@@ -221,11 +228,20 @@ func setOf(live *v1.AddonInstallation) string {
 }
 
 // holder is the set that has a name in a cluster; nil: none wants it. Own is the presence of the
-// planner's set.
+// planner's set. One that is for the cluster's next Kubernetes goes first.
 func (p planner) holder(name string, in *place, own waves.Presence) *set {
+	if first := p.early(name, in); first != nil {
+		return first
+	}
+	return p.present(name, in, own)
+}
+
+// present is the first set that is about a cluster and has a name; nil: none. Own is the presence of
+// the planner's set, where it is known.
+func (p planner) present(name string, in *place, own waves.Presence) *set {
 	for _, one := range p.rivals.byItem[name] {
 		presence := own
-		if one != p.set {
+		if one != p.set || own == waves.Unknown {
 			presence = presenceOf(one, in, p.offers)
 		}
 		if presence != waves.Absent {

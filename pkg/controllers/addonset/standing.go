@@ -9,7 +9,7 @@ import (
 )
 
 // counts says whether a cluster is one of the set's: it has something there, or wants to.
-func (p *plan) counts() bool { return p.presence != waves.Absent || len(p.mine) > 0 }
+func (p *plan) counts() bool { return p.presence != waves.Absent || p.isEarly || len(p.mine) > 0 }
 
 // repairs says whether others changed what the set wrote.
 func (p *plan) repairs() bool {
@@ -19,7 +19,11 @@ func (p *plan) repairs() bool {
 // factsOf a cluster, by what the set wants of it.
 func (p *plan) factsOf(in *place) waves.Facts {
 	facts := waves.Facts{
-		Presence: p.presence, Labels: in.labels, Created: in.created, Away: in.away, Mine: p.mine, Blocked: p.blocked, AtOnce: p.unfit,
+		Presence: p.presence, Labels: in.labels, Created: in.created, Away: in.away, Mine: p.mine, Blocked: p.blocked,
+		AtOnce: p.unfit || p.isEarly,
+	}
+	if p.isEarly {
+		facts.Presence = waves.Present
 	}
 	if len(p.steps) > 0 {
 		facts.Changes = make([]rollout.Change, 0, len(p.steps))

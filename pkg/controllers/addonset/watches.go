@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -124,6 +125,7 @@ func (r *Reconciler) copyChanged() predicate.Predicate {
 func clusterChanged(before, after target.Description) bool {
 	return before.Namespace != after.Namespace || before.Deleted != after.Deleted || before.Paused != after.Paused ||
 		before.KubernetesVersion != after.KubernetesVersion || before.APIServerUp != after.APIServerUp || before.UID != after.UID ||
+		before.Waits() != after.Waits() || !slices.Equal(before.Ahead(), after.Ahead()) || !slices.Equal(before.Next(), after.Next()) ||
 		!maps.Equal(cluster.Labels(before, ""), cluster.Labels(after, "")) ||
 		before.Annotations[v1.AnnotationInitialInstallations] != after.Annotations[v1.AnnotationInitialInstallations]
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -27,7 +25,7 @@ func (r *Reconciler) gates(ctx context.Context, f *facts) loop.Outcome {
 		return failed(fmt.Errorf("listing the installations of namespace %q: %w", f.cluster.Namespace, err))
 	}
 	for _, one := range cluster.OnlyOf(f.cluster.Ref, list.Items) {
-		if !mayBeGate(&one) {
+		if !installation.MayGate(&one) {
 			continue
 		}
 		entry, err := r.Marks.Entry(ctx, r.Client, client.ObjectKey{
@@ -43,17 +41,14 @@ func (r *Reconciler) gates(ctx context.Context, f *facts) loop.Outcome {
 		if err != nil {
 			return failed(err)
 		}
-		f.seen.Gates = append(f.seen.Gates, r.gate(f.cluster, &one, item, entry))
+		after, err := r.itemsAfter(ctx, &one, item, f.cluster)
+		if err != nil {
+			return failed(err)
+		}
+		f.seen.Gates = append(f.seen.Gates, r.gate(f.cluster, &one, after, entry))
 	}
 	slices.SortFunc(f.seen.Gates, func(a, b upgrade.Gate) int { return cmp.Compare(a.Name, b.Name) })
 	return nil
-}
-
-// mayBeGate says whether upgrades wait for an installation, if its add-on has a slot: those that
-// platforms make do, and are looked after.
-func mayBeGate(one *v1.AddonInstallation) bool {
-	isOurs := one.Spec.CoreAddon || one.Labels[v1.LabelSet] != ""
-	return isOurs && !one.Spec.Paused && one.Spec.ReconcileStrategy != v1.ReconcileOnce && one.DeletionTimestamp.IsZero()
 }
 
 // item is what an installation is made from, before it was pinned: a pin says what is meant now, and
@@ -83,25 +78,31 @@ func (r *Reconciler) item(ctx context.Context, one *v1.AddonInstallation, of tar
 	return item, nil
 }
 
-// gate says how an installation stands for an upgrade.
-func (r *Reconciler) gate(of target.Description, live *v1.AddonInstallation, item v1.AddonReference, entry *catalogue.Entry) upgrade.Gate {
+// gate says how an installation stands for an upgrade. After are what it is made from after each of its
+// steps.
+func (r *Reconciler) gate(
+	of target.Description, live *v1.AddonInstallation, after []v1.AddonReference, entry *catalogue.Entry,
+) upgrade.Gate {
 	meant := live.DeepCopy()
-	meant.Spec.AddonRef = item
 	asked := resolution.Request{
 		Installation: meant, Installed: resolution.InstalledInStatus(live), Cluster: of, AllowPrereleases: r.Options.AllowPrereleases,
 	}
-	gate := upgrade.Gate{Name: live.Name, Bridges: true}
-	gate.Right, gate.Problem = rightness(of, live, entry)
+	gate := upgrade.Gate{Name: live.Name, Bridges: true, Problem: installation.Lacks(live, of.KubernetesVersion, func(version string) bool {
+		return entry.FitsKubernetes(version, catalogue.Platform{K8sVersion: of.KubernetesVersion})
+	})}
+	gate.Right = gate.Problem == ""
 	if of.Upgrade == nil || !of.Upgrade.IsPending() {
 		return gate
 	}
 	find := func(string) *catalogue.Entry { return entry }
-	for _, next := range of.Upgrade.Plan {
+	for i, next := range of.Upgrade.Plan {
+		meant.Spec.AddonRef = after[i]
 		if finding := resolution.CheckUpgrade(find, []resolution.Request{asked}, next)[0]; finding.Outcome == resolution.OutcomeBreaks {
 			gate.Breaks, gate.Problem = true, finding.Message
 			return gate
 		}
 	}
+	meant.Spec.AddonRef = after[0]
 	choice, refusal := asked.Choose(entry)
 	next := catalogue.Platform{K8sVersion: of.Upgrade.Plan[0], AllowPrereleases: r.Options.AllowPrereleases}
 	if refusal != nil || !entry.FitsKubernetes(choice.Version.Version, next) {
@@ -114,28 +115,4 @@ func (r *Reconciler) gate(of target.Description, live *v1.AddonInstallation, ite
 		gate.Bridges = false
 	}
 	return gate
-}
-
-// rightness says whether an installation is Ready for the Kubernetes version of its cluster; else
-// what it lacks.
-func rightness(of target.Description, live *v1.AddonInstallation, entry *catalogue.Entry) (isRight bool, problem string) {
-	applied := live.Status.LastApplied
-	if !installation.IsReady(live) {
-		if ready := meta.FindStatusCondition(live.Status.Conditions, v1.ConditionReady); ready != nil && ready.Status != metav1.ConditionTrue {
-			return false, ready.Reason
-		}
-		return false, "not Ready"
-	}
-	isPinned := live.Spec.AddonRef.Digest != ""
-	switch {
-	case applied == nil:
-		return false, "nothing was applied"
-	case applied.K8sVersion == of.KubernetesVersion:
-		return true, ""
-	case applied.K8sVersion != "" && !isPinned:
-		return false, fmt.Sprintf("made for Kubernetes %s", applied.K8sVersion)
-	case !entry.FitsKubernetes(live.Status.Version, catalogue.Platform{K8sVersion: of.KubernetesVersion}):
-		return false, fmt.Sprintf("version %s does not fit", live.Status.Version)
-	}
-	return true, ""
 }

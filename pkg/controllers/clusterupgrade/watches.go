@@ -20,6 +20,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
@@ -120,7 +121,7 @@ func gateChanged() predicate.Predicate {
 			before, is := e.ObjectOld.(*v1.AddonInstallation)
 			after, isToo := e.ObjectNew.(*v1.AddonInstallation)
 			return is && isToo && (isMade(before) || isMade(after)) && (before.Generation != after.Generation ||
-				mayBeGate(before) != mayBeGate(after) || before.Status.Version != after.Status.Version ||
+				installation.MayGate(before) != installation.MayGate(after) || before.Status.Version != after.Status.Version ||
 				!equality.Semantic.DeepEqual(before.Status.Conditions, after.Status.Conditions) ||
 				!equality.Semantic.DeepEqual(before.Status.LastApplied, after.Status.LastApplied))
 		},

@@ -4,17 +4,22 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"reflect"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	capiv1 "github.com/trellis-addons/trellis/apis/clusterapi/v1"
@@ -49,6 +54,29 @@ type world struct {
 	key       types.NamespacedName
 	catalogue string
 	rules     upgrade.Rules
+	// written and refused count what our controllers write of the Cluster.
+	written, refused atomic.Int32
+}
+
+// counting counts what is written of Clusters.
+type counting struct {
+	*world
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c counting) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := c.next.RoundTrip(request)
+	isCluster := strings.HasPrefix(request.URL.Path, "/apis/"+capiv1.Group) && strings.HasSuffix(request.URL.Path, "/clusters/"+c.key.Name)
+	if err != nil || !isCluster || request.Method == http.MethodGet {
+		return response, err
+	}
+	if response.StatusCode == http.StatusOK {
+		c.written.Add(1)
+	} else {
+		c.refused.Add(1)
+	}
+	return response, nil
 }
 
 var worlds int
@@ -106,10 +134,11 @@ func (w *world) object() *unstructured.Unstructured {
 	return object
 }
 
-// offer has a merged catalogue whose add-on is a cluster's network: 1.0.0 fits before alone, 1.1.0 both versions.
+// offer has a merged catalogue whose add-on is a cluster's network: 1.0.0 fits before alone, 1.1.0 both versions, 2.0.0 after
+// alone.
 func (w *world) offer() {
 	w.t.Helper()
-	origins, err := json.Marshal(map[string]catalogue.Origin{"1.0.0": {Digest: "sha256:1"}, "1.1.0": {Digest: "sha256:2"}})
+	origins, err := json.Marshal(map[string]catalogue.Origin{"1.0.0": {Digest: "sha256:1"}, "1.1.0": {Digest: "sha256:2"}, "2.0.0": {Digest: "sha256:3"}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -126,7 +155,7 @@ func (w *world) offer() {
 			Annotations: map[string]string{v1.AnnotationVersions: string(origins)},
 		},
 		Spec: v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Addons: []v1.Addon{{
-			Name: "cni", Slot: v1.SlotCNI, Versions: []v1.AddonVersion{version("1.0.0", "< 1.37"), version("1.1.0", ">= 1.36, < 1.38")},
+			Name: "cni", Slot: v1.SlotCNI, Versions: []v1.AddonVersion{version("1.0.0", "< 1.37"), version("1.1.0", ">= 1.36, < 1.38"), version("2.0.0", "~1.37")},
 		}}},
 	})
 }
@@ -153,7 +182,9 @@ func (w *world) availableKey() client.ObjectKey {
 // start runs the controller until the returned function is called, at the latest at the end of the test.
 func (w *world) start() (stop func()) {
 	w.t.Helper()
-	made := kit.SeedOf(w.t, fleet.Shared().Cluster("management").Config, w.catalogue, cluster.Kinds{
+	counted := rest.CopyConfig(fleet.Shared().Cluster("management").Config)
+	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{w, next} })
+	made := kit.SeedOf(w.t, counted, w.catalogue, cluster.Kinds{
 		Served:        []schema.GroupKind{target.KindClusterAPI},
 		ControlPlanes: []schema.GroupResource{{Group: clusterapi.ControlPlaneGroup, Resource: "fleetcontrolplanes"}},
 	})
@@ -180,10 +211,56 @@ func (w *world) installed(version, kubernetes string, ready metav1.ConditionStat
 		}
 		one.Status.Version = version
 		one.Status.LastApplied = &v1.AppliedState{Addon: "cni", Version: version, K8sVersion: kubernetes}
+		reason := v1.ReasonProgressing
+		if ready == metav1.ConditionUnknown {
+			reason = v1.ReasonClusterUnreachable
+		}
 		meta.SetStatusCondition(&one.Status.Conditions, metav1.Condition{
-			Type: v1.ConditionReady, Status: ready, Reason: v1.ReasonProgressing, ObservedGeneration: one.Generation,
+			Type: v1.ConditionReady, Status: ready, Reason: reason, ObservedGeneration: one.Generation,
 		})
 		return w.client.Status().Update(w.t.Context(), one)
+	})
+}
+
+// waits has an upgrade begin that its add-on holds.
+func (w *world) waits() {
+	w.t.Helper()
+	w.installed("1.0.0", "1.36.3", metav1.ConditionFalse)
+	w.says("False", v1.ReasonNotUpgrading)
+	w.ask(after)
+	w.says("True", v1.ReasonBeforeControlPlane)
+}
+
+// offersOnly leaves one version of the add-on.
+func (w *world) offersOnly(version string) {
+	w.t.Helper()
+	found := &v1.AddonCatalogue{}
+	if err := w.client.Get(w.t.Context(), client.ObjectKey{Namespace: w.catalogue, Name: "cni"}, found); err != nil {
+		w.t.Fatal(err)
+	}
+	addon := &found.Spec.Addons[0]
+	addon.Versions = slices.DeleteFunc(addon.Versions, func(one v1.AddonVersion) bool { return one.Version != version })
+	if err := w.client.Update(w.t.Context(), found); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// expectGivenUp waits for the event that names who was not right.
+func (w *world) expectGivenUp(who string) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		var list eventsv1.EventList
+		if err := w.client.List(w.t.Context(), &list, client.InNamespace(w.key.Namespace)); err != nil {
+			return err
+		}
+		var told []string
+		for _, item := range list.Items {
+			if item.Reason == v1.EventUpgradeNotHeld && item.Regarding.Name == w.key.Name && strings.Contains(item.Note, who) {
+				return nil
+			}
+			told = append(told, item.Reason+": "+item.Note)
+		}
+		return fmt.Errorf("no event %s names %s: %q", v1.EventUpgradeNotHeld, who, told)
 	})
 }
 

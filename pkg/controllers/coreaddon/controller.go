@@ -107,6 +107,8 @@ type facts struct {
 	seed string
 	set  set
 	plan plan
+	// gates are what AddonsReady waits for beside core add-ons that are not Ready, in words.
+	gates []string
 	// wrote is set when an installation was created or updated.
 	wrote bool
 	// refused is the last write that failed; nil: none did.

@@ -186,8 +186,10 @@ func (r *Reconciler) endSet(ctx context.Context, seed string) {
 	r.staging.mutex.Lock()
 	was := r.staging.run != nil || r.staging.seed != seed
 	r.staging.run, r.staging.seed = nil, seed
-	clear(r.staging.written)
-	clear(r.staging.touched)
+	if was {
+		clear(r.staging.written)
+		clear(r.staging.touched)
+	}
 	queue := r.staging.clusters
 	r.staging.mutex.Unlock()
 	if was && queue != nil {

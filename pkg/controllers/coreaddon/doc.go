@@ -32,6 +32,9 @@
 // goes by cluster.Key. Outside of KKP their names have the cluster's before the item's (neighbours.go),
 // and no rule counts.
 //
+// AddonsReady also waits for what upgrades of Kubernetes wait for (gates.go): with a slot, what sets made
+// counts too, and being made for the cluster's version.
+//
 // One pass reconciles one cluster, in the order of steps.go; each step is in the file of
 // its name. An installation that is deleted while it is in the set keeps its finalizer, and the
 // AddonInstallationController reconciles it as before. Out of the set, or with the Cluster deleted

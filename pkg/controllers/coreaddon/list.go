@@ -126,6 +126,9 @@ func checkItem(read *item) error {
 	for _, field := range [][2]string{
 		{"name", read.name}, {"addonRef.name", string(spec.AddonRef.Name)}, {"targetNamespace", spec.TargetNamespace},
 	} {
+		if field[1] == "" {
+			return fmt.Errorf("%s: it is missing: set it", field[0])
+		}
 		if problems := validation.IsDNS1123Label(field[1]); len(problems) > 0 {
 			return fmt.Errorf("%s: %s", field[0], problems[0])
 		}

@@ -40,6 +40,9 @@ func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 	if f.terminating { // the namespace's next event wakes a pass
 		f.plan.apply = nil
 	}
+	if err := r.noteGates(ctx, f); err != nil {
+		return failed(err)
+	}
 	return nil
 }
 

@@ -74,7 +74,11 @@ func (s *stage) age(at *place) time.Time {
 type place struct {
 	ref target.Ref
 	// k8s is its version of Kubernetes.
-	k8s           string
+	k8s string
+	// next are the versions of an upgrade that waits for us; none as a rule. Waits says that the control
+	// plane waits.
+	next          []string
+	waits         bool
 	set           set
 	installations []v1.AddonInstallation
 	created       time.Time
@@ -248,7 +252,7 @@ func (s *stager) aim(one wanted) wanted {
 	}
 	installed := appliedVersion(live)
 	platform := catalogue.Platform{
-		KKPVersion: cluster.KKPVersionFor(s.ref, entry.KKPVersion), K8sVersion: s.k8s, AllowPrereleases: s.preReleases,
+		KKPVersion: cluster.KKPVersionFor(s.ref, entry.KKPVersion), K8sVersion: s.k8s, Next: s.next, AllowPrereleases: s.preReleases,
 	}
 	selected, refusal := catalogue.Select(entry, one.spec.AddonRef.Version, installed, platform, catalogue.SelectOptions{
 		AllowDowngrade: live != nil && live.Annotations[v1.AnnotationAllowDowngrade] == "true", Core: true,
@@ -264,10 +268,19 @@ func (s *stager) aim(one wanted) wanted {
 	}
 	one.spec.AddonRef.Version, one.spec.AddonRef.Digest = selected.Version.Version, selected.Origin.Content
 	if installed != "" && catalogue.Key(installed) != catalogue.Key(one.spec.AddonRef.Version) {
-		before, _ := entry.Version(installed)
-		s.unfit = s.unfit || entry.Left(installed) || before != nil && !entry.FitsKubernetes(installed, platform)
+		s.unfit = s.unfit || s.leaves(entry, installed, one.spec.AddonRef.Version, platform)
 	}
 	return one
+}
+
+// leaves says whether a version is to be left now for another: core add-ons leave it, or it does not
+// fit the cluster, or what the cluster waits to get.
+func (s *stager) leaves(entry *catalogue.Entry, from, to string, platform catalogue.Platform) bool {
+	if entry.Left(from) {
+		return true
+	}
+	before, _ := entry.Version(from)
+	return before != nil && (!entry.FitsKubernetes(from, platform) || s.waits && entry.Bridges(from, to, platform))
 }
 
 // cannotChange blocks a change of what an installation can't change. It stays as it is, and pinned,

@@ -355,3 +355,40 @@ func TestABasisIsTakenOnce(t *testing.T) {
 		t.Errorf("a pass in which nothing changed allocates %v times", cost)
 	}
 }
+
+// TestACoreSetBridgesAnUpgrade: while the control plane waits for add-ons, a Core set goes to what fits both sides of the upgrade, now.
+// Red when it goes by the version above alone, and when the move waits for a place.
+func TestACoreSetBridgesAnUpgrade(t *testing.T) {
+	entry := entryOf(t, "net", [2]string{"1.0.0", "registry.example/net:1"}, [2]string{"1.1.0", "registry.example/net:2"},
+		[2]string{"1.2.0", "registry.example/net:3"})
+	fits := map[string]string{"1.0.0": "< 1.38", "1.1.0": ">= 1.37, < 1.39", "1.2.0": "~1.37"}
+	for i := range entry.Addon.Versions {
+		one := &entry.Addon.Versions[i]
+		one.Constraints = &v1.Constraints{K8sVersion: v1.VersionRange(fits[one.Version])}
+	}
+	entry, err := catalogue.NewEntry(&v1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{Name: "net", Annotations: map[string]string{v1.AnnotationKKPVersion: "2.31.0"}},
+		Spec:       v1.AddonCatalogueSpec{Type: v1.CatalogueCore, Addons: []v1.Addon{entry.Addon}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		why   string
+		next  []string
+		waits bool
+		want  string
+		unfit bool
+	}{
+		{"no upgrade", nil, false, "1.2.0", false},
+		{"it waits", []string{"1.38.0"}, true, "1.1.0", true},
+		{"it rolls", []string{"1.38.0"}, false, "1.1.0", false},
+	} {
+		at := placeWith(listing("net"), pinnedTo("net", "1.0.0", "old"))
+		at.next, at.waits = test.next, test.waits
+		made := stageFor(&offers{kkp: "2.31.0", entries: map[string]*catalogue.Entry{"net": entry}}, at)
+		if len(made.changes) != 1 || made.changes[0].To != test.want || made.unfit != test.unfit {
+			t.Errorf("%s: it changes %+v, at once: %v", test.why, made.changes, made.unfit)
+		}
+	}
+}

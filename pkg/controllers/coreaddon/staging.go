@@ -98,8 +98,8 @@ func (s *settings) groupOf(found target.Description) rollout.Group {
 // placeOf a cluster, with what it is to have and what is there.
 func (s *settings) placeOf(found target.Description, wants set, installations []v1.AddonInstallation) place {
 	made := place{
-		ref: found.Ref, k8s: found.KubernetesVersion, set: wants, installations: installations, startedAt: s.startedAt,
-		grace: s.groupOf(found).ProgressDeadline, isStaged: s.isStaged,
+		ref: found.Ref, k8s: found.KubernetesVersion, next: found.Next(), waits: found.Waits(), set: wants, installations: installations,
+		startedAt: s.startedAt, grace: s.groupOf(found).ProgressDeadline, isStaged: s.isStaged,
 	}
 	if object, isObject := found.Object.(client.Object); isObject {
 		made.created = object.GetCreationTimestamp().Time
@@ -286,13 +286,10 @@ func (r *Reconciler) planStage(f *facts) {
 
 // noteWritten keeps what the API server answered, until the cache has it.
 func (r *Reconciler) noteWritten(f *facts, answer *v1.AddonInstallation, removed bool) {
-	if f.inForce == nil {
-		return
-	}
 	r.staging.mutex.Lock()
 	defer r.staging.mutex.Unlock()
 	r.staging.written.Put(f.key(), answer, removed, r.Clock.Now())
-	if run := r.staging.run; f.inForce.mayMove && run != nil && run.clusters[f.key()] != nil {
+	if run := r.staging.run; f.inForce != nil && f.inForce.mayMove && run != nil && run.clusters[f.key()] != nil {
 		run.clusters[f.key()].Wrote()
 	}
 }

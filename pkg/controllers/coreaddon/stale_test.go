@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -200,4 +201,32 @@ func (a asks) RoundTrip(request *http.Request) (*http.Response, error) {
 		a.found.Store(true)
 	}
 	return a.next.RoundTrip(request)
+}
+
+// TestWhatACacheDoesNotHaveYetIsNotWrittenAgain: passes that come before the cache has what was written go by what was written. Red when
+// that is remembered under a Core set alone.
+func TestWhatACacheDoesNotHaveYetIsNotWrittenAgain(t *testing.T) {
+	w := newWorld(t)
+	w.merged(v1.CatalogueCore, "rbac")
+	of := w.cluster("behind")
+	w.start(func(next http.RoundTripper) http.RoundTripper {
+		return kit.Stale{Next: next, Plural: "addoninstallations", Edit: func([]any) []any { return []any{} }}
+	})
+	w.exists(of, "rbac")
+	for round := range 3 {
+		looks := w.looks.one.Load()
+		w.edit(of, func(c *kkpv1.Cluster) { c.Labels["round"] = fmt.Sprint(round) })
+		expect.Eventually(t, expect.Patience, func() error {
+			if w.looks.one.Load() == looks {
+				return errors.New("the cluster was not looked at")
+			}
+			return nil
+		})
+	}
+	expect.Always(t, time.Second, func() error {
+		if written := w.writes.number.Load(); written != 1 {
+			return fmt.Errorf("%d writes of one core add-on", written)
+		}
+		return nil
+	})
 }

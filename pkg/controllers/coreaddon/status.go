@@ -40,7 +40,7 @@ func conditionOf(f *facts) metav1.Condition {
 	say := func(status metav1.ConditionStatus, reason, format string, arguments ...any) metav1.Condition {
 		return metav1.Condition{Type: v1.ConditionAddonsReady, Status: status, Reason: reason, Message: fmt.Sprintf(format, arguments...)}
 	}
-	counts, waiting := countsOf(&f.plan), notReady(&f.plan)
+	counts, waiting := countsOf(&f.plan), append(notReady(&f.plan), f.gates...)
 	unknown := unknownText(f)
 	switch {
 	case f.terminating:

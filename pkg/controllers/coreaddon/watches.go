@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -123,7 +124,8 @@ func (r *Reconciler) allClusters(ctx context.Context, _ client.Object) []reconci
 
 // clusterChanged says whether the set depends on a change; KKP writes the status all the time.
 func (r *Reconciler) clusterChanged(before, after target.Description) bool {
-	if r.staging.isActive() && (before.KubernetesVersion != after.KubernetesVersion || before.APIServerUp != after.APIServerUp) {
+	if before.KubernetesVersion != after.KubernetesVersion || r.staging.isActive() && (before.APIServerUp != after.APIServerUp ||
+		before.Waits() != after.Waits() || !slices.Equal(before.Next(), after.Next())) {
 		return true
 	}
 	return before.Namespace != after.Namespace || before.Deleted != after.Deleted || before.Paused != after.Paused ||
@@ -136,7 +138,7 @@ func (r *Reconciler) clusterChanged(before, after target.Description) bool {
 func (r *Reconciler) installationChanged() predicate.Predicate {
 	comes := func(object client.Object) bool {
 		one, isInstallation := object.(*v1.AddonInstallation)
-		return !isInstallation || !isForeign(one) || r.interestsIn(one)
+		return !isInstallation || !isForeign(one) || r.interestsIn(one) || r.mayGate(one)
 	}
 	return predicate.Funcs{CreateFunc: func(e event.CreateEvent) bool {
 		return comes(e.Object)
@@ -156,7 +158,7 @@ func (r *Reconciler) isUpdated(e event.UpdateEvent) bool {
 		return true
 	}
 	if isForeign(before) && isForeign(after) {
-		return false
+		return r.gateChanged(before, after)
 	}
 	if r.staging.isActive() && !equality.Semantic.DeepEqual(before.Status, after.Status) {
 		return true
@@ -164,7 +166,7 @@ func (r *Reconciler) isUpdated(e event.UpdateEvent) bool {
 	return before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Labels, after.Labels) ||
 		!equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||
 		!equality.Semantic.DeepEqual(before.Finalizers, after.Finalizers) ||
-		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || madeFor(before) != madeFor(after) ||
 		conditionChanged(before, after, v1.ConditionReady) || conditionChanged(before, after, v1.ConditionCompatible)
 }
 
@@ -205,20 +207,24 @@ func (r *Reconciler) interestsIn(one *v1.AddonInstallation) bool {
 	return !isTold || r.interests(item) || r.interests(one.Name)
 }
 
-// concerns passes merged catalogues of wanted add-ons on that come, go or change type.
+// concerns passes merged catalogues on that come or go, or change type, of wanted add-ons; or that have
+// a slot, or change it: AddonsReady may wait for what a set made of them.
 func (r *Reconciler) concerns() predicate.Predicate {
-	return predicate.And(
-		predicate.NewPredicateFuncs(func(object client.Object) bool {
-			if object.GetNamespace() != r.Options.CatalogueNamespace {
-				return false
-			}
-			return r.interests(object.GetName())
-		}),
-		predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	isAbout := func(object client.Object) bool {
+		one, _ := object.(*v1.AddonCatalogue)
+		return object.GetNamespace() == r.Options.CatalogueNamespace && (r.interests(object.GetName()) || slotOf(one) != "")
+	}
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return isAbout(e.Object) },
+		DeleteFunc: func(e event.DeleteEvent) bool { return isAbout(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, isCatalogue := e.ObjectOld.(*v1.AddonCatalogue)
 			after, isCatalogueToo := e.ObjectNew.(*v1.AddonCatalogue)
-			return !isCatalogue || !isCatalogueToo || before.Spec.Type != after.Spec.Type ||
+			if !isAbout(e.ObjectOld) && !isAbout(e.ObjectNew) {
+				return false
+			}
+			return !isCatalogue || !isCatalogueToo || before.Spec.Type != after.Spec.Type || slotOf(before) != slotOf(after) ||
 				r.Marks.Believes(before) != r.Marks.Believes(after)
-		}},
-	)
+		},
+	}
 }

@@ -79,7 +79,7 @@ func (r *Reconciler) announceChanges(author *v1.AddonCatalogue, changes []catalo
 	}
 	if len(about) > 0 {
 		r.recorder.Eventf(author, nil, corev1.EventTypeNormal, v1.EventChanged, "Merge", "%s", text.Message(
-			"constraints or deprecation changed, and no content: clusters are judged anew for "+namesOf(about)))
+			"constraints, deprecation or onClusterDeletion changed, and no content: clusters are judged anew for "+namesOf(about)))
 	}
 }
 

@@ -346,14 +346,5 @@ func TestASeedIsNotAskedForWhatStays(t *testing.T) {
 	w.create(w.master, set)
 	w.seedSays("south", set, "r1", done(1), done(2))
 	w.expectSet(set, v1.ConditionReady, "True", v1.ReasonComplete)
-	last, since := int64(0), time.Now()
-	expect.Eventually(t, expect.Patience, func() error {
-		if now := counted.calls.Load(); now != last {
-			last, since = now, time.Now()
-		}
-		if quiet := time.Since(since); quiet < 8*time.Second {
-			return fmt.Errorf("%d calls, and nothing for %s only", last, quiet)
-		}
-		return nil
-	})
+	counted.awaitQuiet(t, 8*time.Second)
 }

@@ -9,10 +9,13 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"path"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -173,6 +176,65 @@ type between struct {
 	cut   func()
 	mutex sync.Mutex
 	lie   func(map[string]any)
+	// writes are the calls that write, and watches what the running ones are answered through.
+	writes  []string
+	watches []*io.PipeWriter
+}
+
+// endWatches ends all that run: in order where the failure is nil.
+func (b *between) endWatches(failure error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	for _, one := range b.watches {
+		_ = one.CloseWithError(failure)
+	}
+	b.watches = nil
+}
+
+// written are the calls that wrote since it was asked last, sorted.
+func (b *between) written() []string {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	found := slices.Sorted(slices.Values(b.writes))
+	b.writes = nil
+	return found
+}
+
+// awaitQuiet waits until nobody called for so long.
+func (b *between) awaitQuiet(t *testing.T, long time.Duration) {
+	t.Helper()
+	last, since := int64(0), time.Now()
+	expect.Eventually(t, expect.Patience, func() error {
+		if now := b.calls.Load(); now != last {
+			last, since = now, time.Now()
+		}
+		if quiet := time.Since(since); quiet < long {
+			return fmt.Errorf("%d calls, and nothing for %s only", last, quiet)
+		}
+		return nil
+	})
+}
+
+func (b *between) note(r *http.Request) {
+	b.calls.Add(1)
+	if r.Method == http.MethodGet {
+		return
+	}
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.writes = append(b.writes, r.Method+" "+path.Base(r.URL.Path))
+}
+
+// watched is the body of a watch that endWatches ends.
+func (b *between) watched(body io.ReadCloser) io.ReadCloser {
+	read, write := io.Pipe()
+	b.watches = append(b.watches, write)
+	go func() {
+		_, err := io.Copy(write, body)
+		_ = write.CloseWithError(err)
+		_ = body.Close()
+	}()
+	return read
 }
 
 func (b *between) lies(lie func(map[string]any)) {
@@ -202,6 +264,10 @@ func proxy(t *testing.T, cluster string) (*between, []byte) {
 			b.mutex.Lock()
 			defer b.mutex.Unlock()
 			path := response.Request.URL.Path
+			if response.Request.URL.Query().Has("watch") && response.StatusCode == http.StatusOK {
+				response.Body = b.watched(response.Body)
+				return nil
+			}
 			if b.lie == nil || response.Request.Method != http.MethodGet || !strings.Contains(path, "/addonsets/") || response.StatusCode != http.StatusOK {
 				return nil
 			}
@@ -217,7 +283,7 @@ func proxy(t *testing.T, cluster string) (*between, []byte) {
 		},
 	}
 	kubeconfig := foreignSeed(t, func(answer http.ResponseWriter, r *http.Request) {
-		b.calls.Add(1)
+		b.note(r)
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		go func() { // a watch ends too

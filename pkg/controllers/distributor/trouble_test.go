@@ -92,7 +92,7 @@ func TestTellsWhatChanges(t *testing.T) {
 	edit(w, first, func(object *v1.AddonCatalogue) {
 		object.Spec.Addons[0].Versions[0].Constraints = &v1.Constraints{K8sVersion: ">= 1.34"}
 	})
-	w.expectEvent(first, "Changed: constraints or deprecation changed, and no content: clusters are judged anew for velero 1.0.0")
+	w.expectEvent(first, "Changed: constraints, deprecation or onClusterDeletion changed, and no content: clusters are judged anew for velero 1.0.0")
 	isContent := func(text string) bool { return !strings.Contains(text, "content changed under") }
 	if told := slices.DeleteFunc(w.eventsOn(first), isContent); len(told) != 1 {
 		t.Errorf("a changed constraint is told as changed content: %q", told)

@@ -11,6 +11,7 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/templatenodes"
 )
 
 const (
@@ -30,7 +31,7 @@ func withGuardedCalls(text string) string {
 		return text
 	}
 	var edits []edit
-	eachNode(text, func(node parse.Node) {
+	templatenodes.Each(text, func(node parse.Node) {
 		command, ok := node.(*parse.CommandNode)
 		if !ok || len(command.Args) < 2 {
 			return
@@ -99,79 +100,12 @@ func literals(text string) []string {
 	if !strings.Contains(text, tplFunction) {
 		return nil
 	}
-	eachNode(text, func(node parse.Node) {
+	templatenodes.Each(text, func(node parse.Node) {
 		if literal, ok := node.(*parse.StringNode); ok {
 			found = append(found, literal.Text)
 		}
 	})
 	return found
-}
-
-// unnamed is the name of a text that is parsed for its calls; no template that it defines has it.
-const unnamed = "\x00"
-
-// eachNode visits all nodes of a text's templates; none of a text that can't be parsed.
-func eachNode(text string, visit func(parse.Node)) {
-	trees := map[string]*parse.Tree{}
-	tree := parse.New(unnamed)
-	tree.Mode = parse.SkipFuncCheck
-	parsed, err := tree.Parse(text, "", "", trees)
-	if err != nil {
-		return
-	}
-	walk(parsed.Root, visit)
-	for _, one := range trees {
-		if one != parsed {
-			walk(one.Root, visit)
-		}
-	}
-}
-
-func walk(node parse.Node, visit func(parse.Node)) {
-	visit(node)
-	switch node := node.(type) {
-	case *parse.ListNode:
-		walkAll(node.Nodes, visit)
-	case *parse.ActionNode:
-		walk(node.Pipe, visit)
-	case *parse.TemplateNode:
-		walkPipe(node.Pipe, visit)
-	case *parse.IfNode:
-		walkBranch(&node.BranchNode, visit)
-	case *parse.RangeNode:
-		walkBranch(&node.BranchNode, visit)
-	case *parse.WithNode:
-		walkBranch(&node.BranchNode, visit)
-	case *parse.PipeNode:
-		walkPipe(node, visit)
-	case *parse.CommandNode:
-		walkAll(node.Args, visit)
-	case *parse.ChainNode:
-		walk(node.Node, visit)
-	}
-}
-
-func walkAll(nodes []parse.Node, visit func(parse.Node)) {
-	for _, node := range nodes {
-		walk(node, visit)
-	}
-}
-
-func walkPipe(pipe *parse.PipeNode, visit func(parse.Node)) {
-	if pipe == nil {
-		return
-	}
-	for _, command := range pipe.Cmds {
-		walk(command, visit)
-	}
-}
-
-func walkBranch(branch *parse.BranchNode, visit func(parse.Node)) {
-	walkPipe(branch.Pipe, visit)
-	walk(branch.List, visit)
-	if branch.ElseList != nil {
-		walk(branch.ElseList, visit)
-	}
 }
 
 const (
@@ -198,7 +132,7 @@ func withOtherNow(text string) string {
 		return text
 	}
 	var calls []int
-	eachNode(text, func(node parse.Node) {
+	templatenodes.Each(text, func(node parse.Node) {
 		if function, ok := node.(*parse.IdentifierNode); ok && function.Ident == nowFunction {
 			calls = append(calls, int(function.Pos))
 		}

@@ -65,6 +65,11 @@ func TestValuesTemplate(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{"name": "47s2ddlfgj", "count": int64(3)}, values); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	asked.Template = "{{ with .CAPI }}port: {{ .ControlPlane.spec.port }}{{ end }}"
+	asked.CAPI = map[string]any{"ControlPlane": map[string]any{"spec": map[string]any{"port": int64(6443)}}}
+	if values, err := pool.RenderValues(t.Context(), asked); err != nil || values["port"] != int64(6443) { // red when it does not cross the pipe
+		t.Errorf("of Cluster API: %v, %v", values, err)
+	}
 	asked.Template = "{{ fail `no` }}"
 	var refused *render.TemplateError
 	if _, err := pool.RenderValues(t.Context(), asked); !errors.As(err, &refused) {

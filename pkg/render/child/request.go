@@ -17,6 +17,8 @@ type request struct {
 	// Method names the renderer; empty for the values of Template.
 	Method, Template string
 	Input            render.Input
+	// CAPI is what Template sees of Cluster API.
+	CAPI map[string]any `json:",omitempty"`
 }
 
 // requestLimits hold for the parent too: it may make mistakes.
@@ -49,7 +51,7 @@ func askObjects(method string, input render.Input, wants Wants) question {
 
 func askValues(input render.ValuesInput) question {
 	return func(writer *bufio.Writer) error {
-		asked := request{Template: input.Template, Input: render.Input{Addon: input.Addon, Data: input.Data}}
+		asked := request{Template: input.Template, Input: render.Input{Addon: input.Addon, Data: input.Data}, CAPI: input.CAPI}
 		if err := sendRequest(writer, asked); err != nil {
 			return err
 		}
@@ -130,7 +132,7 @@ func workOnObjects(method string, input render.Input) work {
 
 func workOnValues(asked request) work {
 	return func(ctx context.Context, renderers Renderers, answer *answerer) error {
-		input := render.ValuesInput{Addon: asked.Input.Addon, Template: asked.Template, Data: asked.Input.Data}
+		input := render.ValuesInput{Addon: asked.Input.Addon, Template: asked.Template, Data: asked.Input.Data, CAPI: asked.CAPI}
 		values, err := renderers.Values.RenderValues(ctx, input)
 		if err != nil {
 			return answer.failure(err)

@@ -69,7 +69,7 @@ func (o *output) at(offset int) (string, int) {
 func (r *rendering) execute(file file, limit int) (*output, error) {
 	output := &output{ctx: r.ctx, limit: limit, most: r.limits.bytes, places: r.places, file: file}
 	r.set.Funcs(template.FuncMap{markFunction: output.mark})
-	err := r.set.ExecuteTemplate(output, file.path, r.data)
+	err := r.set.ExecuteTemplate(output, file.path, r.seen())
 	tooLarge, isTooLarge := errors.AsType[*render.LimitError](err)
 	switch {
 	case err == nil:
@@ -83,6 +83,14 @@ func (r *rendering) execute(file file, limit int) (*output, error) {
 		return nil, r.ctx.Err()
 	}
 	return nil, r.templateError(file, err)
+}
+
+// seen is what templates see.
+func (r *rendering) seen() any {
+	if r.root != nil {
+		return r.root
+	}
+	return r.data
 }
 
 // located reads file and line from errors of text/template: "template: NAME:LINE:COLUMN: text".

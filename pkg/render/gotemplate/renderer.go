@@ -73,10 +73,12 @@ func rootData(input render.Input) *templatedata.Data {
 
 // rendering is the work on one input.
 type rendering struct {
-	ctx         context.Context
-	limits      limits
-	redactor    redact.Redactor
-	data        *templatedata.Data
+	ctx      context.Context
+	limits   limits
+	redactor redact.Redactor
+	data     *templatedata.Data
+	// root is what templates see; nil: data.
+	root        any
 	set         *template.Template
 	places      places
 	otherMoment bool
@@ -105,13 +107,21 @@ func (r *rendering) objects(files []file) ([]*unstructured.Unstructured, error) 
 
 var valuesLimits = limits{time: 5 * time.Second, bytes: values.MaxBytes}
 
+// valuesData is what a valuesTemplate sees.
+type valuesData struct {
+	*templatedata.Data
+	// CAPI has objects of Cluster API.
+	CAPI map[string]any `json:",omitempty"`
+}
+
 // RenderValues gives the values that a catalogue's valuesTemplate renders to: one YAML document
-// within the limits of package values, with data and functions as in manifests.
+// within the limits of package values, with data and functions as in manifests, and .CAPI.
 func (Renderer) RenderValues(ctx context.Context, input render.ValuesInput) (map[string]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, valuesLimits.time)
 	defer cancel()
 	data := rootData(render.Input{Data: input.Data})
 	rendering := rendering{ctx: ctx, limits: valuesLimits, redactor: redact.New(nil, input.Data), data: data}
+	rendering.root = valuesData{Data: data, CAPI: input.CAPI}
 	template := file{path: render.ValuesTemplateFile, text: input.Template}
 	if err := rendering.parse([]file{template}); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -44,6 +45,29 @@ gone: null
 	}
 	if got, err := renderValues(t, "{{/* nothing */}}"); err != nil || len(got) != 0 {
 		t.Errorf("an empty template gives %v, %v", got, err)
+	}
+}
+
+// Red when a valuesTemplate does not see .CAPI beside KKP's data, when it is more than nothing for clusters of KKP, or when manifests see it.
+func TestValuesTemplatesSeeClusterAPI(t *testing.T) {
+	const template = "a: 1\n{{ with .CAPI }}of: {{ .Cluster.metadata.name }} {{ $.Cluster.Name }} {{ $.Cluster.Network.ConfigHash | len }}{{ end }}"
+	input := render.ValuesInput{Addon: "demo", Template: template, Data: goldenData(t)}
+	for want, seen := range map[any]map[string]any{
+		nil: nil, "one 47s2ddlfgj 40": {"Cluster": map[string]any{"metadata": map[string]any{"name": "one"}}},
+	} {
+		input.CAPI = seen
+		if got, err := gotemplate.New().RenderValues(t.Context(), input); err != nil || got["of"] != want || got["a"] != int64(1) {
+			t.Errorf("%v: got %v, %v", want, got, err)
+		}
+	}
+	input.Template = `{{ define "proxy" }}{{ range list 1 }}of: {{ $.Cluster.metadata.name }}{{ end }}{{ end }}{{ with .CAPI }}{{ template "proxy" . }}{{ end }}`
+	input.CAPI = map[string]any{"Cluster": map[string]any{"metadata": map[string]any{"name": "one"}}}
+	if got, err := gotemplate.New().RenderValues(t.Context(), input); err != nil || got["of"] != "one" {
+		t.Errorf("one that names the root: got %v, %v", got, err)
+	}
+	manifest := fstest.MapFS{"a.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n{{ with .CAPI }}{{ end }}")}}
+	if _, err := gotemplate.New().Render(t.Context(), render.Input{Addon: "demo", Content: manifest, Data: goldenData(t)}); err == nil {
+		t.Error("manifests see it")
 	}
 }
 

@@ -124,6 +124,13 @@ func (r *Renders) RenderValues(ctx context.Context, input render.ValuesInput, wa
 	hash := sha256.New()
 	fmt.Fprintf(hash, "values %d %s", len(input.Template), input.Template)
 	hash.Write(data)
+	if input.CAPI != nil {
+		seen, err := encode(input.CAPI)
+		if err != nil {
+			return nil, err
+		}
+		hash.Write(seen)
+	}
 	came, err := r.get(ctx, asking{
 		key: hex.EncodeToString(hash.Sum(nil)), wake: wake, patience: r.options.Patience,
 		work: func(ctx context.Context) (packed, error) {

@@ -273,6 +273,13 @@ func TestValuesAreKept(t *testing.T) {
 	if values, err := renders.RenderValues(t.Context(), asked, nil); err != nil || values["count"] != int64(2) {
 		t.Errorf("got %v, %v for other data", values, err)
 	}
+	for i, seen := range []string{"one", "one", "two"} { // red when what a template sees of Cluster API is no part of the key
+		asked.CAPI = map[string]any{"Cluster": map[string]any{"spec": seen}}
+		want := []int64{3, 3, 4}[i]
+		if values, err := renders.RenderValues(t.Context(), asked, nil); err != nil || values["count"] != want {
+			t.Errorf("got %v, %v, want %d of %s", values, err, want, seen)
+		}
+	}
 }
 
 // Red when hooks are not kept, or when a hook that comes out otherwise is not told: its object

@@ -187,7 +187,9 @@ func (p *platform) settled(t testing.TB, before string) string {
 // answers do come later than it waits for them.
 func (p *platform) expectWritten(t testing.TB, story string, mark int, since time.Time, items ...string) {
 	t.Helper()
-	took, counts, applied := time.Since(since), p.log.Count(mark), map[string][]int{}
+	took := time.Since(since)
+	p.stored.await(t, p.names, items, since)
+	counts, applied := p.log.Count(mark), map[string][]int{}
 	again := 0 // requests after one that had no good answer
 	for _, write := range p.log.Since(mark) {
 		if write.Installation != "" && !write.IsStatus {

@@ -1,6 +1,7 @@
 package sets_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/standins"
 	"github.com/trellis-addons/trellis/test/world"
 )
@@ -60,6 +62,25 @@ func (s *stored) add(found *v1.AddonInstallation) {
 		s.moves[name] = map[time.Time]bool{}
 	}
 	s.moves[name][at.UTC()] = true
+}
+
+// await waits until the watch, which lags behind on a busy machine, has seen each of the clusters' items move.
+func (s *stored) await(t testing.TB, clusters, items []string, begin time.Time) {
+	t.Helper()
+	expect.Eventually(t, expect.Patience, func() error {
+		missing := 0
+		for _, cluster := range clusters {
+			for _, item := range items {
+				if s.since(cluster+"/"+item, begin) == 0 {
+					missing++
+				}
+			}
+		}
+		if missing > 0 {
+			return fmt.Errorf("%d installations were not seen to move", missing)
+		}
+		return nil
+	})
 }
 
 // since counts the moves of an installation, "<cluster>/<installation>".

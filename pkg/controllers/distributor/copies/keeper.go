@@ -27,7 +27,7 @@ type Keeper struct {
 
 	// key is the seed's of marks.
 	key []byte
-	// listed says that the names on the seed are known, and from is the list's resourceVersion.
+	// listed says that the names on the seed are known, and from is the list's resourceVersion; empty: any.
 	listed bool
 	from   string
 	// found are the copies by name, as last read; others are those that no wanted set has.
@@ -87,12 +87,17 @@ var readTotals = remote.Totals{Calls: 1_000, Bytes: 128 << 20}
 // listTotals bound a list, above the 100 sets of a platform and those that nobody wants any more.
 var listTotals = remote.Totals{Calls: 10, Items: 2_000, Bytes: 64 << 20}
 
-// List asks for the names of all copies. What changed since it was read is read by the next Read.
-func (k *Keeper) List(ctx context.Context, key []byte) error {
+// Judge goes by a key of marks from now on.
+func (k *Keeper) Judge(key []byte) {
 	if !bytes.Equal(k.key, key) {
 		clear(k.found) // marks are to be judged anew
 	}
-	k.key, k.listed = key, false
+	k.key = key
+}
+
+// List asks for the names of all copies. What changed since it was read is read by the next Read.
+func (k *Keeper) List(ctx context.Context) error {
+	k.Unlist()
 	ctx = remote.Within(ctx, "the list of AddonSets", listTotals)
 	present := map[string]bool{}
 	for next, more := "", true; more; more = next != "" {

@@ -11,17 +11,25 @@ import (
 const (
 	// watchFor is how long one watch lasts; the next one goes on from its last event.
 	watchFor = 5 * time.Minute
-	// watchAtLeast is how long a server lets a watch last; one that ends sooner is broken.
-	watchAtLeast = 5 * time.Second
+	// watchAtLeast is how long a server lets a watch last that it was asked for. One that ends sooner is broken, however orderly: so ends
+	// that of a server which is shut down, and what comes up in its place may have an earlier state.
+	watchAtLeast = watchFor - 5*time.Second
 )
 
-// endedError: the seed ended a watch that had hardly begun.
+// endedError: the seed ended a watch before its time.
 type endedError struct{}
 
-func (e *endedError) Error() string { return "the seed's API server ends watches at once" }
+func (e *endedError) Error() string { return "the seed's API server ended a watch before its time" }
 
-// Follow watches the copies from where List ended, until the context ends or the watch breaks: then
-// List is due again. wake is called after each change, and must not block.
+// Forget has all copies read again.
+func (k *Keeper) Forget() { clear(k.found) }
+
+// Unlist has the copies count as not listed: Follow begins wherever the seed is then.
+func (k *Keeper) Unlist() { k.listed, k.from = false, "" }
+
+// Follow watches the copies from where List ended, until the context ends or the watch breaks: then what
+// is known of the seed may be of a time that it does not know any more. Where List was not called, it begins
+// wherever the seed is. wake is called after each change, and must not block.
 func (k *Keeper) Follow(server *remote.Client, wake func()) func(ctx context.Context) error {
 	path := "/apis/" + v1.GroupVersion.String() + "/namespaces/" + k.namespace + "/addonsets"
 	from := k.from

@@ -94,7 +94,11 @@ func (l *ledger) SeedChanged(state seed.State) {
 	if at < 0 {
 		return
 	}
+	before := l.seeds[at]
 	l.seeds[at] = state
+	if !before.Reached && !state.Reached && before.Problem == state.Problem {
+		return // it is away, as before
+	}
 	for _, known := range l.catalogues {
 		l.ask(known, gatherAfterSeed)
 	}

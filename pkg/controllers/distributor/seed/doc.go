@@ -6,16 +6,18 @@
 //	connects   one client for one kubeconfig, by pkg/remote: answers and lists are bounded,
 //	           redirects are not followed, and a seed's answers are reported in fixed words (state.go)
 //	confirms   that the cluster is the one which the Seed's name stands for (identity.go)
+//	follows    the seed by one watch, of the copies of AddonSets; once it broke, all is observed anew (follow.go)
 //	observes   the metadata of what it wrote there, once for each resync interval (session.go)
 //	plans      pure: what is wanted against what exists, by digest annotations (plan.go)
 //	writes     Secrets first, then merged catalogues with their status; then removes (write.go)
-//	copies     AddonSets, by package copies, which a watch of them stirs between passes too (sets.go)
+//	copies     AddonSets, by package copies, which the watch stirs between passes too (sets.go)
 //	shares     the key of the marks, once all merged catalogues carry one (key.go)
 //	counts     installations, at most once a minute, for package usage
 //
 // The answers to the worker's own writes keep its knowledge current. Beside each digest is the
 // generation that it stands for, which shows edits. After a failed write, and every resync
-// interval, the seed is listed again, so that edits made by hand are replaced.
+// interval, the seed is listed again, so that edits made by hand are replaced. A seed that is restored while it is on the list is
+// found by its watch, which does not outlive its API server: it is tried every ten seconds while it is away, and then has what it lost.
 //
 // Writes, on a seed: the catalogue namespace where it is missing; in it one AddonCatalogue with
 // role merged for each add-on, copies of AddonSets, and of Secrets for sources and values; in the

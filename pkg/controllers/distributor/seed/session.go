@@ -61,12 +61,12 @@ type session struct {
 	// observedAt is when the seed was listed; zero: it has to be listed again.
 	observedAt time.Time
 
-	// copies are those of AddonSets, followed while a watch of them runs: endWatch ends it.
-	copies   *copies.Keeper
-	followed atomic.Bool
-	endWatch context.CancelFunc
-	// listedAt is when the copies were listed.
-	listedAt  time.Time
+	// copies are those of AddonSets, followed while a watch of them runs: endWatch ends it. broke says that it broke since it was begun,
+	// before the seed was listed.
+	copies    *copies.Keeper
+	followed  atomic.Bool
+	broke     atomic.Bool
+	endWatch  context.CancelFunc
 	following sync.WaitGroup
 }
 
@@ -141,6 +141,7 @@ func (s *session) observe(ctx context.Context, now time.Time) error {
 		catalogues: observeAll(catalogues, s.observed.catalogues), secrets: observeAll(secrets, s.observed.secrets),
 	}
 	s.observedAt = now
+	s.copies.Judge(s.key)
 	return nil
 }
 

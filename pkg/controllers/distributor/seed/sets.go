@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
@@ -58,19 +57,19 @@ func (w *worker) lookAfter() time.Duration {
 // attend looks at copies that changed, and at orders, without a pass over all else.
 func (w *worker) attend(ctx context.Context) {
 	now := w.task()
-	if w.session == nil || w.session.id != now.target.ConfigID {
-		return // the next pass connects, when it is due
+	if w.session == nil || w.session.id != now.target.ConfigID || w.isBroken() {
+		return // the next pass connects, or lists all, when it is due
 	}
 	ctx, span := loop.BeginPass(ctx, "distributor-copies", "", w.name)
 	defer span.End()
-	broken := !w.session.followed.Load() && len(now.wanted.Sets) > 0
+	unfollowed := !w.session.followed.Load() && len(now.wanted.Sets) > 0
 	failed, problem := w.carryOutSets(ctx, now.wanted, false)
 	if ctx.Err() != nil {
 		return
 	}
 	w.reportSets(State{Reached: true, FailedSets: failed, setsProblem: problem, At: w.Clock.Now()})
 	switch whole := len(failed)+len(problem) == 0; {
-	case whole && !broken:
+	case whole && !unfollowed:
 		w.looksFailed = 0
 	default:
 		w.looksFailed++
@@ -80,46 +79,26 @@ func (w *worker) attend(ctx context.Context) {
 	}
 }
 
-// carryOutSets brings the copies of sets to what is wanted. It lists and watches them where there are
-// sets, or Secrets that copies may need. The failures, by name, and the problem are fit for status.
+// carryOutSets brings the copies of sets to what is wanted. They are known where there are sets, or Secrets
+// that copies may need. The failures, by name, and the problem are fit for status.
 func (w *worker) carryOutSets(ctx context.Context, want *Wanted, needed bool) (failed map[string]string, problem string) {
 	s := w.session
 	if len(want.Sets) == 0 && !needed {
-		s.endWatch()
 		return nil, ""
 	}
-	if !s.followed.Load() || s.listedAt.Before(s.observedAt) {
-		if err := s.copies.List(ctx, s.key); err != nil {
+	if !s.copies.Listed() || !s.followed.Load() {
+		if err := w.listSets(ctx); err != nil {
+			if isAway(err) {
+				s.observedAt = time.Time{} // the next pass finds out, and comes soon
+			}
 			return nil, Describe(err)
 		}
-		s.listedAt = w.Clock.Now()
-		w.follow(ctx)
 	}
 	failed = map[string]string{}
 	fail := func(name string, err error) { failed[name] = Describe(err) }
 	s.copies.Read(ctx, want.Sets, fail)
 	s.copies.CarryOut(ctx, want.Sets, w.ordersNow(), fail)
 	return failed, ""
-}
-
-// follow watches the copies from where they were listed. A watch that breaks makes a pass list them.
-func (w *worker) follow(ctx context.Context) {
-	s := w.session
-	s.endWatch()
-	s.following.Wait()
-	ctx, end := context.WithCancel(ctx)
-	s.endWatch = end
-	s.followed.Store(true)
-	watch := s.copies.Follow(s.remote, w.stirred)
-	s.following.Go(func() {
-		defer end()
-		err := watch(ctx)
-		s.followed.Store(false)
-		if err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Info("the watch of AddonSets on a seed broke", "seed", w.name, "problem", Describe(err))
-			w.stirred()
-		}
-	})
 }
 
 // reportSets hands over what is known of all copies.

@@ -1,15 +1,22 @@
 package seed
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"net"
+	"net/http"
 	"slices"
+	"syscall"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
+	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
 // State is what a worker found out about its seed.
@@ -18,6 +25,8 @@ type State struct {
 	// Reached says that the seed answered; else Problem says why not.
 	Reached bool
 	Problem string
+	// away says that nothing answered, or that a server without its data did.
+	away bool
 	// Unfetched is what the seed's installations say of sources, by the last count.
 	Unfetched usage.Unfetched
 	At        time.Time
@@ -72,6 +81,27 @@ func Describe(err error) string {
 		}
 	}
 	return cluster.DescribeFailure(err)
+}
+
+// isAway says whether an error is that of a seed which may be back at any moment: nothing answers in time, connections are refused or end,
+// or what answers says that it can't yet.
+func isAway(err error) bool {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return status.Status().Code >= http.StatusInternalServerError
+	}
+	if remote.IsMisbehaviour(err) {
+		return false
+	}
+	network, isNetwork := errors.AsType[net.Error](err)
+	for _, ended := range []error{
+		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EHOSTUNREACH, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF,
+	} {
+		if errors.Is(err, ended) {
+			return true
+		}
+	}
+	return isNetwork && network.Timeout()
 }
 
 var answers = []struct {

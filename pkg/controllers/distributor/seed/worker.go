@@ -18,6 +18,10 @@ import (
 const (
 	// backoffLimit is the longest wait before a seed is tried again.
 	backoffLimit = 5 * time.Minute
+	// awayLimit is the same where nothing answers, or did not a moment ago: the seed is to have what it lacks within seconds of being back.
+	awayLimit = 10 * time.Second
+	// comingBack is how long an API server that starts may answer with failures.
+	comingBack = time.Minute
 	// jitter is the share by which a worker's waits are early or late.
 	jitter = 0.05
 )
@@ -41,9 +45,16 @@ type worker struct {
 	orders map[string]copies.Order
 	// looksFailed counts looks at copies that failed, one after the other.
 	looksFailed int32
+	// breaking says that the watch of the seed broke. breaks counts that, brokeAt is when it did last, and listAgainAt when
+	// the seed is to be listed for that; zero: it was.
+	breaking             chan struct{}
+	breaks               int32
+	brokeAt, listAgainAt time.Time
 
-	session   *session
-	failed    int32
+	session *session
+	failed  int32
+	// awayAt is when nothing answered last.
+	awayAt    time.Time
 	last      map[string]string
 	logged    string
 	countedAt time.Time
@@ -70,7 +81,7 @@ func (w *worker) task() task {
 
 func (w *worker) run(ctx context.Context) {
 	defer w.disconnect()
-	timer := w.Clock.NewTimer(w.Resync)
+	timer, due := w.Clock.NewTimer(w.Resync), w.Clock.Now().Add(w.Resync)
 	defer timer.Stop()
 	look := w.Clock.NewTimer(w.Resync)
 	defer look.Stop()
@@ -89,6 +100,9 @@ func (w *worker) run(ctx context.Context) {
 			looking = false
 			w.attend(ctx)
 			continue
+		case <-w.breaking:
+			due = w.passSooner(timer, due)
+			continue
 		case <-w.wake:
 		case <-timer.C():
 		}
@@ -103,8 +117,9 @@ func (w *worker) run(ctx context.Context) {
 			state.Unfetched = w.unfetched
 			w.Report(state)
 		}
-		timer.Stop()
-		timer = w.Clock.NewTimer(w.pause(state))
+		pause := w.untilNext(state)
+		due = w.Clock.Now().Add(pause)
+		timer.Reset(pause)
 	}
 }
 
@@ -121,14 +136,30 @@ func (w *worker) log(ctx context.Context, state State) {
 	log.FromContext(ctx).Info("seed is out of reach", "seed", w.name, "problem", state.Problem)
 }
 
-// pause is the time to the next pass.
+// untilNext is the time to the next pass, which lists the seed anew where its watch broke during or before this one.
+func (w *worker) untilNext(state State) time.Duration {
+	pause := w.pause(state)
+	if w.listAgainAt.IsZero() {
+		return pause
+	}
+	return min(pause, max(gatherSets, w.listAgainAt.Sub(w.Clock.Now())))
+}
+
+// pause is the time to the next pass, by how this one ended.
 func (w *worker) pause(state State) time.Duration {
 	if state.isWhole() {
 		w.failed = 0
 		return backoff.Around(min(w.Resync, w.CountEvery), jitter)
 	}
 	w.failed++
-	return backoff.Around(backoff.After(w.failed, time.Second, backoffLimit), jitter)
+	limit := backoffLimit
+	if state.away {
+		w.awayAt = w.Clock.Now()
+	}
+	if !w.awayAt.IsZero() && w.Clock.Since(w.awayAt) < comingBack {
+		limit = awayLimit
+	}
+	return backoff.Around(backoff.After(w.failed, time.Second, limit), jitter)
 }
 
 // pass brings the seed to what is wanted, as far as possible.
@@ -136,17 +167,21 @@ func (w *worker) pass(ctx context.Context, now task) State {
 	ctx, span := loop.BeginPass(ctx, "distributor-seed", "", w.name)
 	defer span.End()
 	state := State{Name: w.name, Digests: w.last, Unfetched: w.unfetched}
-	if problem := w.connect(ctx, now.target); problem != "" {
+	reached := w.connect(ctx, now)
+	if reached.problem != "" {
 		w.disconnect()
 		w.Usage.Lost(w.name)
-		state.Problem, state.At = problem, w.Clock.Now()
+		state.Problem, state.away, state.At = reached.problem, reached.away, w.Clock.Now()
 		span.Fail()
 		return state
 	}
 	with := w.session.marker(now.target.KKPVersion)
 	todo := planSeed(now.wanted, with, w.session.observed)
 	failed := w.session.carryOut(ctx, now.wanted, with, todo)
-	state.FailedSets, state.setsProblem = w.carryOutSets(ctx, now.wanted, len(todo.removeValues) > 0)
+	state.setsProblem = reached.setsProblem
+	if state.setsProblem == "" {
+		state.FailedSets, state.setsProblem = w.carryOutSets(ctx, now.wanted, len(todo.removeValues) > 0)
+	}
 	w.session.removeValues(ctx, now.wanted, todo, failed, len(state.FailedSets)+len(state.setsProblem) == 0)
 	state.KeyFailed = w.session.writeKey(ctx, now.wanted)
 	if failed.any() || state.KeyFailed != "" {
@@ -179,44 +214,4 @@ func (w *worker) count(ctx context.Context) (changed bool) {
 	changed = !maps.Equal(w.unfetched, counted.Unfetched)
 	w.unfetched = counted.Unfetched
 	return changed
-}
-
-// connect makes a session and lists the seed, where that is due; the problem says why it failed.
-func (w *worker) connect(ctx context.Context, to Target) (problem string) {
-	if to.Config == nil {
-		return to.Problem
-	}
-	if w.session != nil && w.session.id != to.ConfigID {
-		w.disconnect()
-	}
-	if w.session == nil {
-		made, err := newSession(to, w.Platform, w.Namespace, w.budget, w.Fence)
-		if err != nil {
-			return Describe(err)
-		}
-		w.session = made
-	}
-	if w.Clock.Since(w.session.observedAt) < w.Resync*9/10 {
-		return ""
-	}
-	uid, err := w.session.uid(ctx)
-	if err != nil {
-		return Describe(err)
-	}
-	if err := w.Identities.confirm(ctx, to, string(uid)); err != nil {
-		return err.Error()
-	}
-	if err := w.session.observe(ctx, w.Clock.Now()); err != nil {
-		return Describe(err)
-	}
-	return ""
-}
-
-func (w *worker) disconnect() {
-	if w.session != nil {
-		w.session.endWatch()
-		w.session.following.Wait()
-		w.session.remote.Close()
-	}
-	w.session = nil
 }

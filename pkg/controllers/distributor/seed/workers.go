@@ -97,7 +97,7 @@ func (w *Workers) assign(by context.Context, first task) {
 	ctx, end := context.WithCancel(tracing.From(by).Into(w.base))
 	made := &worker{
 		Options: w.options, name: name, budget: w.budget, wake: make(chan struct{}, 1), stir: make(chan struct{}, 1),
-		orders: map[string]copies.Order{},
+		breaking: make(chan struct{}, 1), orders: map[string]copies.Order{},
 	}
 	made.assign(first)
 	w.byName[name] = runningWorker{made, end}

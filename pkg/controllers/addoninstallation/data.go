@@ -1,0 +1,128 @@
+package addoninstallation
+
+import (
+	"context"
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/resolution"
+	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/templatedata"
+)
+
+// Platform knows what the seed has beside Clusters.
+type Platform interface {
+	// TemplateData is what templates see, without secrets.
+	TemplateData(ctx context.Context, cluster target.Description, variables map[string]any) (templatedata.Data, error)
+	// IsProvider says whether providerRef may name the kind; ProviderSecret is the Secret that an
+	// object of it names.
+	IsProvider(kind schema.GroupKind) bool
+	ProviderSecret(ctx context.Context, kind schema.GroupKind, key types.NamespacedName) (string, error)
+	// KKPAddon is KKP's own Addon of a name in a cluster; nil for none.
+	KKPAddon(ctx context.Context, cluster target.Ref, name string) (*metav1.PartialObjectMetadata, error)
+	// Subscribe calls back at changes of all of that.
+	Subscribe(changed func(cluster.Change))
+}
+
+// ClusterSecrets adds to template data the Secrets that a Cluster itself refers to, for add-ons of
+// Core catalogues.
+type ClusterSecrets interface {
+	AddTo(ctx context.Context, data templatedata.Data, cluster target.Description) (templatedata.Data, error)
+}
+
+// SeenOfCAPI reads what valuesTemplates see of Cluster API. The description is of the same moment.
+type SeenOfCAPI interface {
+	Seen(
+		ctx context.Context, of target.Description, names templatedata.CAPINames, reader cluster.Reader,
+	) (target.Description, map[string]any, error)
+	// Unread has a reader told of nothing more.
+	Unread(reader types.NamespacedName)
+}
+
+// seenOfCAPI is what the version's and the installation's own valuesTemplate see of Cluster API, and
+// the Cluster of that moment. A change of it wakes the installation.
+func (r *Reconciler) seenOfCAPI(ctx context.Context, f *facts) (target.Description, map[string]any, error) {
+	names := templatedata.NamedOfCAPI(f.choice.Version.ValuesTemplate, f.installation.Spec.ValuesTemplate)
+	if f.cluster.IsKKP() {
+		return f.cluster, nil, nil
+	}
+	return r.Seen.Seen(ctx, f.cluster, names, cluster.Reader{
+		Name: client.ObjectKeyFromObject(f.installation), Changed: r.waker(f.installation),
+	})
+}
+
+// templateData is what templates see of a Cluster. Secrets are in it for versions of Core catalogues
+// that ask for them.
+func (r *Reconciler) templateData(ctx context.Context, f *facts, of target.Description) (templatedata.Data, error) {
+	data, err := r.Platform.TemplateData(ctx, of, r.Options.Variables[addonOf(f.installation)])
+	if err != nil || !f.choice.SeesSecrets() {
+		return data, err
+	}
+	return r.ClusterSecrets.AddTo(ctx, data, of)
+}
+
+// dataOutcome: no event says when a Cluster's Secrets come, so they are read again.
+func dataOutcome(err error) loop.Outcome {
+	var (
+		version    *templatedata.VersionError
+		credential *templatedata.MissingCredentialError
+		secret     *cluster.MissingSecretError
+		kubeconfig *cluster.NoKubeconfigError
+		several    *cluster.SeveralConfigurationsError
+		unseen     *cluster.UnseenError
+	)
+	switch {
+	case errors.As(err, &version):
+		return loop.Stalled{Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonValuesInvalid, Message: err.Error()}
+	case errors.As(err, &credential), errors.As(err, &secret), errors.As(err, &kubeconfig), errors.As(err, &several),
+		errors.As(err, &unseen):
+		return loop.Waiting{
+			Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonValuesMissing, Message: err.Error(),
+			Recheck: clusterRecheck,
+		}
+	}
+	return failed(err)
+}
+
+// watchPlatform wakes the installations that a change is about.
+func (r *Reconciler) watchPlatform(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.Platform.Subscribe(func(change cluster.Change) {
+		for _, request := range r.ofChange(ctx, change) {
+			queue.Add(request)
+		}
+	})
+	return nil
+}
+
+// ofChange: a provider's object wakes those that name it, the rest all that see the same.
+func (r *Reconciler) ofChange(ctx context.Context, change cluster.Change) []reconcile.Request {
+	var options []client.ListOption
+	if change.Cluster.Namespace != "" {
+		options = append(options, cluster.InstallationsOf(change.Cluster))
+	}
+	if change.Kind == cluster.KindKKPAddon {
+		return r.requests(ctx, cluster.InstallationsOf(change.Cluster), client.MatchingFields{indexAddon: change.Name})
+	}
+	if !r.Platform.IsProvider(change.Kind) {
+		return r.requests(ctx, options...)
+	}
+	var requests []reconcile.Request
+	for _, installation := range r.installations(ctx, options...) {
+		for _, source := range installation.Spec.ValuesFrom {
+			if ref := source.ProviderRef; ref != nil && resolution.ProviderKind(ref) == change.Kind && ref.Name == change.Name {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&installation)})
+				break
+			}
+		}
+	}
+	return requests
+}

@@ -1,0 +1,229 @@
+package addoninstallation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// goingTime is for how long installations are removed from a cluster that is being deleted.
+const goingTime = 10 * time.Minute
+
+// answersWithin is the part of that time, 30 s, for which an API server may not answer: one that is
+// started anew, or one lost call, is not the end of it.
+const answersWithin = 20
+
+// parting is what becomes of an installation in a pass that finds its Cluster being deleted.
+type parting string
+
+const (
+	// partingNone: the Cluster is not being deleted.
+	partingNone parting = ""
+	// partingLetGo: what it has goes with the cluster, or stays, without a call.
+	partingLetGo parting = "LetGo"
+	// partingRemoving: what it has is being removed, by template.onClusterDeletion.
+	partingRemoving parting = "Removing"
+	// partingUnreachable: it was to be removed, and the API server does not answer.
+	partingUnreachable parting = "Unreachable"
+	// partingOverdue: it was to be removed, and the time for that is over.
+	partingOverdue parting = "Overdue"
+	// partingDone: it has nothing, or nothing any more.
+	partingDone parting = "Done"
+)
+
+// part decides what becomes of an installation whose Cluster is being deleted, by what is on record.
+// It ends the pass only where the record can't be read now. The user cluster is not called, and
+// connected only for what is to be removed.
+func (r *Reconciler) part(ctx context.Context, f *facts) loop.Outcome {
+	f.parting = partingLetGo
+	if f.cluster.Paused || f.installation.Spec.DeletionPolicy == kubermaticv1.DeletionOrphan {
+		return nil
+	}
+	left := r.timeToGo(f)
+	outcome := loaded(f, f.pass.LoadForRemoval(ctx))
+	record := f.pass.Record()
+	_, mayPass := outcome.(loop.RetryAt)
+	switch {
+	case mayPass && !f.damaged && left > 0:
+		return outcome
+	case outcome != nil: // what it has is not known, and nothing waits until it is
+	case record == nil:
+		f.parting = partingDone
+	case record.OnClusterDeletion != kubermaticv1.ClusterDeletionRemove:
+	case left <= 0:
+		f.parting = partingOverdue
+	case r.isCutOff(f) && r.isGivenUp(f):
+		f.parting = partingUnreachable
+	default:
+		f.parting = partingRemoving
+		if !f.pass.Asked.IsRemoved() {
+			f.pass.Asked.RemovedSince = f.cluster.DeletedAt
+		}
+	}
+	return nil
+}
+
+// timeToGo is what is left of the time for removals from a cluster that is being deleted. The
+// distance counts, so that clocks that differ make it no longer.
+func (r *Reconciler) timeToGo(f *facts) time.Duration {
+	return r.goingTime() - f.pass.Now.Sub(f.cluster.DeletedAt).Abs()
+}
+
+func (r *Reconciler) goingTime() time.Duration { return cmp.Or(r.Options.GoingTime, goingTime) }
+
+// isCutOff says whether the API server is known not to answer. One that this process has not reached
+// yet may. One that answers ends the time for which it may be away.
+func (r *Reconciler) isCutOff(f *facts) bool {
+	_, err := r.Connections.Get(f.cluster, f.installation.Name, r.waker(f.installation))
+	without, isCut := errors.AsType[*cluster.NotConnectedError](err)
+	if isCut = isCut && !without.Connecting; !isCut {
+		f.memory.cutOff = time.Time{}
+	}
+	return isCut
+}
+
+// isGivenUp says whether an API server that does not answer has not done so for as long as it may,
+// which is counted from the first time that this is asked.
+func (r *Reconciler) isGivenUp(f *facts) bool {
+	if f.memory.cutOff.IsZero() {
+		f.memory.cutOff = f.pass.Now
+	}
+	return r.untilGivenUp(f) <= 0
+}
+
+func (r *Reconciler) untilGivenUp(f *facts) time.Duration {
+	return r.goingTime()/answersWithin - f.pass.Now.Sub(f.memory.cutOff)
+}
+
+// leaveWithCluster lets an installation go that is being deleted with its Cluster, unless what it has
+// is removed before.
+func (r *Reconciler) leaveWithCluster(ctx context.Context, f *facts) loop.Outcome {
+	if outcome := r.part(ctx, f); outcome != nil || f.parting == partingRemoving {
+		return outcome
+	}
+	return r.letGo(ctx, f)
+}
+
+// letGo ends a removal that does not go on, and tells what is left.
+func (r *Reconciler) letGo(ctx context.Context, f *facts) loop.Outcome {
+	outcome := r.leaveCopies(ctx, f.installation.Name, f.cluster.Ref)
+	if _, done := outcome.(loop.Done); done {
+		r.tellLeft(ctx, f)
+	}
+	return outcome
+}
+
+// lostWhileGoing says whether a removal from a cluster that is being deleted ended since the API
+// server does not answer any more. That a pass took too long says nothing.
+func (r *Reconciler) lostWhileGoing(within context.Context, f *facts, outcome loop.Outcome) bool {
+	return f.parting == partingRemoving && !f.connecting && within.Err() == nil &&
+		notConnectedReasons[verdictOf(outcome).reason] && r.isGivenUp(f)
+}
+
+// goWithCluster ends a pass over an installation that lives while its Cluster is being deleted. It is
+// removed where it is to be; whatever comes of that, nothing of it holds the Cluster, so that a user
+// cluster that answers again may be gone on with.
+func (r *Reconciler) goWithCluster(ctx, within context.Context, f *facts, outcome loop.Outcome) loop.Outcome {
+	f.memory.awaited = nil
+	if f.parting == partingRemoving {
+		outcome = loop.Run(within, r.undoingSteps(), f)
+		_, done := outcome.(loop.Done)
+		switch {
+		case done:
+			f.parting, f.memory.installed = partingDone, f.memory.installed.Afresh()
+			outcome = goingOutcome(f)
+		case r.lostWhileGoing(within, f, outcome):
+			f.parting = partingUnreachable
+			outcome = goingOutcome(f)
+		}
+	}
+	if f.parting == partingOverdue && f.installation.Status.OnClusterDeletion != "" { // told once
+		r.tellLeft(ctx, f)
+	}
+	return r.inTime(f, f.backOff(f.overdue(within, outcome)))
+}
+
+// goingOutcome is how an installation stands that lives, and is not removed now.
+func goingOutcome(f *facts) loop.Outcome {
+	message := fmt.Sprintf("cluster %q is being deleted", f.cluster.Name)
+	if why := f.leftText(); why != "" {
+		message += ": " + why
+	}
+	return waiting(kubermaticv1.ReasonClusterNotReady, message, 0)
+}
+
+// leftText says why what was to be removed is left; empty where nothing was.
+func (f *facts) leftText() string {
+	switch f.parting {
+	case partingUnreachable:
+		return "its API server does not answer, so what was to be removed is left, and goes with it or stays"
+	case partingOverdue:
+		return "what was to be removed before did not go in time, and goes with it or stays"
+	}
+	return ""
+}
+
+// tellLeft reports what was to be removed and is left.
+func (r *Reconciler) tellLeft(ctx context.Context, f *facts) {
+	if why := f.leftText(); why != "" {
+		r.report(ctx, f, occasion{corev1.EventTypeWarning, kubermaticv1.EventLeftBehind, "Remove"},
+			fmt.Sprintf("cluster %q is being deleted: %s", f.cluster.Name, why))
+	}
+}
+
+// inTime has the next pass of a removal begin no later than the time for it ends, or that for an API
+// server to answer.
+func (r *Reconciler) inTime(f *facts, outcome loop.Outcome) loop.Outcome {
+	left := r.timeToGo(f)
+	switch {
+	case f.parting == partingUnreachable:
+	case f.parting != partingRemoving:
+		return outcome
+	case !f.memory.cutOff.IsZero():
+		left = min(left, r.untilGivenUp(f))
+	}
+	left = max(left, time.Second)
+	switch o := outcome.(type) {
+	case loop.RetryAt:
+		o.After = backoff.Sooner(o.After, left)
+		return o
+	case loop.Waiting:
+		o.Recheck = backoff.Sooner(o.Recheck, left)
+		return o
+	case loop.Stalled:
+		o.Recheck = backoff.Sooner(o.Recheck, left)
+		return o
+	}
+	return outcome
+}
+
+// projectParting says what an installation has left in a cluster that is being deleted: neighbours
+// go by that.
+func (f *facts) projectParting() {
+	state := &f.installation.Status
+	switch f.parting {
+	case partingRemoving:
+		state.OnClusterDeletion = kubermaticv1.ClusterDeletionRemove
+	case partingOverdue:
+		state.OnClusterDeletion = ""
+	case partingDone:
+		if state.LastApplied == nil && state.OnClusterDeletion == "" {
+			return // it never had anything
+		}
+		state.OnClusterDeletion, state.Version, state.Artifact, state.LastApplied = "", "", nil, nil
+		state.Release, state.Objects, state.Unhealthy = nil, nil, nil
+		for _, earned := range []string{kubermaticv1.ConditionApplied, kubermaticv1.ConditionHealthy, kubermaticv1.ConditionDrifted} {
+			meta.RemoveStatusCondition(&state.Conditions, earned)
+		}
+	}
+}

@@ -1,0 +1,475 @@
+package addoninstallation_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// atTheEnd is a version of which a word says what becomes of it when its Cluster is deleted.
+func (w *world) atTheEnd(word kubermaticv1.OnClusterDeletion) kubermaticv1.AddonVersion {
+	made := w.version(offered{version: "1.0.0"})
+	made.Template.OnClusterDeletion = word
+	return made
+}
+
+// offerEnds offers add-ons removed, of which installations are removed with their cluster, cni, the same with a slot and Core, and left,
+// which says nothing.
+func (w *world) offerEnds() {
+	w.t.Helper()
+	removed := []kubermaticv1.AddonVersion{w.atTheEnd(kubermaticv1.ClusterDeletionRemove)}
+	w.offer("removed", kubermaticv1.CatalogueCustom, removed...)
+	w.publishAddon(kubermaticv1.CatalogueCore, kubermaticv1.Addon{Name: "cni", Slot: kubermaticv1.SlotCNI, Versions: removed})
+	w.offer("left", kubermaticv1.CatalogueCustom, w.atTheEnd(""))
+}
+
+// holdCluster has a Cluster stay while it is being deleted, as those do who clean up after it; without finalizers it may go.
+func (w *world) holdCluster(object client.Object, finalizers ...string) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		object.SetFinalizers(finalizers)
+		return w.seed.Update(w.t.Context(), object)
+	})
+}
+
+// endCluster deletes a Cluster that somebody's finalizer holds until the end of the test.
+func (w *world) endCluster(object client.Object) {
+	w.t.Helper()
+	w.holdCluster(object, finalizerOfTest)
+	w.delete(object)
+	w.t.Cleanup(func() {
+		object.SetFinalizers(nil)
+		_ = w.seed.Patch(w.t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+	})
+}
+
+// holdSettings has an object of the user cluster stay although it is deleted; false lets it go.
+func (w *world) holdSettings(object *kubermaticv1.AddonInstallation, isHeld bool) {
+	w.t.Helper()
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: "settings"}}
+	expect.Eventually(w.t, expect.Patience, func() error {
+		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(settings), settings); err != nil {
+			return err
+		}
+		settings.Finalizers = nil
+		if isHeld {
+			settings.Finalizers = []string{finalizerOfTest}
+		}
+		return w.seed.Update(w.t.Context(), settings)
+	})
+}
+
+// expectEnded waits until an installation that lives has nothing any more, by its status and in the user cluster.
+func (w *world) expectEnded(objects ...*kubermaticv1.AddonInstallation) {
+	w.t.Helper()
+	for _, object := range objects {
+		expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+			state := object.Status
+			if state.LastApplied != nil || state.Version != "" || state.OnClusterDeletion != "" {
+				return fmt.Errorf("%s has something: %+v", object.Name, state)
+			}
+			for _, earned := range []string{kubermaticv1.ConditionApplied, kubermaticv1.ConditionHealthy} {
+				if meta.FindStatusCondition(state.Conditions, earned) != nil {
+					return fmt.Errorf("%s is still said to be %s", object.Name, earned)
+				}
+			}
+			return expect.Condition(object, kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonClusterNotReady)
+		})
+		if w.has(&corev1.Namespace{}, "", object.Spec.TargetNamespace) && w.installed(object) != "" {
+			w.t.Errorf("%s has objects in the user cluster", object.Name)
+		}
+	}
+}
+
+// deletedSettings are the namespaces of settings that were deleted, in order, of calls.
+func deletedSettings(calls []string) (namespaces []string) {
+	for _, call := range calls {
+		path, isDeletion := strings.CutPrefix(call, "DELETE /api/v1/namespaces/")
+		if namespace, isOne := strings.CutSuffix(path, "/configmaps/settings"); isDeletion && isOne {
+			namespaces = append(namespaces, namespace)
+		}
+	}
+	return slices.Compact(namespaces)
+}
+
+// Red when what is to be removed is not (part gives LetGo), goes in another order than others that are removed (BeforeRemoval with false), when a
+// core add-on that is protected stays, when what is let go gets a call, or when the status or the records keep what went.
+func TestAddonsAreRemovedWhileTheirClusterGoes(t *testing.T) {
+	w := newWorld(t)
+	heard := w.overhear()
+	w.offerEnds()
+	cni := &kubermaticv1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "cni", Finalizers: []string{kubermaticv1.FinalizerCoreProtection}},
+		Spec: kubermaticv1.AddonInstallationSpec{
+			AddonRef: kubermaticv1.AddonReference{Name: "cni"}, TargetNamespace: fmt.Sprintf("cni-%d", worlds), CreateNamespace: true, CoreAddon: true,
+		},
+	}
+	w.create(cni)
+	db, web, left := w.wish("db", "removed", ""), w.wish("web", "removed", "", "db"), w.wish("left", "left", "", "db")
+	w.start()
+	for _, object := range []*kubermaticv1.AddonInstallation{cni, db, web, left} {
+		w.expectInstalled(object, "1.0.0", "")
+	}
+	w.holdSettings(web, true)
+	w.delete(cni) // protected, it lives
+	w.expectReady(cni, kubermaticv1.ReasonReady)
+	heard.sinceThen()
+
+	w.endCluster(w.cluster)
+	w.expectReady(web, kubermaticv1.ReasonRemoving, "still to go")
+	w.expectReady(db, kubermaticv1.ReasonWaitingForOrder, `waits for the removal of installation "web"`)
+	w.expectReady(cni, kubermaticv1.ReasonWaitingForOrder, "waits for the removal of installation")
+	w.holdSettings(web, false)
+	w.expectEnded(web, db, cni)
+	for _, object := range []*kubermaticv1.AddonInstallation{web, db, cni} {
+		expect.Gone(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.Spec.TargetNamespace}})
+		w.expectEvent(kubermaticv1.EventRemoved, object, fmt.Sprintf("removed from cluster %q", w.cluster.Name))
+	}
+	calls := heard.sinceThen()
+	if diff := cmp.Diff([]string{web.Spec.TargetNamespace, db.Spec.TargetNamespace, cni.Spec.TargetNamespace}, deletedSettings(calls)); diff != "" {
+		t.Errorf("order of what was removed (-want +got):\n%s", diff)
+	}
+	if i := slices.IndexFunc(calls, func(call string) bool { return strings.Contains(call, left.Spec.TargetNamespace) }); i >= 0 {
+		t.Errorf("what is let go got call %q", calls[i])
+	}
+	w.expectReady(left, kubermaticv1.ReasonClusterNotReady, "is being deleted")
+	if w.installed(left) != "1.0.0" || left.Status.LastApplied == nil {
+		t.Errorf("what is let go lost something: %+v", left.Status)
+	}
+	if records := w.recordSecrets(); len(records) != 1 {
+		t.Errorf("there are %d records, want that of what is let go", len(records))
+	}
+	w.deleteAll(left, web, db)
+	for _, object := range []*kubermaticv1.AddonInstallation{left, web, db} {
+		expect.Gone(t, w.seed, object)
+	}
+	w.expectEvents(left, "Normal Applied")
+}
+
+// Red when a default that nobody wrote, or LetGo, makes a call to a cluster that goes.
+func TestWhatIsLetGoGetsNoCall(t *testing.T) {
+	w := newWorld(t)
+	heard := w.overhear()
+	w.offer("plain", kubermaticv1.CatalogueCustom, w.atTheEnd(""))
+	w.offer("worded", kubermaticv1.CatalogueCustom, w.atTheEnd(kubermaticv1.ClusterDeletionLetGo))
+	w.offer("removed", kubermaticv1.CatalogueCustom, w.atTheEnd(kubermaticv1.ClusterDeletionRemove))
+	plain, worded, orphan := w.wish("plain", "plain", ""), w.wish("worded", "worded", ""), w.wish("orphan", "removed", "")
+	w.edit(orphan, func(object *kubermaticv1.AddonInstallation) { object.Spec.DeletionPolicy = kubermaticv1.DeletionOrphan })
+	w.start()
+	all := []*kubermaticv1.AddonInstallation{plain, worded, orphan}
+	for _, object := range all {
+		w.expectInstalled(object, "1.0.0", "")
+	}
+	heard.sinceThen()
+	w.endCluster(w.cluster)
+	for _, object := range all {
+		w.expectReady(object, kubermaticv1.ReasonClusterNotReady, "is being deleted")
+	}
+	for _, object := range all {
+		w.delete(object)
+		expect.Gone(t, w.seed, object)
+		if w.installed(object) != "1.0.0" {
+			t.Errorf("%s lost what it had", object.Name)
+		}
+	}
+	if calls := heard.sinceThen(); len(calls) > 0 {
+		t.Errorf("the user cluster got calls: %q", calls)
+	}
+}
+
+// Red when something is written to a cluster that is paused, also where it is being deleted.
+func TestAPausedClusterIsNotWrittenWhileItGoes(t *testing.T) {
+	w := newWorld(t)
+	heard := w.overhear()
+	w.offerEnds()
+	lives, goes := w.wish("lives", "removed", ""), w.wish("goes", "removed", "")
+	w.start()
+	w.expectInstalled(lives, "1.0.0", "")
+	w.expectInstalled(goes, "1.0.0", "")
+	w.cluster.Spec.Pause = true
+	if err := w.seed.Update(t.Context(), w.cluster); err != nil {
+		t.Fatal(err)
+	}
+	w.expectReady(lives, kubermaticv1.ReasonPaused)
+	w.expectReady(goes, kubermaticv1.ReasonPaused)
+	heard.sinceThen()
+	w.endCluster(w.cluster)
+	w.expectReady(lives, kubermaticv1.ReasonClusterNotReady, "is being deleted")
+	w.delete(goes)
+	expect.Gone(t, w.seed, goes)
+	if calls := heard.sinceThen(); len(calls) > 0 {
+		t.Errorf("a paused user cluster got calls: %q", calls)
+	}
+}
+
+// Red when an API server that does not answer is waited for (lostWhileGoing false, or isCutOff), or when one that answers again in time is not
+// gone on with.
+func TestADeadAPIServerIsNotWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	gate, _ := w.gated()
+	w.goingTime = 2 * time.Minute
+	w.offerEnds()
+	lives, goes, late := w.wish("lives", "removed", ""), w.wish("goes", "removed", ""), w.wish("late", "removed", "")
+	w.start()
+	for _, object := range []*kubermaticv1.AddonInstallation{lives, goes, late} {
+		w.expectInstalled(object, "1.0.0", "")
+	}
+	gate.Shut()
+	w.endCluster(w.cluster)
+	w.delete(goes)
+	expect.Gone(t, w.seed, goes)
+	w.expectEvent(kubermaticv1.EventLeftBehind, goes, fmt.Sprintf("cluster %q is being deleted: its API server does not answer, so what was to be "+
+		"removed is left, and goes with it or stays", w.cluster.Name))
+	w.expectReady(lives, kubermaticv1.ReasonClusterNotReady, "its API server does not answer")
+	w.delete(late)
+	expect.Gone(t, w.seed, late)
+	if w.installed(late) != "1.0.0" || lives.Status.OnClusterDeletion != kubermaticv1.ClusterDeletionRemove {
+		t.Errorf("something was removed: %+v", lives.Status)
+	}
+	if err := gate.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.expectEnded(lives)
+}
+
+// Red when an installation is let go since its API server does not answer for a moment (isGivenUp at once).
+func TestALostCallLetsNothingGo(t *testing.T) {
+	w := newWorld(t)
+	gate, _ := w.gated()
+	w.offerEnds()
+	lives, goes := w.wish("lives", "removed", ""), w.wish("goes", "removed", "")
+	w.start()
+	w.expectInstalled(lives, "1.0.0", "")
+	w.expectInstalled(goes, "1.0.0", "")
+	gate.Shut()
+	w.endCluster(w.cluster)
+	w.delete(goes)
+	w.expectReady(goes, kubermaticv1.ReasonClusterUnreachable)
+	w.expectReady(lives, kubermaticv1.ReasonClusterUnreachable)
+	if err := gate.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.expectEnded(lives)
+	expect.Gone(t, w.seed, goes)
+	if w.installed(goes) != "" {
+		t.Error("it was let go, and what it had is left")
+	}
+	w.expectNoEvent(kubermaticv1.EventLeftBehind)
+}
+
+// Red when a removal that does not end holds an installation for longer than it may (timeToGo without an end), or for less; when an
+// installation that lives is removed further; or when that is not told, or told twice.
+func TestARemovalThatNeverEndsHoldsNothing(t *testing.T) {
+	w := newWorld(t)
+	w.goingTime = 12 * time.Second
+	w.offerEnds()
+	lives, goes := w.wish("lives", "removed", ""), w.wish("goes", "removed", "")
+	waits := w.wish("waits", "removed", "")
+	w.dependOn(lives, "waits")
+	w.start()
+	for _, object := range []*kubermaticv1.AddonInstallation{waits, lives, goes} {
+		w.expectInstalled(object, "1.0.0", "")
+	}
+	for _, object := range []*kubermaticv1.AddonInstallation{lives, goes} {
+		w.holdSettings(object, true)
+		defer w.holdSettings(object, false)
+	}
+	w.endCluster(w.cluster)
+	w.delete(goes)
+	w.expectReady(goes, kubermaticv1.ReasonRemoving, "still to go")
+	w.expectReady(lives, kubermaticv1.ReasonRemoving, "still to go")
+	w.expectReady(waits, kubermaticv1.ReasonWaitingForOrder)
+	began := w.cluster.DeletionTimestamp
+	if began == nil {
+		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(w.cluster), w.cluster); err != nil {
+			t.Fatal(err)
+		}
+		began = w.cluster.DeletionTimestamp
+	}
+	expect.Gone(t, w.seed, goes)
+	if took := time.Since(began.Time); took < w.goingTime-time.Second {
+		t.Errorf("it was let go after %s", took)
+	}
+	w.expectReady(lives, kubermaticv1.ReasonClusterNotReady, "did not go in time")
+	w.expectReady(waits, kubermaticv1.ReasonClusterNotReady, "did not go in time")
+	for _, object := range []*kubermaticv1.AddonInstallation{lives, goes, waits} {
+		w.expectEvent(kubermaticv1.EventLeftBehind, object, fmt.Sprintf("cluster %q is being deleted: what was to be removed before did not go in "+
+			"time, and goes with it or stays", w.cluster.Name))
+	}
+	w.annotate(lives, kubermaticv1.AnnotationReconcileAt, "again")
+	w.delete(waits)
+	expect.Gone(t, w.seed, waits)
+	if w.installed(waits) != "1.0.0" {
+		t.Error("something was removed when the time was over")
+	}
+	count := 0
+	for _, told := range w.events(lives) {
+		if told == "Warning "+kubermaticv1.EventLeftBehind {
+			count++
+		}
+	}
+	if count != 1 {
+		t.Errorf("it was told %d times that something is left", count)
+	}
+}
+
+// Red when a manager that comes up in the middle does not go on, begins in another order, or takes the deletion for older or younger.
+func TestARestartGoesOnWithWhatGoes(t *testing.T) {
+	w := newWorld(t)
+	heard := w.overhear()
+	w.offerEnds()
+	db, web := w.wish("db", "removed", ""), w.wish("web", "removed", "", "db")
+	stop := w.startUntil()
+	w.expectInstalled(db, "1.0.0", "")
+	w.expectInstalled(web, "1.0.0", "")
+	w.holdSettings(web, true)
+	w.endCluster(w.cluster)
+	w.expectReady(web, kubermaticv1.ReasonRemoving, "still to go")
+	w.expectReady(db, kubermaticv1.ReasonWaitingForOrder)
+	stop()
+	w.start()
+	expect.Always(t, 2*time.Second, func() error {
+		if w.installed(db) != "1.0.0" {
+			return errors.New("what is depended on went first")
+		}
+		return nil
+	})
+	w.holdSettings(web, false)
+	w.expectEnded(web, db)
+	if diff := cmp.Diff([]string{web.Spec.TargetNamespace, db.Spec.TargetNamespace}, deletedSettings(heard.sinceThen())); diff != "" {
+		t.Errorf("order of what was removed (-want +got):\n%s", diff)
+	}
+}
+
+// Red when one that went keeps a namespace that it shared (others with those that have nothing), or when what is let go loses its own.
+func TestASharedNamespaceGoesWithTheLast(t *testing.T) {
+	w := newWorld(t)
+	w.offerEnds()
+	second := w.content("1.0.0", kubermaticv1.MethodGoTemplate, "second", map[string]string{
+		"all.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: second}\n",
+	})
+	second.Template.OnClusterDeletion = kubermaticv1.ClusterDeletionRemove
+	w.offer("second", kubermaticv1.CatalogueCustom, second)
+	into := func(name, addon, namespace string) *kubermaticv1.AddonInstallation {
+		object := &kubermaticv1.AddonInstallation{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
+			Spec: kubermaticv1.AddonInstallationSpec{
+				AddonRef: kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon)}, TargetNamespace: namespace, CreateNamespace: true,
+			},
+		}
+		w.create(object)
+		return object
+	}
+	shared, kept := fmt.Sprintf("shared-%d", worlds), fmt.Sprintf("kept-%d", worlds)
+	going := []*kubermaticv1.AddonInstallation{into("a", "removed", shared), into("b", "second", shared), into("c", "second", kept)}
+	left := into("d", "left", kept)
+	w.start()
+	for _, object := range append(going, left) {
+		w.ready(object)
+	}
+	w.endCluster(w.cluster)
+	expect.Gone(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shared}})
+	expect.Gone(t, w.seed, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: kept, Name: "second"}})
+	w.expectReady(left, kubermaticv1.ReasonClusterNotReady)
+	if w.installed(left) != "1.0.0" {
+		t.Error("what is let go lost its objects")
+	}
+}
+
+// Red when an edit that says only what becomes of an add-on at the end has it rendered or written anew, or does not reach what is installed.
+func TestTheEndIsOnRecordWithoutAWrite(t *testing.T) {
+	w := newWorld(t)
+	heard := w.overhear()
+	made := &renderings{}
+	w.renderers = bothMethods()
+	for method, one := range w.renderers {
+		w.renderers[method] = countedObjects{one, made}
+	}
+	w.offer("plain", kubermaticv1.CatalogueCustom, w.atTheEnd(""))
+	object := w.wish("plain", "plain", "")
+	w.start()
+	w.expectInstalled(object, "1.0.0", "")
+	applied, rendered := object.Status.LastApplied, made.objects.Load()
+	for _, word := range []kubermaticv1.OnClusterDeletion{
+		kubermaticv1.ClusterDeletionRemove, kubermaticv1.ClusterDeletionLetGo, kubermaticv1.ClusterDeletionRemove,
+	} {
+		heard.writesSinceThen()
+		w.offer("plain", kubermaticv1.CatalogueCustom, w.atTheEnd(word))
+		expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+			is, want := object.Status.OnClusterDeletion, word == kubermaticv1.ClusterDeletionRemove
+			if (is == kubermaticv1.ClusterDeletionRemove) != want {
+				return fmt.Errorf("the status says %q, wanted %s", is, word)
+			}
+			return nil
+		})
+		if writes := heard.writesSinceThen(); len(writes) > 0 {
+			t.Errorf("%s was written to the user cluster: %q", word, writes)
+		}
+	}
+	if diff := cmp.Diff(applied, object.Status.LastApplied); diff != "" || made.objects.Load() != rendered {
+		t.Errorf("it was rendered or applied again (%s): %s", made, diff)
+	}
+	w.withdraw("plain") // what is on record counts
+	w.expectReady(object, kubermaticv1.ReasonWithdrawn)
+	w.endCluster(w.cluster)
+	w.expectEnded(object)
+}
+
+// Red when a Cluster of Cluster API is not like KKP's, or when a neighbour in its namespace loses anything, or is written.
+func TestAClusterOfATeamTakesItsOwnAlong(t *testing.T) {
+	m := newTeam(t)
+	into := fmt.Sprintf("along-%d", worlds)
+	m.publishInto("web", into, m.atTheEnd(kubermaticv1.ClusterDeletionRemove))
+	one := m.add("one", "both")
+	m.add("two", "elsewhere")
+	m.start()
+	goes, stays := m.wishIn("one", "one-web", "web"), m.wishIn("two", "two-web", "web", "two-db")
+	base := m.wishIn("two", "two-db", "web")
+	m.edit(base, func(object *kubermaticv1.AddonInstallation) {
+		object.Spec.TargetNamespace, object.Spec.CreateNamespace = into+"-db", true
+	})
+	for _, object := range []*kubermaticv1.AddonInstallation{goes, base, stays} {
+		m.ready(object)
+	}
+	before, records := map[string]string{stays.Name: stays.ResourceVersion, base.Name: base.ResourceVersion}, m.records()
+	settings := &corev1.ConfigMap{}
+	if err := m.elsewhere().Get(t.Context(), client.ObjectKey{Namespace: into, Name: "settings"}, settings); err != nil {
+		t.Fatal(err)
+	}
+	was := m.owner + " " + string(one.GetUID())
+	m.endCluster(one)
+	m.expectEnded(goes)
+	if left := m.records()[was]; len(left) > 0 || m.has(&corev1.ConfigMap{}, into, "settings") {
+		t.Errorf("something is left: %v", left)
+	}
+	m.holdCluster(one)
+	expect.Gone(t, m.seed, one)
+	for _, object := range []*kubermaticv1.AddonInstallation{stays, base} {
+		if err := m.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil || object.ResourceVersion != before[object.Name] {
+			t.Errorf("neighbour %s was written: %v", object.Name, err)
+		}
+	}
+	delete(records, was)
+	if diff := cmp.Diff(records, m.records()); diff != "" {
+		t.Errorf("records of the neighbour (-before +after):\n%s", diff)
+	}
+	found := &corev1.ConfigMap{}
+	if err := m.elsewhere().Get(t.Context(), client.ObjectKeyFromObject(settings), found); err != nil || found.ResourceVersion != settings.ResourceVersion {
+		t.Errorf("an object of the neighbour was written: %v", err)
+	}
+}

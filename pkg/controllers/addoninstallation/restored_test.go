@@ -1,0 +1,84 @@
+package addoninstallation_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// restoreTo puts an installation back to what it said before, with the records of then and none that came since.
+func (w *world) restoreTo(before *kubermaticv1.AddonInstallation, records []corev1.Secret) {
+	w.t.Helper()
+	w.dropRecords()
+	for i := range records {
+		again := records[i].DeepCopy()
+		again.ResourceVersion, again.UID = "", ""
+		w.create(again)
+	}
+	object := before.DeepCopy()
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec = before.Spec })
+	object.Status = before.Status
+	if err := w.seed.Status().Update(w.t.Context(), object); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// awaitNextSecond: API servers tell in seconds when something was written.
+func awaitNextSecond(t *testing.T) {
+	t.Helper()
+	begun := time.Now().Unix()
+	expect.Eventually(t, expect.Patience, func() error {
+		if time.Now().Unix() == begun {
+			return errors.New("it is still the same second")
+		}
+		return nil
+	})
+}
+
+// Red when an installation whose seed was restored from before an update says that nothing differs, while the update's values stay in
+// the user cluster, where every field is still ours; when the update is taken back unasked; when it is not where somebody asks; and when
+// that is told again once it is so.
+func TestARestoredSeedTakesNoUpdateBackUnasked(t *testing.T) {
+	w := newWorld(t)
+	stop := w.startUntil()
+	t.Cleanup(func() { stop() })
+	w.publish("restored", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
+	object := w.install("restored", "1.0.0")
+	w.expectInstalled(object, "1.0.0", "2.0.0")
+	before, records := object.DeepCopy(), w.recordSecrets()
+
+	awaitNextSecond(t)
+	w.want(object, "2.0.0")
+	w.expectInstalled(object, "2.0.0", "")
+	stop()
+	w.restoreTo(before, records)
+	awaitNextSecond(t)
+	stop = w.startUntil()
+	w.expectDrifted(object, "True", kubermaticv1.ReasonNewerContent)
+	w.expectSaid(object, kubermaticv1.ReasonReady, "", "2.0.0", "2.0.0")
+	w.expectNoEvent(kubermaticv1.EventRepaired)
+
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+		object.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: "now"}
+	})
+	w.expectDrifted(object, "False", kubermaticv1.ReasonRepaired)
+	w.expectInstalled(object, "1.0.0", "2.0.0")
+	w.expectEvent(kubermaticv1.EventRepaired, object, "ConfigMap "+object.Spec.TargetNamespace+"/settings was put back")
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+		object.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: "again"}
+	})
+	w.expectDrifted(object, "False", kubermaticv1.ReasonNoDrift)
+}
+
+// expectDrifted waits for what Drifted says.
+func (w *world) expectDrifted(object *kubermaticv1.AddonInstallation, status, reason string) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		return expect.Condition(object, kubermaticv1.ConditionDrifted, status, reason)
+	})
+}

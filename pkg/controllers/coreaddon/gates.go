@@ -1,0 +1,86 @@
+package coreaddon
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/installation"
+)
+
+// noteGates notes what AddonsReady waits for beside core add-ons that are not Ready: core add-ons and
+// what sets made, of add-ons with a slot, that are not right for the cluster's version of Kubernetes.
+func (r *Reconciler) noteGates(ctx context.Context, f *facts) error {
+	for i := range f.installations {
+		one := &f.installations[i]
+		if !installation.MayGate(one) || one.Spec.CoreAddon && !installation.IsReady(one) { // which its own finding tells
+			continue
+		}
+		problem, err := r.lacks(ctx, f, one)
+		if err != nil {
+			return err
+		}
+		if problem != "" {
+			f.gates = append(f.gates, fmt.Sprintf("%s: %s", one.Name, problem))
+		}
+	}
+	slices.Sort(f.gates)
+	return nil
+}
+
+// lacks says what an installation lacks that AddonsReady waits for; empty where nothing does.
+func (r *Reconciler) lacks(ctx context.Context, f *facts, one *v1.AddonInstallation) (string, error) {
+	addon := string(one.Spec.AddonRef.Name)
+	merged, err := r.mergedOf(ctx, addon)
+	if err != nil || slotOf(merged) == "" {
+		return "", err
+	}
+	kubernetes := cmp.Or(f.cluster.KubernetesVersion, madeFor(one)) // where it is not known, Ready is enough
+	var entry *catalogue.Entry
+	if madeFor(one) != kubernetes {
+		if entry, err = r.Marks.Entry(ctx, r.Client, client.ObjectKeyFromObject(merged)); err != nil {
+			return "", fmt.Errorf("reading merged AddonCatalogue %q: %w", addon, err)
+		}
+	}
+	platform := catalogue.Platform{K8sVersion: kubernetes, AllowPrereleases: r.Options.AllowPrereleases}
+	return installation.Lacks(one, kubernetes, func(version string) bool {
+		return entry == nil || entry.FitsKubernetes(version, platform)
+	}), nil
+}
+
+// slotOf is the slot of a merged catalogue's add-on; empty without one, or without catalogue.
+func slotOf(merged *v1.AddonCatalogue) v1.Slot {
+	if merged == nil || len(merged.Spec.Addons) == 0 {
+		return ""
+	}
+	return merged.Spec.Addons[0].Slot
+}
+
+// madeFor is the Kubernetes version that what is applied says it was made for; empty if it says none.
+func madeFor(one *v1.AddonInstallation) string {
+	if one.Status.LastApplied == nil {
+		return ""
+	}
+	return one.Status.LastApplied.K8sVersion
+}
+
+// mayGate says whether AddonsReady may wait for what a set made.
+func (r *Reconciler) mayGate(one *v1.AddonInstallation) bool {
+	if one.Spec.CoreAddon || !installation.MayGate(one) {
+		return false
+	}
+	merged, err := r.mergedOf(context.Background(), string(one.Spec.AddonRef.Name)) // reads a cache
+	return err != nil || slotOf(merged) != ""
+}
+
+// gateChanged says whether AddonsReady may change with an installation that is none of ours.
+func (r *Reconciler) gateChanged(before, after *v1.AddonInstallation) bool {
+	changed := installation.MayGate(before) != installation.MayGate(after) || before.Generation != after.Generation ||
+		before.Status.Version != after.Status.Version || madeFor(before) != madeFor(after) || conditionChanged(before, after, v1.ConditionReady)
+	return changed && (r.mayGate(before) || r.mayGate(after))
+}

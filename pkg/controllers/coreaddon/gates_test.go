@@ -1,0 +1,120 @@
+package coreaddon_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// AddonsReady goes with what upgrades of Kubernetes wait for. Red when a core add-on with a slot counts as ready although it is made for
+// another version of Kubernetes (noteGates), when what a set made of one with a slot does not count, or one without slot, paused or made
+// by people does; and when versions, states and slots that change wake nobody (clusterChanged, gateChanged, concerns).
+func TestAddonsReadyWaitsForWhatHasASlot(t *testing.T) {
+	w := newWorld(t)
+	of := w.cluster("slots")
+	w.slotted(w.merged(v1.CatalogueCore, "kube-proxy"), v1.SlotCNI)
+	storage := w.slotted(w.merged(v1.CatalogueCustom, "storage"), v1.SlotCSI)
+	w.merged(v1.CatalogueCustom, "plain")
+	w.start()
+	network := w.exists(of, "kube-proxy")
+	w.madeFor(network, "v1.36.3")
+	w.tells(of, oneReady, "True CoreAddonsReady")
+
+	mine := w.install(of, "mine", "storage", nil)
+	made := w.install(of, "made", "storage", map[string]string{v1.LabelSet: "tools"})
+	w.install(of, "other", "plain", map[string]string{v1.LabelSet: "tools"})
+	w.waits(of, "1 of 1 core add-ons are ready; made: not Ready")
+	w.said(made, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonFetchFailed)
+	w.waits(of, "1 of 1 core add-ons are ready; made: FetchFailed")
+	w.slotted(storage, "")
+	w.tells(of, oneReady, "True CoreAddonsReady")
+	w.slotted(storage, v1.SlotCSI)
+	w.waits(of, "1 of 1 core add-ons are ready; made: FetchFailed")
+	w.madeFor(made, "v1.36.3")
+	w.tells(of, oneReady, "True CoreAddonsReady")
+	w.said(mine, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonFetchFailed)
+
+	w.upgrade(of, "v1.37.1")
+	w.waits(of, "1 of 1 core add-ons are ready; kube-proxy: made for Kubernetes v1.36.3, made: made for Kubernetes v1.36.3")
+	w.madeFor(made, "v1.37.1")
+	w.waits(of, "1 of 1 core add-ons are ready; kube-proxy: made for Kubernetes v1.36.3")
+	w.madeFor(network, "v1.37.1")
+	w.tells(of, oneReady, "True CoreAddonsReady")
+
+	w.said(made, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonFetchFailed)
+	w.waits(of, "1 of 1 core add-ons are ready; made: FetchFailed")
+	w.rewrite(made, func() { made.Spec.Paused = true })
+	w.tells(of, oneReady, "True CoreAddonsReady")
+}
+
+const oneReady = "4 total, 1 ready, 0 failing, 3 missing"
+
+// waits is until AddonsReady says so.
+func (w *world) waits(of *kkpv1.Cluster, message string) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, availableOf(of), func(found *v1.AddonCatalogue) error {
+		if told := meta.FindStatusCondition(found.Status.Conditions, v1.ConditionAddonsReady); told != nil && !strings.Contains(told.Message, message) {
+			return fmt.Errorf("it says %q, want %q", told.Message, message)
+		}
+		return expect.Condition(found, v1.ConditionAddonsReady, "False", v1.ReasonCoreAddonsNotReady)
+	})
+}
+
+func (w *world) rewrite(object client.Object, edit func()) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		edit()
+		return w.seed.Update(w.t.Context(), object)
+	})
+}
+
+func (w *world) slotted(merged *v1.AddonCatalogue, slot v1.Slot) *v1.AddonCatalogue {
+	w.t.Helper()
+	w.rewrite(merged, func() { merged.Spec.Addons[0].Slot = slot })
+	return merged
+}
+
+func (w *world) install(of *kkpv1.Cluster, name, addon string, labels map[string]string) *v1.AddonInstallation {
+	w.t.Helper()
+	made := installationOf(of, name)
+	made.Labels = labels
+	made.Spec.AddonRef.Name, made.Spec.TargetNamespace = v1.AddonName(addon), "kube-system"
+	w.create(made)
+	return made
+}
+
+// madeFor writes the status that the installation controller would, once it applied for a version.
+func (w *world) madeFor(installation *v1.AddonInstallation, kubernetes string) {
+	w.t.Helper()
+	w.said(installation, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonReady)
+	expect.Eventually(w.t, expect.Patience, func() error {
+		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(installation), installation); err != nil {
+			return err
+		}
+		now := metav1.Now()
+		installation.Status.Version = "1.0.0"
+		installation.Status.LastApplied = &v1.AppliedState{Version: "1.0.0", K8sVersion: kubernetes, Time: &now}
+		return w.seed.Status().Update(w.t.Context(), installation)
+	})
+}
+
+// upgrade has the Cluster's control plane at a version.
+func (w *world) upgrade(of *kkpv1.Cluster, kubernetes string) {
+	w.t.Helper()
+	before := of.DeepCopy()
+	of.Status.Versions.ControlPlane = kubernetes
+	if err := w.seed.Status().Patch(w.t.Context(), of, client.MergeFrom(before)); err != nil {
+		w.t.Fatal(err)
+	}
+}

@@ -1,0 +1,55 @@
+package seed
+
+import (
+	"context"
+	"time"
+)
+
+// contact is how a seed was reached.
+type contact struct {
+	// problem says why it was not, or why nothing may be written; away that nothing answered. setsProblem is why copies of sets can't
+	// be listed.
+	problem, setsProblem string
+	away                 bool
+}
+
+// connect makes a session and lists the seed, where that is due.
+func (w *worker) connect(ctx context.Context, now task) contact {
+	to := now.target
+	if to.Config == nil {
+		return contact{problem: to.Problem}
+	}
+	if w.session != nil && w.session.id != to.ConfigID {
+		w.disconnect()
+	}
+	if w.session == nil {
+		made, err := newSession(to, w.Platform, w.Namespace, w.budget, w.Fence)
+		if err != nil {
+			return contact{problem: Describe(err)}
+		}
+		w.session = made
+	}
+	if w.Clock.Since(w.session.observedAt) < w.Resync*9/10 && !w.isBroken() {
+		return contact{}
+	}
+	uid, err := w.session.uid(ctx)
+	if err != nil {
+		return contact{problem: Describe(err), away: isAway(err)}
+	}
+	if err := w.Identities.confirm(ctx, to, string(uid)); err != nil {
+		return contact{problem: err.Error()}
+	}
+	setsProblem, err := w.observe(ctx, now.wanted)
+	if err != nil {
+		return contact{problem: Describe(err), away: isAway(err)}
+	}
+	return contact{setsProblem: setsProblem}
+}
+
+func (w *worker) disconnect() {
+	if w.session != nil {
+		w.session.stopFollowing()
+		w.session.remote.Close()
+	}
+	w.session, w.listAgainAt = nil, time.Time{}
+}

@@ -1,0 +1,111 @@
+package seed
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/trellis-addons/trellis/pkg/backoff"
+)
+
+// A seed that is restored has an earlier state than the one that was listed, and says so to nobody. But no API server lives through it: a
+// watch breaks. So one watch stands for all that is known of a seed. It begins before the seed is listed; once it broke,
+// all is listed anew.
+
+// isBroken says whether all is to be listed anew by now, since the watch broke.
+func (w *worker) isBroken() bool {
+	return w.session.broke.Load() && !w.Clock.Now().Before(w.listAgainAt) // which is zero before the break is noted
+}
+
+// broken notes that the watch broke, and says how long to wait until all is listed anew: the longer, the more often it
+// breaks, as it does where something between ends what is quiet. The copies of sets are looked at meanwhile.
+func (w *worker) broken() time.Duration {
+	now := w.Clock.Now()
+	if now.Sub(w.brokeAt) > 2*backoffLimit {
+		w.breaks = 0
+	}
+	w.breaks++
+	w.brokeAt = now
+	wait := gatherSets
+	if w.breaks > 1 {
+		wait = backoff.After(w.breaks-1, time.Second, backoffLimit)
+		w.stirred()
+	}
+	w.listAgainAt = now.Add(wait)
+	return wait
+}
+
+// passSooner has the next pass begin as soon as all is to be listed anew, where it is due later, and says when it is due then.
+func (w *worker) passSooner(next clock.Timer, due time.Time) time.Time {
+	if w.session == nil || !w.session.broke.Load() {
+		return due // a pass has listed all since
+	}
+	wait := w.broken()
+	if !w.listAgainAt.Before(due) {
+		return due
+	}
+	next.Reset(wait)
+	return w.listAgainAt
+}
+
+// observe follows the seed and then lists it, so that nothing is known from before the watch.
+func (w *worker) observe(ctx context.Context, want *Wanted) (setsProblem string, err error) {
+	s := w.session
+	s.stopFollowing()
+	if s.broke.Swap(false) {
+		s.copies.Forget() // a seed that went back may give a resourceVersion twice
+	}
+	w.listAgainAt = time.Time{}
+	s.copies.Unlist()
+	if len(want.Sets) == 0 {
+		w.follow(ctx)
+	} else if err := w.listSets(ctx); err != nil {
+		setsProblem = Describe(err)
+	}
+	err = s.observe(ctx, w.Clock.Now())
+	if setsProblem != "" {
+		s.observedAt = time.Time{} // nobody follows
+	}
+	return setsProblem, err
+}
+
+// listSets lists the copies of sets, and follows them from there.
+func (w *worker) listSets(ctx context.Context) error {
+	if err := w.session.copies.List(ctx); err != nil {
+		return err
+	}
+	w.follow(ctx)
+	return nil
+}
+
+// follow watches the copies of sets until the watch breaks, which is told, or another one follows.
+func (w *worker) follow(ctx context.Context) {
+	s := w.session
+	s.stopFollowing()
+	ctx, end := context.WithCancel(ctx)
+	s.endWatch = end
+	s.followed.Store(true)
+	watch := s.copies.Follow(s.remote, w.stirred)
+	s.following.Go(func() {
+		defer end()
+		err := watch(ctx)
+		if err == nil || ctx.Err() != nil {
+			s.followed.Store(false)
+			return
+		}
+		log.FromContext(ctx).Info("the watch of AddonSets on a seed broke", "seed", w.name, "problem", Describe(err))
+		s.broke.Store(true)
+		s.followed.Store(false)
+		select {
+		case w.breaking <- struct{}{}:
+		default: // it will be noted anyway
+		}
+	})
+}
+
+func (s *session) stopFollowing() {
+	s.endWatch()
+	s.following.Wait()
+}

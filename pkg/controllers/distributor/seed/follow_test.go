@@ -1,0 +1,120 @@
+package seed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"syscall"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/trellis-addons/trellis/pkg/remote"
+)
+
+// A seed may be away for long, and its API server answers with failures while it starts. Red when it waits for minutes once it is
+// back, or when a seed that answers, and refuses, is asked over and over.
+func TestALostSeedIsTriedAgainSoonerThanOneThatRefuses(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	w := &worker{Options: Options{Resync: 5 * time.Minute, CountEvery: time.Minute, Clock: clock}}
+	pass := func(state State) time.Duration {
+		pause := w.pause(state)
+		clock.Step(pause)
+		return pause
+	}
+	for range 60 {
+		if pause := pass(State{Problem: "refused", away: true}); pause > 11*time.Second {
+			t.Fatalf("a lost seed is left alone for %s", pause)
+		}
+	}
+	for range 3 {
+		if pause := pass(State{Problem: "forbidden"}); pause > 11*time.Second {
+			t.Fatalf("one that comes back is left alone for %s", pause)
+		}
+	}
+	var pause time.Duration
+	for range 12 {
+		pause = pass(State{Problem: "forbidden"})
+	}
+	if pause < 4*time.Minute {
+		t.Errorf("one that refuses is tried again after %s", pause)
+	}
+	pass(State{Reached: true})
+	if pause := pass(State{Problem: "forbidden"}); pause > 2*time.Second {
+		t.Errorf("after a good pass the first wait is %s", pause)
+	}
+}
+
+// Red when a seed whose watches break all the time is listed each time, when one whose watch stood for long has to wait, or when its
+// copies are not looked at meanwhile.
+func TestASeedWhoseWatchesBreakIsListedLessAndLess(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	w := &worker{Options: Options{Clock: clock}, stir: make(chan struct{}, 1)}
+	for i, want := range []time.Duration{gatherSets, time.Second, 2 * time.Second, 4 * time.Second} {
+		if wait := w.broken(); wait != want || !w.listAgainAt.Equal(clock.Now().Add(want)) {
+			t.Errorf("after %d times it waits %s, until %s; want %s", i+1, wait, w.listAgainAt, want)
+		}
+		if stirred := len(w.stir) > 0; stirred != (i > 0) {
+			t.Errorf("after %d times copies are looked at: %v", i+1, stirred)
+		}
+	}
+	var wait time.Duration
+	for range 20 {
+		clock.Step(30 * time.Second)
+		wait = w.broken()
+	}
+	if wait != backoffLimit {
+		t.Errorf("the longest wait is %s", wait)
+	}
+	clock.Step(time.Hour)
+	if wait := w.broken(); wait != gatherSets {
+		t.Errorf("after an hour it waits %s", wait)
+	}
+}
+
+// Red when a pass that comes between a break and the list for it puts that list off until the next pass that is due anyway.
+func TestAPassPutsNoListOff(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	w := &worker{Options: Options{Resync: 5 * time.Minute, CountEvery: time.Minute, Clock: clock}, stir: make(chan struct{}, 1)}
+	whole := State{Reached: true}
+	if next := w.untilNext(whole); next < 50*time.Second {
+		t.Errorf("with nothing broken the next pass comes after %s", next)
+	}
+	w.broken()
+	if next := w.untilNext(whole); next != gatherSets {
+		t.Errorf("after a break the next pass comes after %s", next)
+	}
+	clock.Step(time.Second) // it took long
+	if next := w.untilNext(whole); next != gatherSets {
+		t.Errorf("after a break and a long pass the next pass comes after %s", next)
+	}
+}
+
+func TestWhoIsAway(t *testing.T) {
+	failed := func(err error) error { return fmt.Errorf("asking: %w", &url.Error{Op: "Get", Err: err}) }
+	for why, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"nobody listens":            {failed(&net.OpError{Err: syscall.ECONNREFUSED}), true},
+		"nobody answers":            {failed(context.DeadlineExceeded), true},
+		"it ends in the middle":     {failed(io.ErrUnexpectedEOF), true},
+		"it hangs up":               {failed(&net.OpError{Err: syscall.ECONNRESET}), true},
+		"a gateway without servers": {apierrors.NewGenericServerResponse(502, "get", schema.GroupResource{}, "", "", 0, true), true},
+		"it has no storage":         {apierrors.NewInternalError(errors.New("etcd")), true},
+		"it forbids":                {apierrors.NewForbidden(schema.GroupResource{}, "a", nil), false},
+		"it has no such kind":       {apierrors.NewNotFound(schema.GroupResource{}, "a"), false},
+		"it lies":                   {failed(&remote.MisbehavesError{Did: "has no end"}), false},
+		"it is unknown":             {failed(&net.DNSError{IsNotFound: true}), false},
+	} {
+		if got := isAway(test.err); got != test.want {
+			t.Errorf("%s: %v, want %v", why, got, test.want)
+		}
+	}
+}
