@@ -38,7 +38,7 @@ func (r *Reconciler) locate(ctx context.Context, f *facts) error {
 	f.cluster = found
 	r.clusters.note(f.installation, found.Ref)
 	f.pass.Cluster, f.pass.ClusterOwner = found.Ref, found.Owner
-	f.pass.Seed.NameOf = func(origin types.UID, id string) string { return r.nameOf(found.Ref, origin, id) }
+	f.pass.Seed.NameOf = func(origin types.UID, id string) string { return r.nameOf(found, origin, id) }
 	f.pass.Owner = ownership.Owner{ClusterUID: origin, Installation: f.installation.Name}
 	f.memory.belongTo(f.pass.Owner)
 	f.pass.Refusals = f.memory.refusals

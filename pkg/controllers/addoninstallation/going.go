@@ -13,6 +13,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	order "github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
@@ -29,6 +30,8 @@ type parting string
 const (
 	// partingNone: the Cluster is not being deleted.
 	partingNone parting = ""
+	// partingUndecided: the cluster is paused, or what is on record can't be read now.
+	partingUndecided parting = "Undecided"
 	// partingLetGo: what it has goes with the cluster, or stays, without a call.
 	partingLetGo parting = "LetGo"
 	// partingRemoving: what it has is being removed, by template.onClusterDeletion.
@@ -37,6 +40,8 @@ const (
 	partingUnreachable parting = "Unreachable"
 	// partingOverdue: it was to be removed, and the time for that is over.
 	partingOverdue parting = "Overdue"
+	// partingUnrecorded: it was to be removed, and no record says any more what it has.
+	partingUnrecorded parting = "Unrecorded"
 	// partingDone: it has nothing, or nothing any more.
 	partingDone parting = "Done"
 )
@@ -45,32 +50,47 @@ const (
 // It ends the pass only where the record can't be read now. The user cluster is not called, and
 // connected only for what is to be removed.
 func (r *Reconciler) part(ctx context.Context, f *facts) loop.Outcome {
-	f.parting = partingLetGo
-	if f.cluster.Paused || f.installation.Spec.DeletionPolicy == kubermaticv1.DeletionOrphan {
+	f.parting = partingUndecided
+	switch {
+	case f.installation.Spec.DeletionPolicy == kubermaticv1.DeletionOrphan:
+		f.parting = partingLetGo
+		return nil
+	case f.cluster.Paused:
 		return nil
 	}
 	left := r.timeToGo(f)
 	outcome := loaded(f, f.pass.LoadForRemoval(ctx))
-	record := f.pass.Record()
-	_, mayPass := outcome.(loop.RetryAt)
-	switch {
-	case mayPass && !f.damaged && left > 0:
+	if _, mayPass := outcome.(loop.RetryAt); mayPass && !f.damaged && left > 0 {
 		return outcome
+	}
+	switch record := f.pass.Record(); {
+	case (outcome != nil || record == nil) && order.GoesAlong(f.installation):
+		f.parting = partingUnrecorded
 	case outcome != nil: // what it has is not known, and nothing waits until it is
+		f.parting = partingLetGo
 	case record == nil:
 		f.parting = partingDone
 	case record.OnClusterDeletion != kubermaticv1.ClusterDeletionRemove:
-	case left <= 0:
-		f.parting = partingOverdue
-	case r.isCutOff(f) && r.isGivenUp(f):
-		f.parting = partingUnreachable
+		f.parting = partingLetGo
 	default:
-		f.parting = partingRemoving
-		if !f.pass.Asked.IsRemoved() {
-			f.pass.Asked.RemovedSince = f.cluster.DeletedAt
-		}
+		f.parting = r.partFrom(f, left)
 	}
 	return nil
+}
+
+// partFrom decides whether what is to be removed is removed, in the time that is left.
+func (r *Reconciler) partFrom(f *facts, left time.Duration) parting {
+	if left <= 0 {
+		return partingOverdue
+	}
+	r.noteAnswer(f, r.isCutOff(f))
+	if r.isGivenUp(f) {
+		return partingUnreachable
+	}
+	if !f.pass.Asked.IsRemoved() {
+		f.pass.Asked.RemovedSince = f.cluster.DeletedAt
+	}
+	return partingRemoving
 }
 
 // timeToGo is what is left of the time for removals from a cluster that is being deleted. The
@@ -82,23 +102,27 @@ func (r *Reconciler) timeToGo(f *facts) time.Duration {
 func (r *Reconciler) goingTime() time.Duration { return cmp.Or(r.Options.GoingTime, goingTime) }
 
 // isCutOff says whether the API server is known not to answer. One that this process has not reached
-// yet may. One that answers ends the time for which it may be away.
+// yet may.
 func (r *Reconciler) isCutOff(f *facts) bool {
 	_, err := r.Connections.Get(f.cluster, f.installation.Name, r.waker(f.installation))
 	without, isCut := errors.AsType[*cluster.NotConnectedError](err)
-	if isCut = isCut && !without.Connecting; !isCut {
-		f.memory.cutOff = time.Time{}
-	}
-	return isCut
+	return isCut && !without.Connecting
 }
 
-// isGivenUp says whether an API server that does not answer has not done so for as long as it may,
-// which is counted from the first time that this is asked.
-func (r *Reconciler) isGivenUp(f *facts) bool {
-	if f.memory.cutOff.IsZero() {
+// noteAnswer keeps since when the API server does not answer, by what it is known to do now. One that
+// answers ends that.
+func (r *Reconciler) noteAnswer(f *facts, isCutOff bool) {
+	switch {
+	case !isCutOff:
+		f.memory.cutOff = time.Time{}
+	case f.memory.cutOff.IsZero():
 		f.memory.cutOff = f.pass.Now
 	}
-	return r.untilGivenUp(f) <= 0
+}
+
+// isGivenUp says whether the API server has not answered for as long as it may.
+func (r *Reconciler) isGivenUp(f *facts) bool {
+	return !f.memory.cutOff.IsZero() && r.untilGivenUp(f) <= 0
 }
 
 func (r *Reconciler) untilGivenUp(f *facts) time.Duration {
@@ -123,11 +147,14 @@ func (r *Reconciler) letGo(ctx context.Context, f *facts) loop.Outcome {
 	return outcome
 }
 
-// lostWhileGoing says whether a removal from a cluster that is being deleted ended since the API
-// server does not answer any more. That a pass took too long says nothing.
+// lostWhileGoing says whether a removal from a cluster that is being deleted ends, since the API server
+// does not answer any more. That a pass took too long says nothing.
 func (r *Reconciler) lostWhileGoing(within context.Context, f *facts, outcome loop.Outcome) bool {
-	return f.parting == partingRemoving && !f.connecting && within.Err() == nil &&
-		notConnectedReasons[verdictOf(outcome).reason] && r.isGivenUp(f)
+	if f.parting != partingRemoving || f.connecting || within.Err() != nil || !notConnectedReasons[verdictOf(outcome).reason] {
+		return false
+	}
+	r.noteAnswer(f, true)
+	return r.isGivenUp(f)
 }
 
 // goWithCluster ends a pass over an installation that lives while its Cluster is being deleted. It is
@@ -147,7 +174,7 @@ func (r *Reconciler) goWithCluster(ctx, within context.Context, f *facts, outcom
 			outcome = goingOutcome(f)
 		}
 	}
-	if f.parting == partingOverdue && f.installation.Status.OnClusterDeletion != "" { // told once
+	if f.isOver() {
 		r.tellLeft(ctx, f)
 	}
 	return r.inTime(f, f.backOff(f.overdue(within, outcome)))
@@ -169,13 +196,19 @@ func (f *facts) leftText() string {
 		return "its API server does not answer, so what was to be removed is left, and goes with it or stays"
 	case partingOverdue:
 		return "what was to be removed before did not go in time, and goes with it or stays"
+	case partingUnrecorded:
+		return "what was to be removed before is not on record any more, or can't be read there: what is left goes with it or stays"
 	}
 	return ""
 }
 
-// tellLeft reports what was to be removed and is left.
+// isOver says whether a removal ended that will not begin again.
+func (f *facts) isOver() bool { return f.parting == partingOverdue || f.parting == partingUnrecorded }
+
+// tellLeft reports what was to be removed and is left, once: the status says then that nothing is to be
+// removed any more.
 func (r *Reconciler) tellLeft(ctx context.Context, f *facts) {
-	if why := f.leftText(); why != "" {
+	if why := f.leftText(); why != "" && f.installation.Status.OnClusterDeletion != "" {
 		r.report(ctx, f, occasion{corev1.EventTypeWarning, kubermaticv1.EventLeftBehind, "Remove"},
 			fmt.Sprintf("cluster %q is being deleted: %s", f.cluster.Name, why))
 	}
@@ -214,7 +247,7 @@ func (f *facts) projectParting() {
 	switch f.parting {
 	case partingRemoving:
 		state.OnClusterDeletion = kubermaticv1.ClusterDeletionRemove
-	case partingOverdue:
+	case partingLetGo, partingOverdue, partingUnrecorded:
 		state.OnClusterDeletion = ""
 	case partingDone:
 		if state.LastApplied == nil && state.OnClusterDeletion == "" {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -64,7 +65,10 @@ func (w *world) holdSettings(object *kubermaticv1.AddonInstallation, isHeld bool
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: "settings"}}
 	expect.Eventually(w.t, expect.Patience, func() error {
 		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(settings), settings); err != nil {
-			return err
+			if isHeld {
+				return err
+			}
+			return client.IgnoreNotFound(err)
 		}
 		settings.Finalizers = nil
 		if isHeld {
@@ -161,7 +165,8 @@ func TestAddonsAreRemovedWhileTheirClusterGoes(t *testing.T) {
 	w.expectEvents(left, "Normal Applied")
 }
 
-// Red when a default that nobody wrote, or LetGo, makes a call to a cluster that goes.
+// Red when a default that nobody wrote, or LetGo, makes a call to a cluster that goes, or neighbours wait for what deletionPolicy lets go
+// (projectParting without partingLetGo).
 func TestWhatIsLetGoGetsNoCall(t *testing.T) {
 	w := newWorld(t)
 	heard := w.overhear()
@@ -179,6 +184,9 @@ func TestWhatIsLetGoGetsNoCall(t *testing.T) {
 	w.endCluster(w.cluster)
 	for _, object := range all {
 		w.expectReady(object, kubermaticv1.ReasonClusterNotReady, "is being deleted")
+		if object.Status.OnClusterDeletion != "" {
+			t.Errorf("neighbours wait for %s, which is let go", object.Name)
+		}
 	}
 	for _, object := range all {
 		w.delete(object)
@@ -272,8 +280,9 @@ func TestALostCallLetsNothingGo(t *testing.T) {
 	w.expectNoEvent(kubermaticv1.EventLeftBehind)
 }
 
-// Red when a removal that does not end holds an installation for longer than it may (timeToGo without an end), or for less; when an
-// installation that lives is removed further; or when that is not told, or told twice.
+// Red when a removal that does not end holds an installation for longer than it may (timeToGo without an end), or for less; when it takes
+// all of that time from what it comes after (removalTimeout without its end); when an installation that lives is removed further; or when
+// that is not told, or told twice.
 func TestARemovalThatNeverEndsHoldsNothing(t *testing.T) {
 	w := newWorld(t)
 	w.goingTime = 12 * time.Second
@@ -293,7 +302,9 @@ func TestARemovalThatNeverEndsHoldsNothing(t *testing.T) {
 	w.delete(goes)
 	w.expectReady(goes, kubermaticv1.ReasonRemoving, "still to go")
 	w.expectReady(lives, kubermaticv1.ReasonRemoving, "still to go")
-	w.expectReady(waits, kubermaticv1.ReasonWaitingForOrder)
+	w.expectEnded(waits)
+	w.expectEvent(kubermaticv1.EventOrderGivenUp, waits, fmt.Sprintf(
+		"goes on after %s although it waits for the removal of installation %q, which depends on it or has a later slot", w.goingTime/3, lives.Name))
 	began := w.cluster.DeletionTimestamp
 	if began == nil {
 		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(w.cluster), w.cluster); err != nil {
@@ -306,25 +317,81 @@ func TestARemovalThatNeverEndsHoldsNothing(t *testing.T) {
 		t.Errorf("it was let go after %s", took)
 	}
 	w.expectReady(lives, kubermaticv1.ReasonClusterNotReady, "did not go in time")
-	w.expectReady(waits, kubermaticv1.ReasonClusterNotReady, "did not go in time")
-	for _, object := range []*kubermaticv1.AddonInstallation{lives, goes, waits} {
+	for _, object := range []*kubermaticv1.AddonInstallation{lives, goes} {
 		w.expectEvent(kubermaticv1.EventLeftBehind, object, fmt.Sprintf("cluster %q is being deleted: what was to be removed before did not go in "+
 			"time, and goes with it or stays", w.cluster.Name))
 	}
 	w.annotate(lives, kubermaticv1.AnnotationReconcileAt, "again")
-	w.delete(waits)
-	expect.Gone(t, w.seed, waits)
-	if w.installed(waits) != "1.0.0" {
+	w.holdSettings(lives, false)
+	w.delete(lives)
+	expect.Gone(t, w.seed, lives)
+	if !w.has(&corev1.Namespace{}, "", lives.Spec.TargetNamespace) {
 		t.Error("something was removed when the time was over")
 	}
+	w.expectLeftOnce(lives)
+}
+
+// expectLeftOnce says that it was told once of an installation that something of it is left.
+func (w *world) expectLeftOnce(object *kubermaticv1.AddonInstallation) {
+	w.t.Helper()
 	count := 0
-	for _, told := range w.events(lives) {
+	for _, told := range w.events(object) {
 		if told == "Warning "+kubermaticv1.EventLeftBehind {
 			count++
 		}
 	}
 	if count != 1 {
-		t.Errorf("it was told %d times that something is left", count)
+		w.t.Errorf("it was told %d times that something of %s is left", count, object.Name)
+	}
+}
+
+// Red when records that went before their cluster end a removal and nobody is told (part without partingUnrecorded), or one that can't be
+// read; when neighbours wait for that; or when it is told twice.
+func TestWhatIsNotOnRecordAnyMoreIsTold(t *testing.T) {
+	w := newWorld(t)
+	w.offerEnds()
+	lives, goes := w.wish("lives", "removed", ""), w.wish("goes", "removed", "")
+	spoilt := w.wish("spoilt", "removed", "")
+	stop := w.startUntil()
+	all := []*kubermaticv1.AddonInstallation{lives, goes, spoilt}
+	for _, object := range all {
+		w.expectInstalled(object, "1.0.0", "")
+	}
+	stop()
+	mine := ownership.Owner{ClusterUID: w.cluster.UID, Installation: spoilt.Name}
+	for _, record := range w.recordSecrets() {
+		var err error
+		if record.Labels[kubermaticv1.LabelInstallation] == mine.ID() {
+			record.Data["record"] = []byte("spoilt")
+			err = w.seed.Update(t.Context(), &record)
+		} else {
+			err = w.seed.Delete(t.Context(), &record)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.endCluster(w.cluster)
+	w.delete(goes)
+	w.start()
+	expect.Gone(t, w.seed, goes)
+	for _, object := range all {
+		w.expectEvent(kubermaticv1.EventLeftBehind, object, fmt.Sprintf("cluster %q is being deleted: what was to be removed before is not on "+
+			"record any more, or can't be read there: what is left goes with it or stays", w.cluster.Name))
+	}
+	for _, object := range []*kubermaticv1.AddonInstallation{lives, spoilt} {
+		expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+			if object.Status.OnClusterDeletion != "" {
+				return errors.New("neighbours wait for it")
+			}
+			return expect.Condition(object, kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonClusterNotReady)
+		})
+		w.delete(object)
+		expect.Gone(t, w.seed, object)
+		w.expectLeftOnce(object)
+		if w.installed(object) != "1.0.0" {
+			t.Errorf("something of %s was removed", object.Name)
+		}
 	}
 }
 
@@ -356,7 +423,8 @@ func TestARestartGoesOnWithWhatGoes(t *testing.T) {
 	}
 }
 
-// Red when one that went keeps a namespace that it shared (others with those that have nothing), or when what is let go loses its own.
+// Red when one that went keeps a namespace that it shared (others with those that have nothing), or made (nameOf with them), or when what is
+// let go loses its own.
 func TestASharedNamespaceGoesWithTheLast(t *testing.T) {
 	w := newWorld(t)
 	w.offerEnds()
@@ -376,9 +444,11 @@ func TestASharedNamespaceGoesWithTheLast(t *testing.T) {
 		return object
 	}
 	shared, kept := fmt.Sprintf("shared-%d", worlds), fmt.Sprintf("kept-%d", worlds)
-	going := []*kubermaticv1.AddonInstallation{into("a", "removed", shared), into("b", "second", shared), into("c", "second", kept)}
-	left := into("d", "left", kept)
 	w.start()
+	made := into("a", "removed", shared)
+	w.ready(made) // it makes the namespace, and is not the last to go
+	going := []*kubermaticv1.AddonInstallation{made, into("b", "second", shared), into("c", "second", kept)}
+	left := into("d", "left", kept)
 	for _, object := range append(going, left) {
 		w.ready(object)
 	}

@@ -134,15 +134,18 @@ func sharedText(record *revision.Record) string {
 }
 
 // nameOf finds the name of the installation in a cluster whose objects carry an ID; "" where there
-// is none, or none any more. Where the list fails the ID stands for the name: nothing is taken from
-// what may still exist. It is called after passes too and reads from the cache, so it has no
-// context of one.
-func (r *Reconciler) nameOf(ref target.Ref, origin types.UID, id string) string {
-	all, err := r.installationsOf(context.Background(), ref)
+// is none, or none any more: of a cluster that goes, what has nothing there any more counts as gone.
+// Where the list fails the ID stands for the name: nothing is taken from what may still exist. It is
+// called after passes too and reads from the cache, so it has no context of one.
+func (r *Reconciler) nameOf(in target.Description, origin types.UID, id string) string {
+	all, err := r.installationsOf(context.Background(), in.Ref)
 	if err != nil {
 		return id
 	}
 	for i := range all {
+		if in.Deleted && order.HasNothing(&all[i]) {
+			continue
+		}
 		if (ownership.Owner{ClusterUID: origin, Installation: all[i].Name}).ID() == id {
 			return all[i].Name
 		}

@@ -66,18 +66,19 @@ func (r *Reconciler) inTurn(ctx context.Context, f *facts) loop.Outcome {
 	case before.Held == order.HeldByNothing:
 		return nil
 	}
-	left := r.Options.OrderTimeout - waited(f)
+	limit := r.Options.OrderTimeout
+	left := limit - waited(f)
 	isLimited := before.Held == order.HeldBySlot || before.Held == order.HeldByDependencies && now != turnFirst
 	outcome := loop.Waiting{Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonWaitingForOrder, Message: orderText(before)}
 	switch {
-	case isLimited && r.isOver(ctx, f, now, before, left):
+	case isLimited && r.isOver(ctx, f, now, before, limit, left):
 		return nil
 	case before.Held == order.HeldByCycle:
 		outcome.Reason = kubermaticv1.ReasonDependencyCycle
 	case before.Held == order.HeldByMissing:
 		outcome.Reason = kubermaticv1.ReasonDependencyMissing
 	case isLimited:
-		outcome.Message += fmt.Sprintf("; it goes on without that after %s", r.Options.OrderTimeout)
+		outcome.Message += fmt.Sprintf("; it goes on without that after %s", limit)
 		outcome.Recheck = left
 	}
 	return outcome
@@ -93,28 +94,38 @@ func (r *Reconciler) removedInTurn(ctx context.Context, f *facts) loop.Outcome {
 	if err != nil {
 		return failed(err)
 	}
-	left := r.Options.OrderTimeout - f.pass.Now.Sub(removedSince(f)).Abs()
-	if before.Held == order.HeldByNothing || r.isOver(ctx, f, turnRemoval, before, left) {
+	limit := r.removalTimeout(f)
+	left := limit - f.pass.Now.Sub(removedSince(f)).Abs()
+	if before.Held == order.HeldByNothing || r.isOver(ctx, f, turnRemoval, before, limit, left) {
 		f.memory.letGo = turnRemoval
 		return nil
 	}
-	text := fmt.Sprintf("%s; it is removed without that after %s", orderText(before), r.Options.OrderTimeout)
+	text := fmt.Sprintf("%s; it is removed without that after %s", orderText(before), limit)
 	return waiting(kubermaticv1.ReasonWaitingForOrder, text, left)
 }
 
+// removalTimeout is for how long a removal waits for others. From a cluster that goes there is little
+// time, and what comes before must not take all of it.
+func (r *Reconciler) removalTimeout(f *facts) time.Duration {
+	if f.cluster.Deleted {
+		return min(r.Options.OrderTimeout, r.goingTime()/3)
+	}
+	return r.Options.OrderTimeout
+}
+
 // isOver says whether the time for which others are waited for is over, and tells that once.
-func (r *Reconciler) isOver(ctx context.Context, f *facts, now turn, before order.Order, left time.Duration) bool {
+func (r *Reconciler) isOver(ctx context.Context, f *facts, now turn, before order.Order, limit, left time.Duration) bool {
 	if f.memory.letGo != now && left > 0 {
 		return false
 	}
 	r.awaiting.forget(client.ObjectKeyFromObject(f.installation))
-	if f.memory.letGo != now && r.Options.OrderTimeout > 0 {
+	if f.memory.letGo != now && limit > 0 {
 		action := "Apply"
 		if now == turnRemoval {
 			action = "Remove"
 		}
 		r.report(ctx, f, occasion{corev1.EventTypeWarning, kubermaticv1.EventOrderGivenUp, action},
-			fmt.Sprintf("goes on after %s although it %s", r.Options.OrderTimeout, orderText(before)))
+			fmt.Sprintf("goes on after %s although it %s", limit, orderText(before)))
 	}
 	f.memory.letGo = now
 	return true
