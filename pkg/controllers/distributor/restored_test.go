@@ -33,6 +33,7 @@ func TestASeedThatIsRestoredHasWhatItLostWithinSeconds(t *testing.T) {
 			w.expectVersions("seed", "stays", "1.0.0")
 			w.expectVersions("seed", "web", "1.0.0")
 			w.expectCopies(sets)
+			passed.awaitQuiet(t, 2*time.Second) // marked, too
 			had, err := fleet.Shared().Cluster("seed").Backup(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -133,6 +134,43 @@ func TestASeedIsListedAnewOnceItsWatchEnds(t *testing.T) {
 				t.Errorf("calls %q, where nothing changed", calls)
 			}
 		})
+	}
+}
+
+// A seed of before, or a kubeconfig of before, may know no sets. Red when all that it has is listed in each pass for that (setsProblem not kept),
+// or when it is not found out once it may.
+func TestASeedThatForbidsSetsIsNotListedForThem(t *testing.T) {
+	w := newWorld(t)
+	passed, kubeconfig := proxy(t, "seed")
+	passed.forbid("addonsets")
+	w.seed("south", kubeconfig)
+	custom := w.catalogueOf("custom", map[string][]string{"web": {"1.0.0"}})
+	w.create(w.master, custom)
+	sets := w.newSets(true, "monitoring")
+	w.start()
+	w.expectVersions("seed", "web", "1.0.0")
+	expect.Object(t, w.master, sets[0], func(set *v1.AddonSet) error {
+		if len(set.Status.Seeds) != 1 || !strings.Contains(set.Status.Seeds[0].Message, "the seed forbids it") {
+			return fmt.Errorf("seeds %+v", set.Status.Seeds)
+		}
+		return nil
+	})
+	listed, asked := passed.listed("addoncatalogues"), passed.listed("addonsets")
+	for _, version := range []string{"2.0.0", "3.0.0", "4.0.0"} {
+		edit(w, custom, func(custom *v1.AddonCatalogue) { custom.Spec.Addons = []v1.Addon{addonOf("web", version)} })
+		w.expectVersions("seed", "web", version)
+	}
+	if again := passed.listed("addoncatalogues") - listed; again > 0 {
+		t.Errorf("catalogues were listed %d times for sets that may not be", again)
+	}
+	if passed.listed("addonsets") == asked {
+		t.Error("nobody asked for sets again")
+	}
+	passed.forbid("")
+	w.expectCopies(sets)
+	w.awaitWatch(passed)
+	if passed.listed("addoncatalogues") == listed {
+		t.Error("what is known is from before the watch")
 	}
 }
 

@@ -169,16 +169,20 @@ func failing(clusters, failed int32) v1.ClusterCounts {
 	return v1.ClusterCounts{Selected: clusters, Current: clusters - failed, Failed: failed}
 }
 
-// between is a proxy before a seed's API server that counts calls, is cut off, and lies.
+// between is a proxy before a seed's API server that counts calls, is cut off, lies and forbids.
 type between struct {
 	calls atomic.Int64
 	ended chan struct{}
 	cut   func()
 	mutex sync.Mutex
 	lie   func(map[string]any)
+	// forbidden is the kind that nobody may have, by its name in paths; empty: none.
+	forbidden string
 	// writes are the calls that write, and watches what the running ones are answered through.
 	writes  []string
 	watches []*io.PipeWriter
+	// lists counts, by kind, how often all objects of a namespace were asked for.
+	lists map[string]int
 }
 
 // endWatches ends all that run: in order where the failure is nil.
@@ -217,12 +221,33 @@ func (b *between) awaitQuiet(t *testing.T, long time.Duration) {
 
 func (b *between) note(r *http.Request) {
 	b.calls.Add(1)
-	if r.Method == http.MethodGet {
-		return
-	}
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
+	if r.Method == http.MethodGet {
+		b.lists[path.Base(r.URL.Path)]++
+		return
+	}
 	b.writes = append(b.writes, r.Method+" "+path.Base(r.URL.Path))
+}
+
+// forbid a kind, by its name in paths; empty allows all again.
+func (b *between) forbid(kind string) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.forbidden = kind
+}
+
+func (b *between) isForbidden(r *http.Request) bool {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.forbidden != "" && strings.Contains(r.URL.Path, "/"+b.forbidden)
+}
+
+// listed says how often all objects of a kind were asked for.
+func (b *between) listed(kind string) int {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.lists[kind]
 }
 
 // watched is the body of a watch that endWatches ends.
@@ -255,7 +280,7 @@ func proxy(t *testing.T, cluster string) (*between, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &between{ended: make(chan struct{})}
+	b := &between{ended: make(chan struct{}), lists: map[string]int{}}
 	b.cut = sync.OnceFunc(func() { close(b.ended) })
 	forward := &httputil.ReverseProxy{
 		Transport: transport, FlushInterval: -1, ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
@@ -284,6 +309,10 @@ func proxy(t *testing.T, cluster string) (*between, []byte) {
 	}
 	kubeconfig := foreignSeed(t, func(answer http.ResponseWriter, r *http.Request) {
 		b.note(r)
+		if b.isForbidden(r) {
+			http.Error(answer, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`, http.StatusForbidden)
+			return
+		}
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		go func() { // a watch ends too

@@ -29,8 +29,8 @@ func (w *worker) connect(ctx context.Context, now task) contact {
 		}
 		w.session = made
 	}
-	if w.Clock.Since(w.session.observedAt) < w.Resync*9/10 && !w.isBroken() {
-		return contact{}
+	if w.Clock.Since(w.session.observedAt) < w.Resync*9/10 && !w.isBroken() && w.isAsBefore(ctx, now.wanted) {
+		return contact{setsProblem: w.session.setsProblem}
 	}
 	uid, err := w.session.uid(ctx)
 	if err != nil {
@@ -39,11 +39,10 @@ func (w *worker) connect(ctx context.Context, now task) contact {
 	if err := w.Identities.confirm(ctx, to, string(uid)); err != nil {
 		return contact{problem: err.Error()}
 	}
-	setsProblem, err := w.observe(ctx, now.wanted)
-	if err != nil {
+	if err := w.observe(ctx, now.wanted); err != nil {
 		return contact{problem: Describe(err), away: isAway(err)}
 	}
-	return contact{setsProblem: setsProblem}
+	return contact{setsProblem: w.session.setsProblem}
 }
 
 func (w *worker) disconnect() {

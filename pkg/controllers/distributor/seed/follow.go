@@ -50,25 +50,39 @@ func (w *worker) passSooner(next clock.Timer, due time.Time) time.Time {
 	return w.listAgainAt
 }
 
+// isAsBefore says whether what stood for all that is known of the seed still does: the watch, or that it can't be had. Then copies are
+// asked for alone, and all else is as it was listed, until that is due.
+func (w *worker) isAsBefore(ctx context.Context, want *Wanted) bool {
+	s := w.session
+	if s.setsProblem == "" {
+		return true
+	}
+	if len(want.Sets) == 0 {
+		return false
+	}
+	err := s.copies.List(ctx)
+	if err == nil {
+		return false
+	}
+	s.setsProblem = Describe(err)
+	return !isAway(err)
+}
+
 // observe follows the seed and then lists it, so that nothing is known from before the watch.
-func (w *worker) observe(ctx context.Context, want *Wanted) (setsProblem string, err error) {
+func (w *worker) observe(ctx context.Context, want *Wanted) error {
 	s := w.session
 	s.stopFollowing()
 	if s.broke.Swap(false) {
 		s.copies.Forget() // a seed that went back may give a resourceVersion twice
 	}
-	w.listAgainAt = time.Time{}
+	w.listAgainAt, s.setsProblem = time.Time{}, ""
 	s.copies.Unlist()
 	if len(want.Sets) == 0 {
 		w.follow(ctx)
 	} else if err := w.listSets(ctx); err != nil {
-		setsProblem = Describe(err)
+		s.setsProblem = Describe(err)
 	}
-	err = s.observe(ctx, w.Clock.Now())
-	if setsProblem != "" {
-		s.observedAt = time.Time{} // nobody follows
-	}
-	return setsProblem, err
+	return s.observe(ctx, w.Clock.Now())
 }
 
 // listSets lists the copies of sets, and follows them from there.

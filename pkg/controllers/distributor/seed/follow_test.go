@@ -107,6 +107,8 @@ func TestWhoIsAway(t *testing.T) {
 		"it ends in the middle":     {failed(io.ErrUnexpectedEOF), true},
 		"it hangs up":               {failed(&net.OpError{Err: syscall.ECONNRESET}), true},
 		"a gateway without servers": {apierrors.NewGenericServerResponse(502, "get", schema.GroupResource{}, "", "", 0, true), true},
+		"there is no way":           {failed(&net.OpError{Err: syscall.ENETUNREACH}), true},
+		"it has too much to do":     {apierrors.NewTooManyRequests("", 1), true},
 		"it has no storage":         {apierrors.NewInternalError(errors.New("etcd")), true},
 		"it forbids":                {apierrors.NewForbidden(schema.GroupResource{}, "a", nil), false},
 		"it has no such kind":       {apierrors.NewNotFound(schema.GroupResource{}, "a"), false},

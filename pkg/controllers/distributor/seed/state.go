@@ -88,14 +88,14 @@ func Describe(err error) string {
 func isAway(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
-		return status.Status().Code >= http.StatusInternalServerError
+		return status.Status().Code >= http.StatusInternalServerError || apierrors.IsTooManyRequests(err)
 	}
 	if remote.IsMisbehaviour(err) {
 		return false
 	}
 	network, isNetwork := errors.AsType[net.Error](err)
 	for _, ended := range []error{
-		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EHOSTUNREACH, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF,
+		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EHOSTUNREACH, syscall.ENETUNREACH, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF,
 	} {
 		if errors.Is(err, ended) {
 			return true
