@@ -45,11 +45,11 @@ binaries: ## Build the control planes that tests and demo run (once, minutes).
 	go run ./hack/controlplanes
 
 .PHONY: test
-test: binaries ## Run all tests but cert-manager-check, all but three packages with the race detector, a short simulation of sets, and the commands of the guides.
+test: binaries ## Run all tests but cert-manager-check, those of what runs in the test's own process with the race detector.
 	go test -C apis -race ./...
-	go test -race -vet=off -timeout 60m $$(go list ./... | grep -v -e /test/crash -e /test/bench/sets -e /test/docs -e /test/certmanager)
-	# Hundreds of processes, each of which the race detector would make slow; an AddonSet over hundreds of Clusters; and what README and guides say, on a sandbox.
-	go test -vet=off -timeout 60m ./test/crash/... ./test/bench/sets ./test/docs
+	go test -race -vet=off -timeout 60m ./charts/... ./cmd/... ./hack/... ./pkg/... ./test/sets
+	# These run the managers as processes of their own, without the detector: kills, charts, upgrades, the guides' commands. The longest first.
+	go test -vet=off -timeout 60m ./test/crash $$(go list ./test/... | grep -v -e /test/crash$$ -e /test/sets$$ -e /test/certmanager$$)
 
 .PHONY: bench
 bench: binaries ## Measure what the bars are set on: CPU, memory, writes, times (minutes).

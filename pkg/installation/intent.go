@@ -1,6 +1,7 @@
 package installation
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -134,6 +135,9 @@ func holdsValues(live *v1.AddonInstallation, wanted *v1.AddonInstallationSpec) b
 	}
 	if live.Spec.Values == nil {
 		return false
+	}
+	if bytes.Equal(live.Spec.Values.Raw, wanted.Values.Raw) { // as a rule: API servers store what was sent
+		return true
 	}
 	var have, want any
 	if json.Unmarshal(live.Spec.Values.Raw, &have) != nil || json.Unmarshal(wanted.Values.Raw, &want) != nil {

@@ -39,6 +39,9 @@ func fit(foreign string, most int) string {
 
 // bounded makes what others wrote fit for the status.
 func bounded(trouble Trouble) Trouble {
+	if trouble == (Trouble{}) {
+		return trouble
+	}
 	return Trouble{Item: fit(trouble.Item, maxItem), Reason: fit(trouble.Reason, maxReason), Message: fit(trouble.Message, maxMessage)}
 }
 
@@ -122,18 +125,25 @@ func (t *Tally) addChanges(e *entry, changes []Change) {
 	}
 	e.changes = make([]membership, 0, len(changes))
 	for _, change := range changes {
-		change = Change{
-			Item: fit(change.Item, maxItem), Kind: change.Kind, From: fit(change.From, maxVersion), To: fit(change.To, maxVersion),
-		}
-		found := t.changes[change]
-		if found == nil {
-			found = &bucket{change: change}
-			t.changes[change] = found
-		}
+		found := t.bucketOf(change)
 		found.members = append(found.members, member{e, len(e.changes)})
 		e.changes = append(e.changes, membership{found, len(found.members) - 1})
 	}
 	t.pending += len(changes)
+}
+
+// bucketOf a change, as it is fit for the status: most clusters have what others had before.
+func (t *Tally) bucketOf(change Change) *bucket {
+	if found := t.changes[change]; found != nil {
+		return found
+	}
+	shown := Change{Item: fit(change.Item, maxItem), Kind: change.Kind, From: fit(change.From, maxVersion), To: fit(change.To, maxVersion)}
+	found := t.changes[shown]
+	if found == nil {
+		found = &bucket{change: shown}
+		t.changes[shown] = found
+	}
+	return found
 }
 
 func (t *Tally) takeChanges(e *entry) {

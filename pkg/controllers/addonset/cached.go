@@ -83,10 +83,12 @@ func (c *caches) all(clusters int) (map[cluster.Key]byName, error) {
 			continue
 		}
 		of := cluster.KeyOf(target.InstalledIn(one))
-		if found[of] == nil {
-			found[of] = make(byName, 1)
+		its := found[of]
+		if its == nil {
+			its = make(byName, 1)
+			found[of] = its
 		}
-		found[of][one.Name] = one
+		its[one.Name] = one
 	}
 	return found, nil
 }

@@ -147,6 +147,9 @@ func (p planner) planFor(in *place) plan {
 // or for another set to make, in its own time: it would wait for that, and be taken for a failure of
 // the roll-out.
 func (p *plan) blockDependents(of *set, in target.Ref) {
+	if len(p.blocked) == 0 && len(p.awaited) == 0 {
+		return
+	}
 	missing := map[string]bool{}
 	for _, one := range p.blocked {
 		missing[one.Item] = !slices.ContainsFunc(p.mine, func(live *v1.AddonInstallation) bool { return live.Name == in.NameOf(one.Item) })
