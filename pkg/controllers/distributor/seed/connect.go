@@ -29,7 +29,7 @@ func (w *worker) connect(ctx context.Context, now task) contact {
 		}
 		w.session = made
 	}
-	if w.Clock.Since(w.session.observedAt) < w.Resync*9/10 && !w.isBroken() && w.isAsBefore(ctx, now.wanted) {
+	if w.Clock.Since(w.session.observedAt) < w.Resync*9/10 && !w.isListDue() && w.isAsBefore(ctx, now.wanted) {
 		return contact{setsProblem: w.session.setsProblem}
 	}
 	uid, err := w.session.uid(ctx)

@@ -14,15 +14,20 @@ import (
 // watch breaks. So one watch stands for all that is known of a seed. It begins before the seed is listed; once it broke,
 // all is listed anew.
 
-// isBroken says whether all is to be listed anew by now, since the watch broke.
-func (w *worker) isBroken() bool {
+// isListDue says whether all is to be listed anew by now, since the watch broke.
+func (w *worker) isListDue() bool {
 	return w.session.broke.Load() && !w.Clock.Now().Before(w.listAgainAt) // which is zero before the break is noted
 }
 
-// broken notes that the watch broke, and says how long to wait until all is listed anew: the longer, the more often it
-// breaks, as it does where something between ends what is quiet. The copies of sets are looked at meanwhile.
-func (w *worker) broken() time.Duration {
+// noteBreak notes that the watch broke, and says how long to wait until all is listed anew: the longer, the more often it
+// breaks, as it does where something between ends what is quiet. The copies of sets are looked at meanwhile. A list that is waited
+// for already comes no later for that.
+func (w *worker) noteBreak() time.Duration {
 	now := w.Clock.Now()
+	if left := w.listAgainAt.Sub(now); left > 0 {
+		w.stirred()
+		return left
+	}
 	if now.Sub(w.brokeAt) > 2*backoffLimit {
 		w.breaks = 0
 	}
@@ -42,7 +47,7 @@ func (w *worker) passSooner(next clock.Timer, due time.Time) time.Time {
 	if w.session == nil || !w.session.broke.Load() {
 		return due // a pass has listed all since
 	}
-	wait := w.broken()
+	wait := w.noteBreak()
 	if !w.listAgainAt.Before(due) {
 		return due
 	}

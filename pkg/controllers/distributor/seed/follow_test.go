@@ -51,29 +51,36 @@ func TestALostSeedIsTriedAgainSoonerThanOneThatRefuses(t *testing.T) {
 	}
 }
 
-// Red when a seed whose watches break all the time is listed each time, when one whose watch stood for long has to wait, or when its
-// copies are not looked at meanwhile.
+// Red when a seed whose watches break all the time is listed each time, when one whose watch stood for long has to wait, when its
+// copies are not looked at meanwhile, or when a watch that breaks again puts a list off that is waited for.
 func TestASeedWhoseWatchesBreakIsListedLessAndLess(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	w := &worker{Options: Options{Clock: clock}, stir: make(chan struct{}, 1)}
 	for i, want := range []time.Duration{gatherSets, time.Second, 2 * time.Second, 4 * time.Second} {
-		if wait := w.broken(); wait != want || !w.listAgainAt.Equal(clock.Now().Add(want)) {
+		if wait := w.noteBreak(); wait != want || !w.listAgainAt.Equal(clock.Now().Add(want)) {
 			t.Errorf("after %d times it waits %s, until %s; want %s", i+1, wait, w.listAgainAt, want)
 		}
 		if stirred := len(w.stir) > 0; stirred != (i > 0) {
 			t.Errorf("after %d times copies are looked at: %v", i+1, stirred)
 		}
+		clock.Step(want / 2)
+		if wait, left := w.noteBreak(), want-want/2; wait != left || !w.listAgainAt.Equal(clock.Now().Add(left)) {
+			t.Errorf("after %d times and once more it waits %s, until %s; want %s", i+1, wait, w.listAgainAt, left)
+		}
+		<-w.stir
+		w.listAgainAt = time.Time{} // it was listed
 	}
 	var wait time.Duration
 	for range 20 {
 		clock.Step(30 * time.Second)
-		wait = w.broken()
+		wait = w.noteBreak()
+		w.listAgainAt = time.Time{}
 	}
 	if wait != backoffLimit {
 		t.Errorf("the longest wait is %s", wait)
 	}
 	clock.Step(time.Hour)
-	if wait := w.broken(); wait != gatherSets {
+	if wait := w.noteBreak(); wait != gatherSets {
 		t.Errorf("after an hour it waits %s", wait)
 	}
 }
@@ -86,7 +93,7 @@ func TestAPassPutsNoListOff(t *testing.T) {
 	if next := w.untilNext(whole); next < 50*time.Second {
 		t.Errorf("with nothing broken the next pass comes after %s", next)
 	}
-	w.broken()
+	w.noteBreak()
 	if next := w.untilNext(whole); next != gatherSets {
 		t.Errorf("after a break the next pass comes after %s", next)
 	}
