@@ -80,6 +80,8 @@ func DescribeFailure(err error) string {
 	var misbehaves *remote.MisbehavesError
 	var slow *remote.TooSlowError
 	var refused *remote.RefusedAddressError
+	var unwatched *remote.WatchRefusedError
+	var stale *remote.StaleError
 	var certificate *tls.CertificateVerificationError
 	var name *net.DNSError
 	var network net.Error
@@ -92,6 +94,10 @@ func DescribeFailure(err error) string {
 		return slow.Error()
 	case errors.As(err, &refused):
 		return refused.Error()
+	case errors.As(err, &unwatched):
+		return unwatched.Error()
+	case errors.As(err, &stale):
+		return stale.Error()
 	case errors.As(err, &certificate):
 		return "the API server's certificate is not one that the kubeconfig trusts"
 	case errors.As(err, &name):

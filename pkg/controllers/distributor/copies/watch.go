@@ -16,10 +16,10 @@ const (
 	watchAtLeast = watchFor - 5*time.Second
 )
 
-// endedError: the seed ended a watch before its time.
-type endedError struct{}
+// EndedError: the seed ended a watch before its time.
+type EndedError struct{}
 
-func (e *endedError) Error() string { return "the seed's API server ended a watch before its time" }
+func (e *EndedError) Error() string { return "the seed's API server ended a watch before its time" }
 
 // Forget has all copies read again.
 func (k *Keeper) Forget() { clear(k.found) }
@@ -47,7 +47,7 @@ func (k *Keeper) Follow(server *remote.Client, wake func()) func(ctx context.Con
 				return err
 			}
 			if ctx.Err() == nil && time.Since(began) < watchAtLeast {
-				return &endedError{}
+				return &EndedError{}
 			}
 		}
 		return nil

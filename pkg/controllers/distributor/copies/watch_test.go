@@ -30,7 +30,7 @@ func TestAWatchThatEndsBeforeItsTimeIsBroken(t *testing.T) {
 	keeper := NewKeeper(nil, "south", "catalogues")
 	woken := 0
 	err = keeper.Follow(client, func() { woken++ })(t.Context())
-	if _, ended := errors.AsType[*endedError](err); !ended || watches != 1 || woken != 1 {
+	if _, ended := errors.AsType[*EndedError](err); !ended || watches != 1 || woken != 1 {
 		t.Errorf("%v after %d watches and %d changes", err, watches, woken)
 	}
 }

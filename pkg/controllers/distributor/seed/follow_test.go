@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
@@ -124,6 +126,20 @@ func TestWhoIsAway(t *testing.T) {
 	} {
 		if got := isAway(test.err); got != test.want {
 			t.Errorf("%s: %v, want %v", why, got, test.want)
+		}
+	}
+}
+
+// Red when the log says of each watch that broke that the connection fails.
+func TestWhyAWatchBrokeIsTold(t *testing.T) {
+	for err, want := range map[error]string{
+		&copies.EndedError{}:                     "the seed's API server ended a watch before its time",
+		&remote.StaleError{}:                     "the API server does not know the changes since then any more",
+		&remote.WatchRefusedError{Status: 403}:   "the API server answers a watch with HTTP status 403",
+		&remote.MisbehavesError{Did: "has none"}: "has none",
+	} {
+		if got := Describe(fmt.Errorf("watching: %w", err)); !strings.Contains(got, want) {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
@@ -79,6 +80,9 @@ func Describe(err error) string {
 		if answer.is(err) {
 			return answer.text
 		}
+	}
+	if ended, isEnded := errors.AsType[*copies.EndedError](err); isEnded {
+		return ended.Error()
 	}
 	return cluster.DescribeFailure(err)
 }
