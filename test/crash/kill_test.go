@@ -19,6 +19,9 @@ import (
 // patience with many installations at a time, on a machine that has other things to do. Only what never comes takes so long.
 const patience = 10 * time.Minute
 
+// killsOfAStory are about as many kills as each story has in make test at most, spread over it; make kills has all.
+const killsOfAStory = 12
+
 // story is one edit, carried out by a controller that is killed at one boundary and started again.
 type story struct {
 	name, addon string
@@ -141,7 +144,7 @@ func await(t testing.TB, holds func() error) {
 	}
 }
 
-// tell carries the story out without a kill, and then once for each boundary it came by, on either side: each run must end
+// tell carries the story out without a kill, and then once for each of the boundaries that it is killed at: each run must end
 // as the first one did. It gives the number of boundaries.
 func (s story) tell(t *testing.T, p *platform) int {
 	t.Helper()
@@ -156,6 +159,7 @@ func (s story) tell(t *testing.T, p *platform) int {
 	if s.about != nil {
 		boundaries = slices.DeleteFunc(boundaries, func(b gate.Boundary) bool { return !s.about(b) })
 	}
+	boundaries = gate.Spread(boundaries, killsOfAStory)
 	if s.instead {
 		clean.remove(t)
 		s.settle(t, p, []*subject{clean}, isGone)
