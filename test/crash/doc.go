@@ -1,4 +1,4 @@
-// Package crash kills the installation controller with kill -9 at every write it makes, and checks
+// Package crash kills the installation controller with kill -9 at the writes that it makes, all of them in make kills, and checks
 // that the end is the same. It also takes away what the controller stands on: API servers,
 // Clusters, kubeconfigs, answers.
 //

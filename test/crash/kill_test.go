@@ -19,7 +19,7 @@ import (
 // patience with many installations at a time, on a machine that has other things to do. Only what never comes takes so long.
 const patience = 10 * time.Minute
 
-// killsOfAStory are about as many kills as each story has in make test at most, spread over it; make kills has all.
+// killsOfAStory are about as many kills as each story has in make test, spread over it; make kills has all.
 const killsOfAStory = 12
 
 // story is one edit, carried out by a controller that is killed at one boundary and started again.
@@ -159,6 +159,7 @@ func (s story) tell(t *testing.T, p *platform) int {
 	if s.about != nil {
 		boundaries = slices.DeleteFunc(boundaries, func(b gate.Boundary) bool { return !s.about(b) })
 	}
+	whole := len(boundaries)
 	boundaries = gate.Spread(boundaries, killsOfAStory)
 	if s.instead {
 		clean.remove(t)
@@ -198,8 +199,8 @@ func (s story) tell(t *testing.T, p *platform) int {
 			t.Errorf("killed %s, the end differs from that of a clean run (-clean +killed):\n%s", boundaries[i], diff)
 		}
 	}
-	t.Logf("%s: killed at %d boundaries of %d writes, %d on the seed and %d in the user cluster; %d were not come by again",
-		s.name, len(boundaries), len(boundaries)/2, countPrefix(boundaries, "seed")/2, countPrefix(boundaries, "user")/2,
+	t.Logf("%s: killed at %d of %d boundaries, %d on the seed and %d in the user cluster; %d were not come by again",
+		s.name, len(boundaries), whole, countPrefix(boundaries, "seed"), countPrefix(boundaries, "user"),
 		count(missed, func(is bool) bool { return is }))
 	s.clear(t, p, slices.Concat(cases, []*subject{clean}))
 	return len(boundaries)

@@ -361,8 +361,8 @@ const (
 	EventHookSkipped = "HookSkipped"
 	// EventRemoved: the installation was removed from the user cluster.
 	EventRemoved = "Removed"
-	// EventLeftBehind: the Cluster is being deleted, and what was to be removed before was not in time, or is not on record any more; it goes
-	// with the cluster, or stays.
+	// EventLeftBehind: the Cluster is being deleted, and what was to be removed before was not in time, can't be read from its record, or its
+	// API server does not answer; it goes with the cluster, or stays.
 	EventLeftBehind = "LeftBehind"
 	// EventConflict: another catalogue defines the same version, or reserves the name.
 	EventConflict = "Conflict"

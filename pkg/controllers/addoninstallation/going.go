@@ -40,8 +40,8 @@ const (
 	partingUnreachable parting = "Unreachable"
 	// partingOverdue: it was to be removed, and the time for that is over.
 	partingOverdue parting = "Overdue"
-	// partingUnrecorded: it was to be removed, and no record says any more what it has.
-	partingUnrecorded parting = "Unrecorded"
+	// partingUnreadable: it was to be removed, and what it has can't be read from its record.
+	partingUnreadable parting = "Unreadable"
 	// partingDone: it has nothing, or nothing any more.
 	partingDone parting = "Done"
 )
@@ -64,8 +64,8 @@ func (r *Reconciler) part(ctx context.Context, f *facts) loop.Outcome {
 		return outcome
 	}
 	switch record := f.pass.Record(); {
-	case (outcome != nil || record == nil) && order.GoesAlong(f.installation):
-		f.parting = partingUnrecorded
+	case outcome != nil && order.GoesAlong(f.installation):
+		f.parting = partingUnreadable
 	case outcome != nil: // what it has is not known, and nothing waits until it is
 		f.parting = partingLetGo
 	case record == nil:
@@ -174,7 +174,7 @@ func (r *Reconciler) goWithCluster(ctx, within context.Context, f *facts, outcom
 			outcome = goingOutcome(f)
 		}
 	}
-	if f.isOver() {
+	if f.isLeft() {
 		r.tellLeft(ctx, f)
 	}
 	return r.inTime(f, f.backOff(f.overdue(within, outcome)))
@@ -196,17 +196,17 @@ func (f *facts) leftText() string {
 		return "its API server does not answer, so what was to be removed is left, and goes with it or stays"
 	case partingOverdue:
 		return "what was to be removed before did not go in time, and goes with it or stays"
-	case partingUnrecorded:
-		return "what was to be removed before is not on record any more, or can't be read there: what is left goes with it or stays"
+	case partingUnreadable:
+		return "what was to be removed before can't be read from its record, and goes with it or stays"
 	}
 	return ""
 }
 
-// isOver says whether a removal ended that will not begin again.
-func (f *facts) isOver() bool { return f.parting == partingOverdue || f.parting == partingUnrecorded }
+// isLeft says whether a removal ended, and left something, for another reason than that nobody answers.
+func (f *facts) isLeft() bool { return f.parting == partingOverdue || f.parting == partingUnreadable }
 
-// tellLeft reports what was to be removed and is left, once: the status says then that nothing is to be
-// removed any more.
+// tellLeft reports what was to be removed and is left; of an installation that lives once, since the
+// status says then that nothing is to be removed any more.
 func (r *Reconciler) tellLeft(ctx context.Context, f *facts) {
 	if why := f.leftText(); why != "" && f.installation.Status.OnClusterDeletion != "" {
 		r.report(ctx, f, occasion{corev1.EventTypeWarning, kubermaticv1.EventLeftBehind, "Remove"},
@@ -247,7 +247,7 @@ func (f *facts) projectParting() {
 	switch f.parting {
 	case partingRemoving:
 		state.OnClusterDeletion = kubermaticv1.ClusterDeletionRemove
-	case partingLetGo, partingOverdue, partingUnrecorded:
+	case partingLetGo, partingOverdue, partingUnreadable:
 		state.OnClusterDeletion = ""
 	case partingDone:
 		if state.LastApplied == nil && state.OnClusterDeletion == "" {

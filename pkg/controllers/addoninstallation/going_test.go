@@ -285,7 +285,7 @@ func TestALostCallLetsNothingGo(t *testing.T) {
 // that is not told, or told twice.
 func TestARemovalThatNeverEndsHoldsNothing(t *testing.T) {
 	w := newWorld(t)
-	w.goingTime = 12 * time.Second
+	w.goingTime = 24 * time.Second
 	w.offerEnds()
 	lives, goes := w.wish("lives", "removed", ""), w.wish("goes", "removed", "")
 	waits := w.wish("waits", "removed", "")
@@ -345,27 +345,26 @@ func (w *world) expectLeftOnce(object *kubermaticv1.AddonInstallation) {
 	}
 }
 
-// Red when records that went before their cluster end a removal and nobody is told (part without partingUnrecorded), or one that can't be
-// read; when neighbours wait for that; or when it is told twice.
-func TestWhatIsNotOnRecordAnyMoreIsTold(t *testing.T) {
+// Red when a record that can't be read ends a removal and nobody is told (part without partingUnreadable), when neighbours wait for that, or
+// when it is told twice, or of what has no record any more, which is removed as a rule.
+func TestWhatCannotBeReadWhileItsClusterGoesIsTold(t *testing.T) {
 	w := newWorld(t)
 	w.offerEnds()
 	lives, goes := w.wish("lives", "removed", ""), w.wish("goes", "removed", "")
-	spoilt := w.wish("spoilt", "removed", "")
+	none := w.wish("none", "removed", "")
 	stop := w.startUntil()
-	all := []*kubermaticv1.AddonInstallation{lives, goes, spoilt}
-	for _, object := range all {
+	for _, object := range []*kubermaticv1.AddonInstallation{lives, goes, none} {
 		w.expectInstalled(object, "1.0.0", "")
 	}
 	stop()
-	mine := ownership.Owner{ClusterUID: w.cluster.UID, Installation: spoilt.Name}
+	withoutRecord := ownership.Owner{ClusterUID: w.cluster.UID, Installation: none.Name}
 	for _, record := range w.recordSecrets() {
 		var err error
-		if record.Labels[kubermaticv1.LabelInstallation] == mine.ID() {
+		if record.Labels[kubermaticv1.LabelInstallation] == withoutRecord.ID() {
+			err = w.seed.Delete(t.Context(), &record)
+		} else {
 			record.Data["record"] = []byte("spoilt")
 			err = w.seed.Update(t.Context(), &record)
-		} else {
-			err = w.seed.Delete(t.Context(), &record)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -373,22 +372,27 @@ func TestWhatIsNotOnRecordAnyMoreIsTold(t *testing.T) {
 	}
 	w.endCluster(w.cluster)
 	w.delete(goes)
+	w.delete(none)
 	w.start()
 	expect.Gone(t, w.seed, goes)
-	for _, object := range all {
-		w.expectEvent(kubermaticv1.EventLeftBehind, object, fmt.Sprintf("cluster %q is being deleted: what was to be removed before is not on "+
-			"record any more, or can't be read there: what is left goes with it or stays", w.cluster.Name))
+	expect.Gone(t, w.seed, none)
+	for _, object := range []*kubermaticv1.AddonInstallation{lives, goes} {
+		w.expectEvent(kubermaticv1.EventLeftBehind, object, fmt.Sprintf(
+			"cluster %q is being deleted: what was to be removed before can't be read from its record, and goes with it or stays", w.cluster.Name))
 	}
-	for _, object := range []*kubermaticv1.AddonInstallation{lives, spoilt} {
-		expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
-			if object.Status.OnClusterDeletion != "" {
-				return errors.New("neighbours wait for it")
-			}
-			return expect.Condition(object, kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonClusterNotReady)
-		})
-		w.delete(object)
-		expect.Gone(t, w.seed, object)
-		w.expectLeftOnce(object)
+	expect.Object(t, w.seed, lives, func(object *kubermaticv1.AddonInstallation) error {
+		if object.Status.OnClusterDeletion != "" {
+			return errors.New("neighbours wait for it")
+		}
+		return expect.Condition(object, kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonClusterNotReady)
+	})
+	w.delete(lives)
+	expect.Gone(t, w.seed, lives)
+	w.expectLeftOnce(lives)
+	if told := w.events(none); slices.Contains(told, "Warning "+kubermaticv1.EventLeftBehind) {
+		t.Errorf("of what has no record it is told %q", told)
+	}
+	for _, object := range []*kubermaticv1.AddonInstallation{lives, goes} {
 		if w.installed(object) != "1.0.0" {
 			t.Errorf("something of %s was removed", object.Name)
 		}

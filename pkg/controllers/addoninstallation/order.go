@@ -66,20 +66,19 @@ func (r *Reconciler) inTurn(ctx context.Context, f *facts) loop.Outcome {
 	case before.Held == order.HeldByNothing:
 		return nil
 	}
-	limit := r.Options.OrderTimeout
-	left := limit - waited(f)
+	limit := limit{r.Options.OrderTimeout, r.Options.OrderTimeout - waited(f)}
 	isLimited := before.Held == order.HeldBySlot || before.Held == order.HeldByDependencies && now != turnFirst
 	outcome := loop.Waiting{Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonWaitingForOrder, Message: orderText(before)}
 	switch {
-	case isLimited && r.isOver(ctx, f, now, before, limit, left):
+	case isLimited && r.isOver(ctx, f, now, before, limit):
 		return nil
 	case before.Held == order.HeldByCycle:
 		outcome.Reason = kubermaticv1.ReasonDependencyCycle
 	case before.Held == order.HeldByMissing:
 		outcome.Reason = kubermaticv1.ReasonDependencyMissing
 	case isLimited:
-		outcome.Message += fmt.Sprintf("; it goes on without that after %s", limit)
-		outcome.Recheck = left
+		outcome.Message += fmt.Sprintf("; it goes on without that after %s", limit.whole)
+		outcome.Recheck = limit.left
 	}
 	return outcome
 }
@@ -94,38 +93,41 @@ func (r *Reconciler) removedInTurn(ctx context.Context, f *facts) loop.Outcome {
 	if err != nil {
 		return failed(err)
 	}
-	limit := r.removalTimeout(f)
-	left := limit - f.pass.Now.Sub(removedSince(f)).Abs()
-	if before.Held == order.HeldByNothing || r.isOver(ctx, f, turnRemoval, before, limit, left) {
+	limit := r.removalLimit(f)
+	if before.Held == order.HeldByNothing || r.isOver(ctx, f, turnRemoval, before, limit) {
 		f.memory.letGo = turnRemoval
 		return nil
 	}
-	text := fmt.Sprintf("%s; it is removed without that after %s", orderText(before), limit)
-	return waiting(kubermaticv1.ReasonWaitingForOrder, text, left)
+	text := fmt.Sprintf("%s; it is removed without that after %s", orderText(before), limit.whole)
+	return waiting(kubermaticv1.ReasonWaitingForOrder, text, limit.left)
 }
 
-// removalTimeout is for how long a removal waits for others. From a cluster that goes there is little
-// time, and what comes before must not take all of it.
-func (r *Reconciler) removalTimeout(f *facts) time.Duration {
+// limit is for how long others are waited for, and what is left of that.
+type limit struct{ whole, left time.Duration }
+
+// removalLimit is for how long a removal waits for others, since it began. From a cluster that goes there
+// is little time, which counts from then, and what comes before must not take all of it.
+func (r *Reconciler) removalLimit(f *facts) limit {
+	whole, since := r.Options.OrderTimeout, removedSince(f)
 	if f.cluster.Deleted {
-		return min(r.Options.OrderTimeout, r.goingTime()/3)
+		whole, since = min(whole, r.goingTime()/3), f.cluster.DeletedAt
 	}
-	return r.Options.OrderTimeout
+	return limit{whole, whole - f.pass.Now.Sub(since).Abs()}
 }
 
 // isOver says whether the time for which others are waited for is over, and tells that once.
-func (r *Reconciler) isOver(ctx context.Context, f *facts, now turn, before order.Order, limit, left time.Duration) bool {
-	if f.memory.letGo != now && left > 0 {
+func (r *Reconciler) isOver(ctx context.Context, f *facts, now turn, before order.Order, limit limit) bool {
+	if f.memory.letGo != now && limit.left > 0 {
 		return false
 	}
 	r.awaiting.forget(client.ObjectKeyFromObject(f.installation))
-	if f.memory.letGo != now && limit > 0 {
+	if f.memory.letGo != now && limit.whole > 0 {
 		action := "Apply"
 		if now == turnRemoval {
 			action = "Remove"
 		}
 		r.report(ctx, f, occasion{corev1.EventTypeWarning, kubermaticv1.EventOrderGivenUp, action},
-			fmt.Sprintf("goes on after %s although it %s", limit, orderText(before)))
+			fmt.Sprintf("goes on after %s although it %s", limit.whole, orderText(before)))
 	}
 	f.memory.letGo = now
 	return true

@@ -155,6 +155,7 @@ func TestASeedThatForbidsSetsIsNotListedForThem(t *testing.T) {
 		}
 		return nil
 	})
+	passed.awaitQuiet(t, 3*time.Second) // before it was known that there are sets, a watch was tried, which asks for a list
 	listed, asked := passed.listed("addoncatalogues"), passed.listed("addonsets")
 	for _, version := range []string{"2.0.0", "3.0.0", "4.0.0"} {
 		edit(w, custom, func(custom *v1.AddonCatalogue) { custom.Spec.Addons = []v1.Addon{addonOf("web", version)} })

@@ -24,9 +24,9 @@ func (w *worker) isListDue() bool {
 // for already comes no later for that.
 func (w *worker) noteBreak() time.Duration {
 	now := w.Clock.Now()
-	if left := w.listAgainAt.Sub(now); left > 0 {
+	if !w.listAgainAt.IsZero() {
 		w.stirred()
-		return left
+		return max(w.listAgainAt.Sub(now), 0)
 	}
 	if now.Sub(w.brokeAt) > 2*backoffLimit {
 		w.breaks = 0

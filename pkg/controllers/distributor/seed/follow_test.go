@@ -69,6 +69,10 @@ func TestASeedWhoseWatchesBreakIsListedLessAndLess(t *testing.T) {
 		if wait, left := w.noteBreak(), want-want/2; wait != left || !w.listAgainAt.Equal(clock.Now().Add(left)) {
 			t.Errorf("after %d times and once more it waits %s, until %s; want %s", i+1, wait, w.listAgainAt, left)
 		}
+		clock.Step(want)
+		if wait := w.noteBreak(); wait != 0 {
+			t.Errorf("after %d times a list that is due waits %s", i+1, wait)
+		}
 		<-w.stir
 		w.listAgainAt = time.Time{} // it was listed
 	}

@@ -60,7 +60,8 @@ type session struct {
 	stamps map[string]knownStamp
 	// observedAt is when the seed was listed; zero: it has to be listed again.
 	observedAt time.Time
-	// setsProblem is why copies of sets can't be listed, and so nobody follows; empty: they were, or there are none.
+	// setsProblem is why copies of sets could not be listed before all else was, so that nobody follows; empty: they could, or there
+	// were none.
 	setsProblem string
 
 	// copies are those of AddonSets, followed while a watch of them runs: endWatch ends it. broke says that it broke since it was begun,

@@ -57,8 +57,8 @@ func (w *worker) lookAfter() time.Duration {
 // attend looks at copies that changed, and at orders, without a pass over all else.
 func (w *worker) attend(ctx context.Context) {
 	now := w.task()
-	if w.session == nil || w.session.id != now.target.ConfigID || w.isListDue() {
-		return // the next pass connects, or lists all, when it is due
+	if w.session == nil || w.session.id != now.target.ConfigID || w.session.setsProblem != "" || w.isListDue() {
+		return // the next pass connects, asks for sets, or lists all, when it is due
 	}
 	ctx, span := loop.BeginPass(ctx, "distributor-copies", "", w.name)
 	defer span.End()
