@@ -139,7 +139,7 @@ func (w *world) start(t *testing.T, program string, flags ...string) *fleet.Proc
 	}
 	path, kubeconfig := filepath.Join(folder, program), filepath.Join(folder, "kubeconfig")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "./cmd/"+program)
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	build.Dir = root
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, output)
 	}
