@@ -32,8 +32,8 @@ func (b Boundary) IsStatus() bool { return strings.HasSuffix(b.Write, "/status")
 
 var everyKill = flag.Bool("every-kill", false, "kill before and after each write, and not at some of them")
 
-// Spread gives some boundaries, as many as said or some more or less, spread over all of them; with -every-kill, as in make sets and make kills,
-// all. The steps are odd, so that there are kills before writes and after.
+// Spread gives some boundaries, as many as said or some more or less, spread over all of them; with -every-kill, as in make sets
+// and make kills, all. The steps are odd, so that there are kills before writes and after.
 func Spread(all []Boundary, some int) (chosen []Boundary) {
 	if *everyKill {
 		return all

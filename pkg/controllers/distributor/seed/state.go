@@ -99,7 +99,8 @@ func isAway(err error) bool {
 	}
 	network, isNetwork := errors.AsType[net.Error](err)
 	for _, ended := range []error{
-		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EHOSTUNREACH, syscall.ENETUNREACH, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF,
+		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EHOSTUNREACH, syscall.ENETUNREACH,
+		context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF,
 	} {
 		if errors.Is(err, ended) {
 			return true
