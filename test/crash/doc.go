@@ -16,8 +16,8 @@
 // The writes that came by are the boundaries: each one is named by method, path and its number, never by a counter over all,
 // since objects of one stage are written in any order. Then, for each boundary and either side (in make test for some of them), an
 // installation with a Cluster of its own begins the same story and has its controller killed there. A controller that is not
-// killed serves them all afterwards. What the user cluster has then, with generations and field managers, and what the seed has, records and
-// status, must be what the clean run left, but for identities and times; and of every object whether it is the one that stood
+// killed serves them all afterwards. What the user cluster has then, with generations and field managers, and what the seed has,
+// records and status, must be what the clean run left, but for identities and times; and of every object whether it is the one that stood
 // there when the story began. At last everything is removed, and nothing may be left but what is not the installation's to
 // remove.
 //
