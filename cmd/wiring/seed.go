@@ -27,6 +27,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/image"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/sharing"
 )
 
 // Scheme knows every kind that Trellis reads or writes.
@@ -50,6 +51,8 @@ func HeldOnSeeds(catalogueNamespace string) map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&kubermaticv1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{catalogueNamespace: {}}},
 		&kubermaticv1.AddonSet{}:       {Namespaces: map[string]cache.Config{catalogueNamespace: {}}},
+		// Tens of thousands, and alike.
+		&kubermaticv1.AddonInstallation{}: {Transform: sharing.NewInstallations().Transform},
 	}
 }
 

@@ -45,16 +45,61 @@ type State struct {
 	Next time.Time
 }
 
-// StateOf an installation. An old Ready proves nothing: soak counts from the latest of the last
+// Report is what an installation says of itself, taken from it once: how it stands follows from that,
+// the pace and the time, at every look.
+type Report struct {
+	// Live is the installation.
+	Live *v1.AddonInstallation
+	// Going says that it is being deleted.
+	Going bool
+	// said is the state as far as no pace and no time matter.
+	said State
+	// applied is when the user cluster was changed last, and ready since when it is Ready.
+	applied, ready time.Time
+	// gaveWay says that it went back to what it had before, once that it is looked after until the
+	// first Ready.
+	gaveWay, once bool
+}
+
+// ReportOf an installation.
+func ReportOf(live *v1.AddonInstallation) Report {
+	report := Report{
+		Live: live, Going: !live.DeletionTimestamp.IsZero(), applied: appliedAt(live), once: live.Spec.ReconcileStrategy == v1.ReconcileOnce,
+		said: State{Phase: Underway, Moved: MovedAt(live), Paused: live.Spec.Paused},
+	}
+	state := &report.said
+	if report.Going {
+		state.Moved = latest(state.Moved, live.DeletionTimestamp.Time)
+	}
+	ready := meta.FindStatusCondition(live.Status.Conditions, v1.ConditionReady)
+	if ready == nil {
+		return report
+	}
+	isPresent := ready.ObservedGeneration == live.Generation
+	report.ready, report.gaveWay = ready.LastTransitionTime.Time, ready.Reason == v1.ReasonRolledBack && isPresent
+	state.Reason, state.Message = ready.Reason, ready.Message
+	state.Ready = ready.Status == metav1.ConditionTrue && isPresent && !report.Going && hasItsValues(live)
+	state.Unreachable = ready.Status == metav1.ConditionUnknown || unreachable[ready.Reason]
+	state.Paused = state.Paused || ready.Reason == v1.ReasonPaused
+	return report
+}
+
+// StateOf an installation, for one look at it.
+func StateOf(live *v1.AddonInstallation, pace Pace, now time.Time) State {
+	report := ReportOf(live)
+	return report.State(pace, now)
+}
+
+// State of the installation. An old Ready proves nothing: soak counts from the latest of the last
 // move, the last change of the user cluster and Ready's own transition. A deadline counts from the
 // later of move and change; while it waits for others, or for people, it does not fail. All of that
 // is in hands of the cluster's users too, so a move is under way for a bounded time (ADR 65).
-func StateOf(live *v1.AddonInstallation, pace Pace, now time.Time) State {
-	state := phaseOf(live, pace, now)
+func (r *Report) State(pace Pace, now time.Time) State {
+	state := r.phase(pace, now)
 	if state.Phase != Underway || state.Moved.IsZero() {
 		return state
 	}
-	over := overOf(live, state, pace)
+	over := r.over(pace)
 	switch {
 	case !over.After(now):
 		state.Phase = Overdue
@@ -64,36 +109,28 @@ func StateOf(live *v1.AddonInstallation, pace Pace, now time.Time) State {
 	return state
 }
 
-// overOf a move is when it is over whatever comes: deadline and soak after it. Until when the user
+// over is when a move is over whatever comes: deadline and soak after it. Until when the user
 // cluster was changed, or it waits, counts on top, which is one deadline at most.
-func overOf(live *v1.AddonInstallation, state State, pace Pace) time.Time {
-	begins, most := latest(state.Moved, appliedAt(live)), state.Moved.Add(pace.Deadline)
-	if waitsFor(state.Reason) || begins.After(most) {
+func (r *Report) over(pace Pace) time.Time {
+	begins, most := latest(r.said.Moved, r.applied), r.said.Moved.Add(pace.Deadline)
+	if waitsFor(r.said.Reason) || begins.After(most) {
 		begins = most
 	}
 	return begins.Add(pace.Deadline + pace.Soak)
 }
 
-// phaseOf an installation, which may be under way without end.
-func phaseOf(live *v1.AddonInstallation, pace Pace, now time.Time) State {
-	state := State{Phase: Underway, Moved: MovedAt(live), Paused: live.Spec.Paused}
-	if !live.DeletionTimestamp.IsZero() {
-		state.Moved = latest(state.Moved, live.DeletionTimestamp.Time)
-	}
-	ready := meta.FindStatusCondition(live.Status.Conditions, v1.ConditionReady)
-	if ready != nil {
-		state.Reason, state.Message = ready.Reason, ready.Message
-		state.Ready = ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == live.Generation && live.DeletionTimestamp.IsZero() &&
-			hasItsValues(live)
-		state.Unreachable = ready.Status == metav1.ConditionUnknown || unreachable[ready.Reason]
-		state.Paused = state.Paused || ready.Reason == v1.ReasonPaused
-	}
-	changed := latest(state.Moved, appliedAt(live))
+// phase of an installation, which may be under way without end.
+func (r *Report) phase(pace Pace, now time.Time) State {
+	state, changed := r.said, latest(r.said.Moved, r.applied)
 	if state.Ready {
-		state.soak(live, latest(changed, ready.LastTransitionTime.Time), pace, now)
+		if over := latest(changed, r.ready).Add(pace.Soak); r.once || !over.After(now) {
+			state.Phase = Settled
+		} else {
+			state.Next = over
+		}
 		return state
 	}
-	if hasGivenWay(live, ready) {
+	if r.gaveWay {
 		state.Phase = Failed
 		return state
 	}
@@ -106,15 +143,6 @@ func phaseOf(live *v1.AddonInstallation, pace Pace, now time.Time) State {
 		state.Phase = Failed
 	}
 	return state
-}
-
-func (s *State) soak(live *v1.AddonInstallation, since time.Time, pace Pace, now time.Time) {
-	over := since.Add(pace.Soak)
-	if live.Spec.ReconcileStrategy == v1.ReconcileOnce || !over.After(now) {
-		s.Phase = Settled
-		return
-	}
-	s.Next = over
 }
 
 // IsReady says whether an installation is Ready as it is asked for now.
@@ -139,12 +167,6 @@ func WasSick(live *v1.AddonInstallation) bool { return live.Annotations[v1.Annot
 var unreachable = map[string]bool{
 	v1.ReasonClusterUnknown: true, v1.ReasonClusterNotReady: true, v1.ReasonClusterUnreachable: true,
 	v1.ReasonClusterMisbehaves: true, v1.ReasonKubeconfigInvalid: true, v1.ReasonClusterSwapped: true, v1.ReasonClusterShared: true,
-}
-
-// hasGivenWay says whether an installation went back to what it had before, at its present
-// generation.
-func hasGivenWay(live *v1.AddonInstallation, ready *metav1.Condition) bool {
-	return ready != nil && ready.Reason == v1.ReasonRolledBack && ready.ObservedGeneration == live.Generation
 }
 
 // waitsFor says whether a reason is that an installation waits for others of its cluster, or for

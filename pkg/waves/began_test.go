@@ -45,7 +45,7 @@ func TestAFixIsNotHaltedByWhatItMends(t *testing.T) {
 	stateOf := func(startedAt, at time.Time) v1.ClusterState {
 		live := movedAt(0, "False", v1.ReasonRolledBack, time.Second)
 		live.Annotations = installation.Move{At: at, StartedAt: startedAt}.Stamps(nil)
-		return StandingOf(Facts{Presence: Present, Mine: []*v1.AddonInstallation{live}}, Course{
+		return StandingOf(Facts{Presence: Present, Mine: reportsOf(live)}, Course{
 			Strategy: strategy, StartedAt: fix, Now: noon.Add(3 * time.Second),
 		}).State
 	}

@@ -21,10 +21,10 @@ type moves struct {
 	next          time.Time
 }
 
-func movesOf(mine []*v1.AddonInstallation, pace installation.Pace, along Course) moves {
+func movesOf(mine []*installation.Report, pace installation.Pace, along Course) moves {
 	var found moves
-	for _, live := range mine {
-		state := installation.StateOf(live, pace, along.Now)
+	for _, said := range mine {
+		state := said.State(pace, along.Now)
 		found.sick = found.sick || !state.Ready
 		switch {
 		case found.unreachable != "":
@@ -34,7 +34,7 @@ func movesOf(mine []*v1.AddonInstallation, pace installation.Pace, along Course)
 			found.unreachable = state.Reason
 		}
 		if !state.Moved.IsZero() {
-			found.add(live, state, pace.Deadline, along)
+			found.add(said, state, pace.Deadline, along)
 		}
 	}
 	return found
@@ -44,8 +44,8 @@ func movesOf(mine []*v1.AddonInstallation, pace installation.Pace, along Course)
 const aheadAtMost = time.Minute
 
 // latestMove is when an installation was moved, at the latest.
-func latestMove(live *v1.AddonInstallation, state installation.State) time.Time {
-	if !live.DeletionTimestamp.IsZero() {
+func latestMove(said *installation.Report, state installation.State) time.Time {
+	if said.Going {
 		return state.Moved.Add(time.Second) // the API cuts the time of a deletion to the second
 	}
 	return state.Moved
@@ -60,8 +60,8 @@ func (c *Course) isAhead(moved time.Time) bool {
 // it was moved. One of an earlier revision may still be under way; Ready past its deadline it is not,
 // also where a longer soak is asked for by now. A move from a time to come was stamped by a clock
 // that was wrong, and would be under way until then.
-func (m *moves) add(live *v1.AddonInstallation, state installation.State, deadline time.Duration, along Course) {
-	moved := latestMove(live, state)
+func (m *moves) add(said *installation.Report, state installation.State, deadline time.Duration, along Course) {
+	live, moved := said.Live, latestMove(said, state)
 	isRecent := !moved.Before(along.StartedAt)
 	m.earlier = m.earlier || !isRecent
 	switch state.Phase {

@@ -32,8 +32,8 @@ type Facts struct {
 	Created time.Time
 	// Away is why the cluster can't be written to; empty as a rule.
 	Away string
-	// Mine are the installations that the set looks after there.
-	Mine []*v1.AddonInstallation
+	// Mine is what the installations say that the set looks after there.
+	Mine []*installation.Report
 	// Changes are those to be written as a move.
 	Changes []rollout.Change
 	// Removals are, of the changes, those of kind Remove that wait if the course says so.

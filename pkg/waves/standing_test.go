@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/rollout"
 )
 
@@ -22,6 +23,15 @@ func movedAt(moved time.Duration, status metav1.ConditionStatus, reason string, 
 		Type: v1.ConditionReady, Status: status, Reason: reason, ObservedGeneration: 1, LastTransitionTime: metav1.NewTime(noon.Add(since)),
 	}}
 	return live
+}
+
+func reportsOf(all ...*v1.AddonInstallation) []*installation.Report {
+	var found []*installation.Report
+	for _, live := range all {
+		said := installation.ReportOf(live)
+		found = append(found, &said)
+	}
+	return found
 }
 
 func deletedAt(after time.Duration, live *v1.AddonInstallation) *v1.AddonInstallation {
@@ -39,7 +49,6 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mine := func(all ...*v1.AddonInstallation) []*v1.AddonInstallation { return all }
 	earlier := func() *v1.AddonInstallation { return movedAt(-time.Hour, "True", "Ready", -time.Hour) }
 	settled := earlier()
 	stalled := movedAt(30*time.Second, "False", v1.ReasonWaitingForOrder, time.Minute)
@@ -55,72 +64,72 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 		want  v1.ClusterState
 		extra func(Standing) bool
 	}{
-		{"a removal is a move, also of what was moved long ago", Facts{Presence: Present, Mine: mine(deletedAt(9*time.Minute, earlier()))}, v1.ClusterMoving, nil},
+		{"a removal is a move, also of what was moved long ago", Facts{Presence: Present, Mine: reportsOf(deletedAt(9*time.Minute, earlier()))}, v1.ClusterMoving, nil},
 		{"a removal that began before the revision and is over",
-			Facts{Presence: Present, Mine: mine(deletedAt(-25*time.Minute, earlier()))}, v1.ClusterCurrent, nil},
+			Facts{Presence: Present, Mine: reportsOf(deletedAt(-25*time.Minute, earlier()))}, v1.ClusterCurrent, nil},
 		{"a removal that failed, from the second before the revision begins, which may be its own",
-			Facts{Presence: Present, Mine: mine(deletedAt(-time.Second, earlier()))}, v1.ClusterFailed, nil},
+			Facts{Presence: Present, Mine: reportsOf(deletedAt(-time.Second, earlier()))}, v1.ClusterFailed, nil},
 		{"nothing can be carried out in it", Facts{Presence: Present, Blocked: taken}, v1.ClusterBlocked, nil},
 		{"nor in a new one, which is no evidence", Facts{Presence: Present, Blocked: taken, Created: young}, v1.ClusterBlocked,
 			func(s Standing) bool { return s.Trouble.Reason == v1.ReasonNameTaken }},
-		{"a new one that is done", Facts{Presence: Present, Mine: mine(settled), Created: young}, v1.ClusterNew, func(s Standing) bool { return !s.AtOnce }},
+		{"a new one that is done", Facts{Presence: Present, Mine: reportsOf(settled), Created: young}, v1.ClusterNew, func(s Standing) bool { return !s.AtOnce }},
 		{"one made in the second in which the revision begins", Facts{Presence: Present, Changes: update, Created: noon}, v1.ClusterNew,
 			func(s Standing) bool { return s.AtOnce }},
 		{"one made before it waits for its turn", Facts{Presence: Present, Changes: update, Created: noon.Add(-time.Second)}, v1.ClusterBehind,
 			func(s Standing) bool { return !s.AtOnce }},
-		{"one that was moved before the revision is not new, whatever clocks say", Facts{Presence: Present, Mine: mine(settled), Changes: update, Created: young},
+		{"one that was moved before the revision is not new, whatever clocks say", Facts{Presence: Present, Mine: reportsOf(settled), Changes: update, Created: young},
 			v1.ClusterBehind, func(s Standing) bool { return s.Group == 0 && !s.AtOnce }},
 		{"a new one that can't be reached waits in its group", Facts{Presence: Present, Changes: update, Created: young, Away: v1.ReasonPaused}, v1.ClusterAway,
 			func(s Standing) bool { return s.Group == 0 && !s.AtOnce }},
-		{"what is applied no longer fits", Facts{Presence: Present, Mine: mine(settled), Changes: update, AtOnce: true}, v1.ClusterBehind,
+		{"what is applied no longer fits", Facts{Presence: Present, Mine: reportsOf(settled), Changes: update, AtOnce: true}, v1.ClusterBehind,
 			func(s Standing) bool { return s.AtOnce && s.Group == rollout.NoGroup }},
-		{"the same, where it failed with another version", Facts{Presence: Present, Mine: mine(fallen), Changes: update, AtOnce: true}, v1.ClusterBehind,
+		{"the same, where it failed with another version", Facts{Presence: Present, Mine: reportsOf(fallen), Changes: update, AtOnce: true}, v1.ClusterBehind,
 			func(s Standing) bool { return s.AtOnce && s.Group == rollout.NoGroup }},
-		{"the same, while it moves: it keeps its place", Facts{Presence: Present, Mine: mine(underway), Changes: update, AtOnce: true}, v1.ClusterMoving,
+		{"the same, while it moves: it keeps its place", Facts{Presence: Present, Mine: reportsOf(underway), Changes: update, AtOnce: true}, v1.ClusterMoving,
 			func(s Standing) bool { return s.AtOnce && s.Again && s.Group == 0 }},
-		{"the same, out of reach", Facts{Presence: Present, Mine: mine(settled), Changes: update, AtOnce: true, Away: v1.ReasonPaused}, v1.ClusterAway,
+		{"the same, out of reach", Facts{Presence: Present, Mine: reportsOf(settled), Changes: update, AtOnce: true, Away: v1.ReasonPaused}, v1.ClusterAway,
 			func(s Standing) bool { return !s.AtOnce }},
-		{"it is not known whether it is selected", Facts{Presence: Unknown, Mine: mine(settled), Created: young}, v1.ClusterAway,
+		{"it is not known whether it is selected", Facts{Presence: Unknown, Mine: reportsOf(settled), Created: young}, v1.ClusterAway,
 			func(s Standing) bool { return s.Trouble.Reason == v1.ReasonClusterNotReady }},
-		{"one waits without end", Facts{Presence: Present, Mine: mine(settled, stalled)}, v1.ClusterSick,
+		{"one waits without end", Facts{Presence: Present, Mine: reportsOf(settled, stalled)}, v1.ClusterSick,
 			func(s Standing) bool {
 				return s.Trouble.Item == "web" && s.Trouble.Reason == v1.ReasonWaitingForOrder && s.Group == 0
 			}},
-		{"the same, and another is in time: that takes a place", Facts{Presence: Present, Mine: mine(stalled, underway)}, v1.ClusterSick,
+		{"the same, and another is in time: that takes a place", Facts{Presence: Present, Mine: reportsOf(stalled, underway)}, v1.ClusterSick,
 			func(s Standing) bool { return s.Holds && !s.Again }},
-		{"the same, and another failed", Facts{Presence: Present, Mine: mine(stalled, fallen)}, v1.ClusterFailed, nil},
-		{"the same, and it lacks something, which it gets in its turn", Facts{Presence: Present, Mine: mine(stalled), Changes: update}, v1.ClusterSick,
+		{"the same, and another failed", Facts{Presence: Present, Mine: reportsOf(stalled, fallen)}, v1.ClusterFailed, nil},
+		{"the same, and it lacks something, which it gets in its turn", Facts{Presence: Present, Mine: reportsOf(stalled), Changes: update}, v1.ClusterSick,
 			func(s Standing) bool { return s.Again && !s.AtOnce && !s.Holds }},
-		{"the same, out of reach", Facts{Presence: Present, Mine: mine(stalled), Changes: update, Away: v1.ReasonPaused}, v1.ClusterSick,
+		{"the same, out of reach", Facts{Presence: Present, Mine: reportsOf(stalled), Changes: update, Away: v1.ReasonPaused}, v1.ClusterSick,
 			func(s Standing) bool { return !s.Again }},
-		{"the same, where a removal alone waits for approval", Facts{Presence: Present, Mine: mine(stalled), Changes: remove, Removals: one},
+		{"the same, where a removal alone waits for approval", Facts{Presence: Present, Mine: reportsOf(stalled), Changes: remove, Removals: one},
 			v1.ClusterSick, func(s Standing) bool { return !s.Again }},
-		{"the same, and what is applied no longer fits", Facts{Presence: Present, Mine: mine(stalled), Changes: update, AtOnce: true}, v1.ClusterBehind,
+		{"the same, and what is applied no longer fits", Facts{Presence: Present, Mine: reportsOf(stalled), Changes: update, AtOnce: true}, v1.ClusterBehind,
 			func(s Standing) bool { return s.AtOnce && s.Group == rollout.NoGroup }},
-		{"a new one waits without end", Facts{Presence: Present, Mine: mine(stalled), Created: young}, v1.ClusterNew, nil},
+		{"a new one waits without end", Facts{Presence: Present, Mine: reportsOf(stalled), Created: young}, v1.ClusterNew, nil},
 		{"it waits without end since an earlier revision",
-			Facts{Presence: Present, Mine: mine(movedAt(-2*time.Hour, "False", v1.ReasonWaitingForOrder, -2*time.Hour))},
+			Facts{Presence: Present, Mine: reportsOf(movedAt(-2*time.Hour, "False", v1.ReasonWaitingForOrder, -2*time.Hour))},
 			v1.ClusterCurrent, nil},
-		{"it was moved in an hour, by a clock that was ahead: it takes no place", Facts{Presence: Present, Mine: mine(movedAt(time.Hour, "True", "Ready", 0))},
+		{"it was moved in an hour, by a clock that was ahead: it takes no place", Facts{Presence: Present, Mine: reportsOf(movedAt(time.Hour, "True", "Ready", 0))},
 			v1.ClusterSick, func(s Standing) bool {
 				return !s.Holds && !s.Next.IsZero() && strings.Contains(s.Trouble.Message, "clock")
 			}},
 		{"the same, and it lacks something, which it gets after all others", Facts{
-			Presence: Present, Mine: mine(movedAt(time.Hour, "True", "Ready", 0)), Changes: update}, v1.ClusterSick,
+			Presence: Present, Mine: reportsOf(movedAt(time.Hour, "True", "Ready", 0)), Changes: update}, v1.ClusterSick,
 			func(s Standing) bool { return s.Again && !s.Holds }},
 		{"it is on its way out, kept by its users, who say that it was moved far ahead", Facts{
-			Presence: Absent, Mine: mine(deletedAt(9*time.Minute, movedAt(90000*time.Hour, "True", "Ready", 0)))}, v1.ClusterSick,
+			Presence: Absent, Mine: reportsOf(deletedAt(9*time.Minute, movedAt(90000*time.Hour, "True", "Ready", 0)))}, v1.ClusterSick,
 			func(s Standing) bool { return !s.Holds }},
-		{"it was moved by a clock that is a little ahead", Facts{Presence: Present, Mine: mine(movedAt(10*time.Minute+30*time.Second, "True", "Ready", 0))},
+		{"it was moved by a clock that is a little ahead", Facts{Presence: Present, Mine: reportsOf(movedAt(10*time.Minute+30*time.Second, "True", "Ready", 0))},
 			v1.ClusterMoving, nil},
-		{"and is unselected", Facts{Presence: Absent, Mine: mine(stalled), Changes: remove}, v1.ClusterBehind, nil},
-		{"what failed and is unselected is behind", Facts{Presence: Absent, Mine: mine(fallen), Changes: remove, Removals: one},
+		{"and is unselected", Facts{Presence: Absent, Mine: reportsOf(stalled), Changes: remove}, v1.ClusterBehind, nil},
+		{"what failed and is unselected is behind", Facts{Presence: Absent, Mine: reportsOf(fallen), Changes: remove, Removals: one},
 			v1.ClusterBehind, func(s Standing) bool { return s.Held }},
-		{"a removal that nobody approved and something else", Facts{Presence: Present, Mine: mine(settled), Changes: append(remove, update...), Removals: one},
+		{"a removal that nobody approved and something else", Facts{Presence: Present, Mine: reportsOf(settled), Changes: append(remove, update...), Removals: one},
 			v1.ClusterBehind, func(s Standing) bool { return !s.Held }},
-		{"a removal that needs no approval", Facts{Presence: Present, Mine: mine(settled), Changes: remove}, v1.ClusterBehind,
+		{"a removal that needs no approval", Facts{Presence: Present, Mine: reportsOf(settled), Changes: remove}, v1.ClusterBehind,
 			func(s Standing) bool { return !s.Held }},
-		{"a new one that waits for approval alone", Facts{Presence: Present, Mine: mine(movedAt(time.Minute, "True", "Ready", time.Minute)),
+		{"a new one that waits for approval alone", Facts{Presence: Present, Mine: reportsOf(movedAt(time.Minute, "True", "Ready", time.Minute)),
 			Changes: remove, Removals: one, Created: young}, v1.ClusterNew, func(s Standing) bool { return !s.AtOnce }},
 	} {
 		t.Run(test.why, func(t *testing.T) {
@@ -154,7 +163,7 @@ func TestALongerSoakIsForWhatMovesFromThenOn(t *testing.T) {
 		{"it was moved in this revision", movedAt(time.Second, "True", "Ready", time.Second), nil, v1.ClusterMoving},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			got := StandingOf(Facts{Presence: Present, Mine: []*v1.AddonInstallation{test.live}, Changes: test.changes}, Course{
+			got := StandingOf(Facts{Presence: Present, Mine: reportsOf(test.live), Changes: test.changes}, Course{
 				Strategy: strategy, StartedAt: noon, Now: noon.Add(10 * time.Minute),
 			})
 			if got.State != test.want {

@@ -3,6 +3,8 @@ package waves
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,6 +90,9 @@ func Ask(ctx context.Context, cache, server client.Reader, key client.ObjectKey)
 	}
 	return Answer{}, nil
 }
+
+// Names are those in a cluster of which something was written that a cache may not have.
+func (w Written) Names(in types.NamespacedName) []string { return slices.Sorted(maps.Keys(w[in])) }
 
 // Settle what was not known of a name.
 func (w Written) Settle(in types.NamespacedName, name string, by Answer, at time.Time) {

@@ -18,7 +18,10 @@ import (
 
 // caches are what the manager's cache has of installations and namespaces, looked up one by one: an
 // edit walks over all of them, and a list copies each. What is found is shared, and only read.
-type caches struct{ installations, namespaces held }
+type caches struct {
+	installations, namespaces held
+	sights                    sights
+}
 
 // held is one kind in the manager's cache.
 type held interface {
@@ -49,9 +52,6 @@ type notSyncedError struct{ of string }
 
 func (e *notSyncedError) Error() string { return "the cache of " + e.of + " is not filled yet" }
 
-// byName are installations of one cluster.
-type byName map[string]*v1.AddonInstallation
-
 // in a cluster that was found, or is asked for.
 func (c *caches) in(of target.Ref) (byName, error) {
 	if !c.installations.HasSynced() {
@@ -64,7 +64,7 @@ func (c *caches) in(of target.Ref) (byName, error) {
 	found := make(byName, len(cached))
 	for _, object := range cached {
 		if one, isInstallation := object.(*v1.AddonInstallation); isInstallation && of.Has(one) {
-			found[one.Name] = one
+			found[one.Name] = c.sights.of(one)
 		}
 	}
 	return found, nil
@@ -72,25 +72,20 @@ func (c *caches) in(of target.Ref) (byName, error) {
 
 // all installations, by the cluster that they ask for. Of tens of thousands, each cluster's are found
 // sooner so than by asking for one after the other.
-func (c *caches) all(clusters int) (map[cluster.Key]byName, error) {
+func (c *caches) all() (map[cluster.Key]byName, error) {
 	if !c.installations.HasSynced() {
 		return nil, &notSyncedError{"installations"}
 	}
-	found := make(map[cluster.Key]byName, clusters)
-	for _, object := range c.installations.GetIndexer().List() {
-		one, isInstallation := object.(*v1.AddonInstallation)
-		if !isInstallation {
-			continue
+	listed := c.installations.GetIndexer().List()
+	for _, object := range listed {
+		if one, isInstallation := object.(*v1.AddonInstallation); isInstallation {
+			c.sights.of(one)
 		}
-		of := cluster.KeyOf(target.InstalledIn(one))
-		its := found[of]
-		if its == nil {
-			its = make(byName, 1)
-			found[of] = its
-		}
-		its[one.Name] = one
 	}
-	return found, nil
+	if len(c.sights.byObject) != len(listed) { // the events of some are still to come
+		c.sights.forgetAllBut(listed)
+	}
+	return c.sights.byCluster, nil
 }
 
 // elsewhere says of names in a cluster's namespace whether an installation of another cluster has them.

@@ -39,7 +39,7 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 			claimed[by]++
 		}
 	}
-	installations, err := r.caches.all(len(clusters))
+	installations, err := r.caches.all()
 	if err != nil {
 		return failed(err)
 	}
@@ -85,9 +85,12 @@ func (r *Reconciler) concerns(found target.Description) bool {
 func allOf(of target.Ref, installations map[cluster.Key]byName) byName {
 	found := installations[cluster.KeyOf(of)]
 	for _, by := range cluster.KeysOf(of)[1:] {
-		if named := installations[by]; found == nil {
+		switch named := installations[by]; {
+		case len(named) == 0:
+		case found == nil:
 			found = named
-		} else {
+		default:
+			found = maps.Clone(found) // they are shared
 			maps.Copy(found, named)
 		}
 	}
@@ -105,7 +108,7 @@ func (r *Reconciler) placeOf(found *target.Description, live byName, seed string
 		name: found.Name, ref: found.Ref, elsewhere: r.caches.elsewhere(found.Ref), found: found,
 		labels: cluster.Labels(*found, seed), version: found.KubernetesVersion,
 		next: found.Next(), ahead: found.Ahead(), waits: found.Waits(),
-		live: live, asked: askedBy(found.Annotations),
+		live: live.with(r.written, cluster.KeyOf(found.Ref)), asked: askedBy(found.Annotations),
 	}
 	if object, isObject := found.Object.(client.Object); isObject {
 		in.created = object.GetCreationTimestamp().Time
@@ -118,10 +121,6 @@ func (r *Reconciler) placeOf(found *target.Description, live byName, seed string
 	case found.KubernetesVersion == "" || !found.APIServerUp:
 		in.away = v1.ReasonClusterNotReady
 	}
-	if in.live == nil && len(r.written[in.key()]) > 0 {
-		in.live = byName{}
-	}
-	r.written.Over(in.key(), in.live)
 	return in, nil
 }
 

@@ -41,15 +41,19 @@ func (p planner) mayBeEarly(of *set, wanted *item, in *place) bool {
 		if !in.waits {
 			return false
 		}
-	case !in.waits && !isOf(live, of.name):
+	case !in.waits && !live.isOf(of.name):
 		return false
-	case !live.DeletionTimestamp.IsZero() || p.rivals.sets[setOf(live)] == nil || !goesOver(live, wanted, in.ref):
+	case live.report.Going || p.rivals.sets[live.set] == nil || !goesOver(live, wanted, in.ref):
 		return false
 	}
 	if now := p.present(string(wanted.Name), in, waves.Unknown); now != nil && !isAlike(now.byName[string(wanted.Name)], wanted) {
 		return false
 	}
-	return p.fitsBoth(of, wanted, in, installedVersion(live))
+	has := ""
+	if live != nil {
+		has = live.version
+	}
+	return p.fitsBoth(of, wanted, in, has)
 }
 
 // isAlike says whether what is made of one item can go over to another.
@@ -100,7 +104,7 @@ func (p planner) wantEarly(result *plan, in *place) {
 	for _, live := range p.owned(in, taken) {
 		item := in.itemOf(live.Name, p.rivals)
 		if p.set.byName[item] != nil && p.holder(item, in, waves.Absent) == nil {
-			result.mine = append(result.mine, live)
+			result.mine = append(result.mine, &live.report)
 			continue
 		}
 		p.letGo(result, live, in)

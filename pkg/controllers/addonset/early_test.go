@@ -62,7 +62,7 @@ func TestASetForTheNextKubernetesGoesFirst(t *testing.T) {
 			live := madeBy(t, map[string]*v1.AddonSet{"a-36": older, "b-37": newer}[test.by], from, in, test.applied)
 			intent := preparedOf(t, map[string]*v1.AddonSet{"a-36": older, "b-37": newer}[test.by], from, in, live)
 			live.Name, live.Spec = in.ref.NameOf("web"), intent
-			in.live[live.Name] = live
+			in.live[live.Name] = sightOf(live)
 		}
 		if test.change != nil {
 			test.change(in)

@@ -85,8 +85,8 @@ type plan struct {
 	presence waves.Presence
 	steps    []step
 	blocked  []rollout.Trouble
-	// mine are the installations that the set has in the cluster and leaves to nobody.
-	mine []*v1.AddonInstallation
+	// mine is what the installations say that the set has in the cluster and leaves to nobody.
+	mine []*installation.Report
 	// unfit says that what is applied does not fit the cluster's Kubernetes any more.
 	unfit bool
 	// isEarly says that the set has items before the cluster's Kubernetes is the one that it is for.
@@ -119,7 +119,9 @@ type planner struct {
 func (p planner) planFor(in *place) plan {
 	result := plan{presence: presenceOf(p.set, in, p.offers)}
 	if result.presence == waves.Unknown {
-		result.mine = p.owned(in, nil)
+		for _, live := range p.owned(in, nil) {
+			result.mine = append(result.mine, &live.report)
+		}
 		return result
 	}
 	if comesWith(p.set, in, p.offers) {
@@ -129,7 +131,7 @@ func (p planner) planFor(in *place) plan {
 	}
 	var items map[string]*item
 	if result.presence == waves.Present {
-		items, result.mine = p.set.byName, make([]*v1.AddonInstallation, 0, len(p.set.items))
+		items, result.mine = p.set.byName, make([]*installation.Report, 0, len(p.set.items))
 	}
 	for i := range p.set.items {
 		if of := &p.set.items[i]; result.presence == waves.Present {
@@ -152,7 +154,7 @@ func (p *plan) blockDependents(of *set, in target.Ref) {
 	}
 	missing := map[string]bool{}
 	for _, one := range p.blocked {
-		missing[one.Item] = !slices.ContainsFunc(p.mine, func(live *v1.AddonInstallation) bool { return live.Name == in.NameOf(one.Item) })
+		missing[one.Item] = !slices.ContainsFunc(p.mine, func(said *installation.Report) bool { return said.Live.Name == in.NameOf(one.Item) })
 	}
 	for name := range p.awaited {
 		missing[name] = true
@@ -206,28 +208,15 @@ func presenceOf(of *set, in *place, from *offers) waves.Presence {
 }
 
 // owned are the installations in a cluster that the set made, by name, but for those of some items.
-func (p planner) owned(in *place, but map[string]*item) []*v1.AddonInstallation {
-	var found []*v1.AddonInstallation
+func (p planner) owned(in *place, but map[string]*item) []*sight {
+	var found []*sight
 	for name, live := range in.live {
-		if isOf(live, p.set.name) && (len(but) == 0 || but[in.itemOf(name, p.rivals)] == nil) {
+		if live.isOf(p.set.name) && (len(but) == 0 || but[in.itemOf(name, p.rivals)] == nil) {
 			found = append(found, live)
 		}
 	}
-	slices.SortFunc(found, func(a, b *v1.AddonInstallation) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(found, func(a, b *sight) int { return strings.Compare(a.asked.name, b.asked.name) })
 	return found
-}
-
-// isOf says whether a set made an installation.
-func isOf(live *v1.AddonInstallation, set string) bool {
-	return setOf(live) == set && set != ""
-}
-
-// setOf is the name of the set that made an installation; empty: none did.
-func setOf(live *v1.AddonInstallation) string {
-	if live.Labels[v1.LabelManagedBy] != v1.ManagedBySets || live.Spec.CoreAddon {
-		return ""
-	}
-	return live.Labels[v1.LabelSet]
 }
 
 // holder is the set that has a name in a cluster; nil: none wants it. Own is the presence of the
@@ -262,7 +251,7 @@ func (p planner) want(result *plan, of *item, in *place) {
 		p.leaveTo(holder, result, name, in)
 		return
 	}
-	if first := p.comesFirst(name, in); first != nil && (live == nil || !isOf(live, p.set.name)) {
+	if first := p.comesFirst(name, in); first != nil && (live == nil || !live.isOf(p.set.name)) {
 		result.hold(name, first, "comes before this one")
 		return
 	}
@@ -274,15 +263,14 @@ func (p planner) want(result *plan, of *item, in *place) {
 		p.aim(result, of, aimed{}, in)
 		return
 	}
-	owner := setOf(live)
-	isMine := owner == p.set.name
+	isMine := live.set == p.set.name
 	if isMine {
-		result.mine = append(result.mine, live)
+		result.mine = append(result.mine, &live.report)
 	}
-	if isMine && !live.DeletionTimestamp.IsZero() { // it is made again once it is gone
+	if isMine && live.report.Going { // it is made again once it is gone
 		return
 	}
-	if reason, message := p.refusal(of, live, owner, in.ref); reason != "" {
+	if reason, message := p.refusal(of, live, in.ref); reason != "" {
 		result.block(name, reason, message)
 		return
 	}
@@ -294,18 +282,19 @@ func (p planner) leaveTo(holder *set, result *plan, name string, in *place) {
 	switch live := in.live[in.ref.NameOf(name)]; {
 	case live == nil:
 		result.await(name, holder.name)
-	case isOf(live, p.set.name):
+	case live.isOf(p.set.name):
 		p.letGo(result, live, in)
 	}
 }
 
 // refusal says why an item can't have the installation that has its name, and which set made it;
 // empty: it can.
-func (p planner) refusal(of *item, live *v1.AddonInstallation, owner string, in target.Ref) (reason, message string) {
+func (p planner) refusal(of *item, live *sight, in target.Ref) (reason, message string) {
+	owner := live.set
 	switch {
 	case owner == "" || p.rivals.sets[owner] == nil:
 		return v1.ReasonNameTaken, fmt.Sprintf("installation %q was not made by this set and is left alone", live.Name)
-	case !live.DeletionTimestamp.IsZero():
+	case live.report.Going:
 		return v1.ReasonNameTaken, fmt.Sprintf("installation %q of AddonSet %q is being removed", live.Name, owner)
 	case goesOver(live, of, in):
 		return "", ""
@@ -318,10 +307,10 @@ func (p planner) refusal(of *item, live *v1.AddonInstallation, owner string, in 
 }
 
 // goesOver says whether what one set made can go over to an item of another by its label alone.
-func goesOver(live *v1.AddonInstallation, to *item, in target.Ref) bool {
+func goesOver(live *sight, to *item, in target.Ref) bool {
 	// Outside of KKP an item that names no release goes by what is there.
-	isRelease := live.Spec.ReleaseName == to.ReleaseName || to.ReleaseName == "" && !in.IsKKP()
-	return live.Spec.AddonRef.Name == to.AddonRef.Name && live.Spec.TargetNamespace == to.TargetNamespace && isRelease
+	isRelease := live.release == to.ReleaseName || to.ReleaseName == "" && !in.IsKKP()
+	return live.asked.addon == to.addon() && live.asked.targetNamespace == to.TargetNamespace && isRelease
 }
 
 // standsAlready says whether the cluster has the add-on in that namespace by somebody else, or asks
@@ -332,10 +321,10 @@ func (p planner) standsAlready(of *item, in *place) (reason, message string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.live)) {
 		live := in.live[name]
-		if isOf(live, p.set.name) && p.set.byName[in.itemOf(name, p.rivals)] != nil { // the set has the add-on twice, as it says
+		if live.isOf(p.set.name) && p.set.byName[in.itemOf(name, p.rivals)] != nil { // the set has the add-on twice, as it says
 			continue
 		}
-		if live.Spec.AddonRef.Name == of.AddonRef.Name && live.Spec.TargetNamespace == of.TargetNamespace {
+		if live.asked.addon == of.addon() && live.asked.targetNamespace == of.TargetNamespace {
 			return v1.ReasonNameTaken, fmt.Sprintf("installation %q has add-on %q in namespace %q already", name, of.addon(), of.TargetNamespace)
 		}
 	}
@@ -351,7 +340,7 @@ func (p planner) standsAlready(of *item, in *place) (reason, message string) {
 // aimed is the installation that has an item's name, and whether the set made it. Without one there
 // is none.
 type aimed struct {
-	live   *v1.AddonInstallation
+	live   *sight
 	isMine bool
 }
 
@@ -362,8 +351,11 @@ func (p planner) aim(result *plan, of *item, at aimed, in *place) {
 		result.block(name, v1.ReasonValuesMissing, missing)
 		return
 	}
-	installed := installedVersion(live)
-	chosen := p.choose(of, in, installed)
+	has := ""
+	if live != nil {
+		has = live.version
+	}
+	chosen := p.choose(of, in, has)
 	if live != nil && chosen.reason == v1.ReasonAddonUnknown { // gone from the catalogue: no change
 		return
 	}
@@ -372,24 +364,27 @@ func (p planner) aim(result *plan, of *item, at aimed, in *place) {
 		if !chosen.quiet {
 			result.block(name, chosen.reason, chosen.message)
 		}
-		if live == nil || live.Spec.AddonRef.Version == "" {
+		if live == nil || live.wanted == "" {
 			return
 		}
-		version, digest = live.Spec.AddonRef.Version, live.Spec.AddonRef.Digest
+		version, digest = live.wanted, live.Spec.AddonRef.Digest
 	}
 	wanted := p.prepare(of, chosen, preparedKey{version: version, digest: digest}, in)
 	if wanted.problem != "" {
 		result.block(name, v1.ReasonValuesInvalid, wanted.problem)
 		return
 	}
-	made := step{item: name, kind: v1.ChangeInstall, live: live, target: wanted, to: version}
+	made := step{item: name, kind: v1.ChangeInstall, target: wanted, to: version}
+	if live != nil {
+		made.live = live.AddonInstallation
+	}
 	made.grant = p.offers.grant(of, &made, in.ref)
 	if live != nil {
-		if at.isMine && made.isRight(in.ref) {
+		isApplied := at.isMine && live.digest == wanted.digest
+		if isApplied && made.isRight(in.ref) {
 			return
 		}
-		made.kind, made.from = v1.ChangeUpdate, cmp.Or(installed, live.Spec.AddonRef.Version)
-		made.repair = at.isMine && live.Annotations[v1.AnnotationDigest] == wanted.digest
+		made.kind, made.from, made.repair = v1.ChangeUpdate, cmp.Or(has, live.wanted), isApplied
 		result.unfit = result.unfit || chosen.unfit
 	}
 	if result.steps == nil {
@@ -398,26 +393,15 @@ func (p planner) aim(result *plan, of *item, at aimed, in *place) {
 	result.steps = append(result.steps, made)
 }
 
-// installedVersion is the version that a cluster has of an installation; empty: none.
-func installedVersion(live *v1.AddonInstallation) string {
-	if live == nil {
-		return ""
-	}
-	if applied := live.Status.LastApplied; applied != nil && applied.Version != "" {
-		return applied.Version
-	}
-	return live.Status.Version
-}
-
 // letGo plans the end of what the set made and does not want, or may not have, any more. What
 // another set wants as it is goes over to that with its own move.
-func (p planner) letGo(result *plan, live *v1.AddonInstallation, in *place) {
-	item := in.itemOf(live.Name, p.rivals)
+func (p planner) letGo(result *plan, live *sight, in *place) {
+	item := in.itemOf(live.asked.name, p.rivals)
 	if next := p.holder(item, in, result.presence); next != nil && next.name != p.set.name && goesOver(live, next.byName[item], in.ref) {
 		return
 	}
-	result.mine = append(result.mine, live)
-	if !live.DeletionTimestamp.IsZero() {
+	result.mine = append(result.mine, &live.report)
+	if live.report.Going {
 		return
 	}
 	if other := p.mayWant(item, in); other != nil {
@@ -425,6 +409,6 @@ func (p planner) letGo(result *plan, live *v1.AddonInstallation, in *place) {
 		return
 	}
 	result.steps = append(result.steps, step{
-		item: item, kind: v1.ChangeRemove, live: live, from: cmp.Or(installedVersion(live), live.Spec.AddonRef.Version),
+		item: item, kind: v1.ChangeRemove, live: live.AddonInstallation, from: cmp.Or(live.version, live.wanted),
 	})
 }

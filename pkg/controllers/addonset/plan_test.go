@@ -106,7 +106,7 @@ func madeBy(t testing.TB, of *v1.AddonSet, from *offers, in *place, applied stri
 func clusterOn(version string) *place {
 	return &place{
 		name: "birch", ref: target.Ref{Kind: target.KindKKP, Namespace: "cluster-birch", Name: "birch"}, version: version, created: noon.Add(-time.Hour),
-		labels: labels.Set{"tier": "small"}, live: map[string]*v1.AddonInstallation{},
+		labels: labels.Set{"tier": "small"}, live: byName{},
 	}
 }
 
@@ -138,13 +138,13 @@ func TestWhatASetWantsOfACluster(t *testing.T) {
 	web := func() *v1.AddonSet { return setNamed("tools", itemOf("web", "web", "1.x")) }
 	standard := offering(entryOf(t, "web", "1.0.0", "1.1.0", "1.2.0 >=1.37", "1.1.5!"))
 	mine := func(applied string) func(*v1.AddonSet, *place) {
-		return func(of *v1.AddonSet, in *place) { in.live["web"] = madeBy(t, of, standard, in, applied) }
+		return func(of *v1.AddonSet, in *place) { in.live["web"] = sightOf(madeBy(t, of, standard, in, applied)) }
 	}
 	foreign := func(name string) func(*v1.AddonSet, *place) {
 		return func(_ *v1.AddonSet, in *place) {
 			live := &v1.AddonInstallation{}
 			live.Name, live.Spec.AddonRef.Name, live.Spec.TargetNamespace = name, "web", "there"
-			in.live[name] = live
+			in.live[name] = sightOf(live)
 		}
 	}
 	only := func(change func(*v1.AddonSet)) func(*v1.AddonSet, *place) {
@@ -294,8 +294,9 @@ func TestWhatCanNotBeIsNotBegun(t *testing.T) {
 	crds, web, page := itemOf("crds", "crds", ""), itemOf("web", "web", ""), itemOf("page", "web", "")
 	web.DependsOn, page.DependsOn = []v1.AddonName{"crds"}, []v1.AddonName{"web"}
 	of, in := setNamed("tools", page, web, crds), clusterOn("v1.36.3")
-	in.live["crds"] = &v1.AddonInstallation{}
-	in.live["crds"].Name = "crds"
+	foreign := &v1.AddonInstallation{}
+	foreign.Name = "crds"
+	in.live["crds"] = sightOf(foreign)
 	sets := reading(t, of)
 	got := planner{newResolver(sets["tools"], from), newRivals(sets)}.planFor(in)
 	want := "Blocked crds NameTaken, Blocked page DependencyMissing, Blocked web DependencyMissing"
@@ -311,13 +312,14 @@ func TestWhatCanNotBeIsNotBegun(t *testing.T) {
 		if text := told(&got); text != want {
 			t.Errorf("beside a set that has the name of one:\n got: %s\nwant: %s", text, want)
 		}
-		there.live["crds"] = &v1.AddonInstallation{} // once the other set made it
-		there.live["crds"].Name, there.live["crds"].Labels = "crds", map[string]string{v1.LabelManagedBy: v1.ManagedBySets, v1.LabelSet: "other"}
+		made := &v1.AddonInstallation{} // once the other set made it
+		made.Name, made.Labels = "crds", map[string]string{v1.LabelManagedBy: v1.ManagedBySets, v1.LabelSet: "other"}
+		there.live["crds"] = sightOf(made)
 	}
 
 	alone := setNamed("tools", itemOf("web", "web", ""))
 	here := clusterOn("v1.36.3")
-	here.live["web"] = madeBy(t, alone, from, here, "1.0.0")
+	here.live["web"] = sightOf(madeBy(t, alone, from, here, "1.0.0"))
 	alone.Spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "large"}}
 	for _, test := range doubtfulCopies(t) {
 		sets := reading(t, alone)
@@ -391,7 +393,7 @@ func TestWhatMayBeAnothersIsNotMade(t *testing.T) {
 		} {
 			here := clusterOn("v1.36.3")
 			if one.live != nil {
-				here.live["web"] = madeBy(t, one.live, from, here, "1.0.0")
+				here.live["web"] = sightOf(madeBy(t, one.live, from, here, "1.0.0"))
 			}
 			if one.isHeld {
 				one.want = "Blocked web SetUnreadable"
@@ -418,16 +420,16 @@ func TestTwoSetsWantOneName(t *testing.T) {
 			first.CreationTimestamp = metav1.NewTime(noon.Add(time.Second))
 		}, "", "Install web >1.0.0"},
 		{"it goes over with the other's move", func(first, second *v1.AddonSet, in *place) {
-			in.live["web"] = madeBy(t, first, standard, in, "1.0.0")
+			in.live["web"] = sightOf(madeBy(t, first, standard, in, "1.0.0"))
 			second.Spec.Priority = 1
 		}, "", "Update web 1.0.0>1.0.0"},
 		{"the one is deleted, the other wants it", func(first, _ *v1.AddonSet, in *place) {
-			in.live["web"] = madeBy(t, first, standard, in, "1.0.0")
+			in.live["web"] = sightOf(madeBy(t, first, standard, in, "1.0.0"))
 			at := metav1.NewTime(noon)
 			first.DeletionTimestamp = &at
 		}, "", "Update web 1.0.0>1.0.0"},
 		{"as another release it can't go over", func(first, second *v1.AddonSet, in *place) {
-			in.live["web"] = madeBy(t, first, standard, in, "1.0.0")
+			in.live["web"] = sightOf(madeBy(t, first, standard, in, "1.0.0"))
 			second.Spec.Priority, second.Spec.Addons[0].ReleaseName = 1, "other"
 		}, "Remove web 1.0.0>", "Blocked web NameTaken"},
 	} {
@@ -468,7 +470,7 @@ func TestNoOrderDecides(t *testing.T) {
 			in := clusterOn([]string{"v1.36.3", "v1.37.0", ""}[random.IntN(3)])
 			in.name, in.labels = fmt.Sprintf("c%d", i), labels.Set{"ring": fmt.Sprint(i % 2)}
 			if random.IntN(2) == 0 {
-				in.live["web"] = madeBy(t, all[random.IntN(len(all))], standard, in, "1.0.0")
+				in.live["web"] = sightOf(madeBy(t, all[random.IntN(len(all))], standard, in, "1.0.0"))
 			}
 			places = append(places, in)
 		}

@@ -84,7 +84,7 @@ func TestHowAClusterStands(t *testing.T) {
 				for _, change := range test.live {
 					change(live)
 				}
-				in.live["web"] = live
+				in.live["web"] = sightOf(live)
 			}
 			if test.in != nil {
 				test.in(in)

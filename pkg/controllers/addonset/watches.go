@@ -158,6 +158,7 @@ func (r *Reconciler) installationChanged() predicate.Predicate {
 		if gone, isInstallation := e.Object.(*v1.AddonInstallation); isInstallation {
 			r.mutex.Lock()
 			defer r.mutex.Unlock()
+			r.caches.sights.forget(gone)
 			r.written.Forget(cluster.KeyOf(target.InstalledIn(gone)), gone)
 		}
 		return true
@@ -167,6 +168,7 @@ func (r *Reconciler) installationChanged() predicate.Predicate {
 		if !isInstallation || !isInstallationToo {
 			return true
 		}
+		r.forgetSight(before)
 		if setOf(before) == "" && setOf(after) == "" {
 			return before.Spec.AddonRef.Name != after.Spec.AddonRef.Name || before.UID != after.UID
 		}
@@ -175,6 +177,12 @@ func (r *Reconciler) installationChanged() predicate.Predicate {
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || before.Status.Version != after.Status.Version ||
 			!equality.Semantic.DeepEqual(before.Status.LastApplied, after.Status.LastApplied) || readyChanged(before, after)
 	}}
+}
+
+func (r *Reconciler) forgetSight(before *v1.AddonInstallation) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.caches.sights.forget(before)
 }
 
 func readyChanged(before, after *v1.AddonInstallation) bool {

@@ -55,8 +55,8 @@ type stage struct {
 	// unfit says that what is applied does not fit the cluster's Kubernetes any more, or is a
 	// version that core add-ons leave: the move is for now.
 	unfit bool
-	// mine are the core installations of the cluster, as their rollout is judged.
-	mine []*v1.AddonInstallation
+	// mine is what the core installations of the cluster say, as their rollout is judged.
+	mine []*installation.Report
 	// isNew says that nothing there can break: the cluster is younger than the revision, or it was
 	// being made when the revision began.
 	isNew bool
@@ -228,13 +228,15 @@ func (s *stager) letGo(live *v1.AddonInstallation) {
 // judged are installations as a rollout counts them. One that its users deleted and that is
 // protected goes nowhere: else whoever may delete one would have its cluster fail, and halt all
 // others.
-func judged(members []*v1.AddonInstallation) []*v1.AddonInstallation {
-	found := slices.Clone(members)
-	for i, live := range found {
+func judged(members []*v1.AddonInstallation) []*installation.Report {
+	found := make([]*installation.Report, 0, len(members))
+	for _, live := range members {
 		if !live.DeletionTimestamp.IsZero() && !isReleased(live) {
-			found[i] = live.DeepCopy()
-			found[i].DeletionTimestamp = nil
+			live = live.DeepCopy()
+			live.DeletionTimestamp = nil
 		}
+		said := installation.ReportOf(live)
+		found = append(found, &said)
 	}
 	return found
 }

@@ -1,0 +1,114 @@
+package addonset
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	toolscache "k8s.io/client-go/tools/cache"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/waves"
+)
+
+// filled is a cache that has all that there is.
+type filled struct{ toolscache.Indexer }
+
+func (f filled) HasSynced() bool                { return true }
+func (f filled) GetIndexer() toolscache.Indexer { return f.Indexer }
+
+func webIn(namespace, resourceVersion, digest string) *v1.AddonInstallation {
+	made := &v1.AddonInstallation{}
+	made.Namespace, made.Name, made.ResourceVersion = namespace, "web", resourceVersion
+	made.Annotations = map[string]string{v1.AnnotationDigest: digest}
+	return made
+}
+
+// TestASightIsOfWhatTheCacheHas turns red when a walk plans by an installation that the cache has otherwise by now, or has no more, whether
+// the event came or is still to come; when one that is as before is looked at anew; or when what it saw stays in memory.
+func TestASightIsOfWhatTheCacheHas(t *testing.T) {
+	indexer := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
+	from := caches{installations: filled{indexer}}
+	there := func(want map[string]string) {
+		t.Helper()
+		all, err := from.all()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all) != len(want) || len(from.sights.byObject) != len(want) {
+			t.Errorf("%d clusters and %d sights are kept, want %d", len(all), len(from.sights.byObject), len(want))
+		}
+		for namespace, digest := range want {
+			of := target.Ref{Kind: target.KindKKP, Namespace: namespace, Name: namespace}
+			alone, err := from.in(of)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for how, found := range map[string]byName{"among all": all[cluster.KeyOf(of)], "alone": alone} {
+				if len(found) != 1 || found["web"].digest != digest {
+					t.Errorf("%s, %s has %v, want %s", namespace, how, slices.Collect(maps.Values(found)), digest)
+				}
+			}
+		}
+	}
+	birch, oak := webIn("birch", "1", "old"), webIn("oak", "2", "old")
+	put := func(one *v1.AddonInstallation) {
+		t.Helper()
+		if err := indexer.Update(one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(birch)
+	put(oak)
+	there(map[string]string{"birch": "old", "oak": "old"})
+	before := from.sights.byObject[oak]
+
+	put(webIn("birch", "3", "new")) // its event is still to come
+	there(map[string]string{"birch": "new", "oak": "old"})
+	from.sights.forget(birch)
+	there(map[string]string{"birch": "new", "oak": "old"})
+	if from.sights.byObject[oak] != before {
+		t.Error("what is as before was looked at anew")
+	}
+
+	newer := webIn("oak", "4", "new")
+	put(newer)
+	from.sights.forget(oak) // its event came first
+	there(map[string]string{"birch": "new", "oak": "new"})
+
+	if err := indexer.Delete(newer); err != nil {
+		t.Fatal(err)
+	}
+	there(map[string]string{"birch": "new"})
+	from.sights.forget(newer)
+	there(map[string]string{"birch": "new"})
+}
+
+// TestWhatWasWrittenIsOverWhatIsShared turns red when what was written in a cluster is not planned by, or changes what the cache has.
+func TestWhatWasWrittenIsOverWhatIsShared(t *testing.T) {
+	key, written := cluster.Key{Namespace: "birch"}, waves.Written{}
+	shared := byName{"web": sightOf(webIn("birch", "1", "old"))}
+	if found := shared.with(written, key); len(found) != 1 || found["web"] != shared["web"] {
+		t.Errorf("nothing was written, and it is %v", found)
+	}
+	written.Put(key, webIn("birch", "2", "new"), false, noon)
+	other := webIn("birch", "3", "other")
+	other.Name = "other"
+	written.Put(key, other, false, noon)
+	found := shared.with(written, key)
+	if len(found) != 2 || found["web"].digest != "new" || found["other"].digest != "other" {
+		t.Errorf("two were written, and it is %v", found)
+	}
+	written.Put(key, webIn("birch", "2", "new"), true, noon)
+	if found := shared.with(written, key); !found["web"].report.Going {
+		t.Error("one was deleted, and it is not going")
+	}
+	if len(shared) != 1 || shared["web"].digest != "old" || shared["web"].report.Going {
+		t.Error("what the cache has was changed")
+	}
+	if found := (byName)(nil).with(written, key); len(found) != 1 || found["other"] == nil {
+		t.Errorf("the cache has nothing, one was made and one is gone, and it is %v", found)
+	}
+}

@@ -1,0 +1,143 @@
+// Package sharing lets objects in a cache have once in memory what most of them have alike. The tens
+// of thousands of AddonInstallations of a seed are copies of a few: each decoded by itself, every walk
+// over them would wait for the memory of each one's labels, names and values. What is shared is only
+// read, as all in a cache is.
+package sharing
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/lru"
+)
+
+// The bounds: what tenants make up takes the place of what others share, and no more room. Sizes are
+// in bytes; what is longer is not shared.
+const (
+	texts, longestText   = 8192, 256
+	labels, longestLabel = 1024, 1024
+	values, longestValue = 1024, 4096
+)
+
+// Installations shares what AddonInstallations have alike.
+type Installations struct {
+	texts  *lru.Cache[string, string]
+	labels *lru.Cache[string, map[string]string]
+	values *lru.Cache[string, *runtime.RawExtension]
+}
+
+// NewInstallations shares among those that it is given.
+func NewInstallations() *Installations {
+	return &Installations{
+		texts:  lru.New[string, string](texts, nil),
+		labels: lru.New[string, map[string]string](labels, nil),
+		values: lru.New[string, *runtime.RawExtension](values, nil),
+	}
+}
+
+// Transform is a cache's: it leaves out who manages fields, too.
+func (i *Installations) Transform(object any) (any, error) {
+	object, err := cache.TransformStripManagedFields()(object)
+	one, isInstallation := object.(*v1.AddonInstallation)
+	if err != nil || !isInstallation {
+		return object, err
+	}
+	one.Namespace = i.text(one.Namespace)
+	one.Labels = i.labelsOf(one.Labels)
+	one.Annotations = i.annotationsOf(one.Annotations)
+	for at := range one.Finalizers {
+		one.Finalizers[at] = i.text(one.Finalizers[at])
+	}
+	i.shareSpec(&one.Spec)
+	i.shareStatus(&one.Status)
+	return one, nil
+}
+
+func (i *Installations) shareSpec(spec *v1.AddonInstallationSpec) {
+	spec.ClusterName = i.text(spec.ClusterName)
+	spec.AddonRef = v1.AddonReference{
+		Name: v1.AddonName(i.text(string(spec.AddonRef.Name))), Version: i.text(spec.AddonRef.Version), Digest: i.text(spec.AddonRef.Digest),
+	}
+	spec.TargetNamespace, spec.ReleaseName = i.text(spec.TargetNamespace), i.text(spec.ReleaseName)
+	spec.ReconcileStrategy = v1.ReconcileStrategy(i.text(string(spec.ReconcileStrategy)))
+	spec.DeletionPolicy = v1.DeletionPolicy(i.text(string(spec.DeletionPolicy)))
+	spec.Values = i.valuesOf(spec.Values)
+}
+
+func (i *Installations) shareStatus(status *v1.AddonInstallationStatus) {
+	for at := range status.Conditions {
+		one := &status.Conditions[at]
+		one.Type, one.Reason, one.Message = i.text(one.Type), i.text(one.Reason), i.text(one.Message)
+	}
+	status.Version, status.Target, status.AvailableUpdate = i.text(status.Version), i.text(status.Target), i.text(status.AvailableUpdate)
+	if of := status.LastApplied; of != nil {
+		of.Addon, of.Version, of.EntryDigest = i.text(of.Addon), i.text(of.Version), i.text(of.EntryDigest)
+		of.ArtifactDigest, of.K8sVersion = i.text(of.ArtifactDigest), i.text(of.K8sVersion)
+	}
+	if of := status.Artifact; of != nil {
+		of.Revision, of.Digest = i.text(of.Revision), i.text(of.Digest)
+	}
+}
+
+// Sizes are how many of each it keeps.
+func (i *Installations) Sizes() (texts, labels, values int) {
+	return i.texts.Len(), i.labels.Len(), i.values.Len()
+}
+
+func (i *Installations) text(one string) string {
+	if one == "" || len(one) > longestText {
+		return one
+	}
+	return i.texts.Renew(one, lru.Forever, func() string { return strings.Clone(one) })
+}
+
+// labelsOf an installation are those of every other with the same.
+func (i *Installations) labelsOf(of map[string]string) map[string]string {
+	if len(of) == 0 {
+		return of
+	}
+	var key strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		for _, part := range []string{name, of[name]} {
+			key.WriteString(part)
+			key.WriteByte(0) // is in none: neither is it in UTF-8 that an API server takes
+		}
+		if key.Len() > longestLabel {
+			return of
+		}
+	}
+	return i.labels.Renew(key.String(), lru.Forever, func() map[string]string {
+		shared := make(map[string]string, len(of))
+		for name, value := range of {
+			shared[i.text(name)] = i.text(value)
+		}
+		return shared
+	})
+}
+
+// annotationsOf an installation are its own, and their names and digests others' too.
+func (i *Installations) annotationsOf(of map[string]string) map[string]string {
+	if len(of) == 0 {
+		return of
+	}
+	shared := make(map[string]string, len(of))
+	for name, value := range of {
+		if name == v1.AnnotationDigest {
+			value = i.text(value)
+		}
+		shared[i.text(name)] = value
+	}
+	return shared
+}
+
+func (i *Installations) valuesOf(of *runtime.RawExtension) *runtime.RawExtension {
+	if of == nil || of.Object != nil || len(of.Raw) > longestValue {
+		return of
+	}
+	return i.values.Renew(string(of.Raw), lru.Forever, func() *runtime.RawExtension { return of })
+}
