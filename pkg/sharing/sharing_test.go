@@ -97,7 +97,9 @@ func TestWhatDiffersIsNotShared(t *testing.T) {
 		func(one *v1.AddonInstallation) { one.Labels["x"] = strings.Repeat("y", 2000) },
 		func(one *v1.AddonInstallation) { one.Spec.Values = nil },
 		func(one *v1.AddonInstallation) { one.Spec.Values.Raw = []byte(`{"replicas": 1}`) },
-		func(one *v1.AddonInstallation) { one.Spec.Values.Raw = []byte(`{"a":"` + strings.Repeat("y", 9000) + `"}`) },
+		func(one *v1.AddonInstallation) {
+			one.Spec.Values.Raw = []byte(`{"a":"` + strings.Repeat("y", 9000) + `"}`)
+		},
 		func(one *v1.AddonInstallation) { one.Annotations = nil },
 		func(one *v1.AddonInstallation) { one.Status = v1.AddonInstallationStatus{} },
 	} {

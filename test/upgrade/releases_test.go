@@ -122,10 +122,10 @@ func buildFormer(root, commit string) (release, error) {
 	return made, nil
 }
 
-// build both programs of a checkout. Paths stay out of them, so that packages of both releases that are equal are compiled once.
+// build both programs of a checkout, as tests are built, so that what both stand on is compiled once.
 func build(root, into string) error {
-	command := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", into+string(filepath.Separator), "./cmd/...")
-	command.Dir, command.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	command := exec.Command("go", "build", "-buildvcs=false", "-o", into+string(filepath.Separator), "./cmd/...")
+	command.Dir, command.Env = root, append(os.Environ(), "GOWORK=off")
 	if output, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("building %q: %w\n%s", root, err, output)
 	}
