@@ -14,12 +14,12 @@ import (
 )
 
 // clusters is the size of TestARollOutWritesWhatChangesOnce.
-var clusters = flag.Int("clusters", 150, "how many Clusters the simulation has; 5000 is what the bar is set on")
+var clusters = flag.Int("clusters", 300, "how many Clusters the simulation has; 5000 is what the bar is set on")
 
 // quiet is how long no write may follow what is no change.
 const quiet = 5 * time.Second
 
-// A hundred and fifty clusters, for every day. Red when an installation is written twice or without need, when the status is written with each
+// Three hundred clusters, for every day. Red when an installation is written twice or without need, when the status is written with each
 // event, when a restart writes, and when more clusters move than may, or a later group before its time.
 func TestARollOutWritesWhatChangesOnce(t *testing.T) {
 	if *clusters >= large {
