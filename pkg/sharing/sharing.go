@@ -84,11 +84,6 @@ func (i *Installations) shareStatus(status *v1.AddonInstallationStatus) {
 	}
 }
 
-// Sizes are how many of each it keeps.
-func (i *Installations) Sizes() (texts, labels, values int) {
-	return i.texts.Len(), i.labels.Len(), i.values.Len()
-}
-
 func (i *Installations) text(one string) string {
 	if one == "" || len(one) > longestText {
 		return one

@@ -1,4 +1,4 @@
-package sharing_test
+package sharing
 
 import (
 	"encoding/json"
@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/sharing"
 )
 
 // decoded is an installation as a watch brings it, in memory of its own.
@@ -44,7 +43,7 @@ func decoded(t *testing.T, cluster string, change func(*v1.AddonInstallation)) *
 	return found
 }
 
-func held(t *testing.T, by *sharing.Installations, one *v1.AddonInstallation) *v1.AddonInstallation {
+func held(t *testing.T, by *Installations, one *v1.AddonInstallation) *v1.AddonInstallation {
 	t.Helper()
 	found, err := by.Transform(one)
 	if err != nil {
@@ -56,7 +55,7 @@ func held(t *testing.T, by *sharing.Installations, one *v1.AddonInstallation) *v
 // TestWhatIsAlikeIsHeldOnce turns red when two installations of a set have memory of their own for what they have alike, or when what one
 // says is changed by that.
 func TestWhatIsAlikeIsHeldOnce(t *testing.T) {
-	by := sharing.NewInstallations()
+	by := NewInstallations()
 	birch, oak := decoded(t, "birch", nil), decoded(t, "oak", nil)
 	wanted := oak.DeepCopy()
 	birch, oak = held(t, by, birch), held(t, by, oak)
@@ -88,7 +87,7 @@ func TestWhatIsAlikeIsHeldOnce(t *testing.T) {
 
 // TestWhatDiffersIsNotShared turns red when an installation gets labels or values of another.
 func TestWhatDiffersIsNotShared(t *testing.T) {
-	by := sharing.NewInstallations()
+	by := NewInstallations()
 	for _, change := range []func(*v1.AddonInstallation){
 		func(*v1.AddonInstallation) {},
 		func(one *v1.AddonInstallation) { one.Labels = nil },
@@ -113,7 +112,7 @@ func TestWhatDiffersIsNotShared(t *testing.T) {
 
 // TestWhatTenantsMakeUpHasNoMoreRoom turns red when texts, labels and values that nobody else has are kept without a bound.
 func TestWhatTenantsMakeUpHasNoMoreRoom(t *testing.T) {
-	by := sharing.NewInstallations()
+	by := NewInstallations()
 	for i := range 20_000 {
 		one := decoded(t, "birch", func(one *v1.AddonInstallation) {
 			one.Labels["x"], one.Spec.AddonRef.Version = fmt.Sprint(i), fmt.Sprint(i)
@@ -121,7 +120,7 @@ func TestWhatTenantsMakeUpHasNoMoreRoom(t *testing.T) {
 		})
 		held(t, by, one)
 	}
-	if texts, labels, values := by.Sizes(); texts > 8192 || labels > 1024 || values > 1024 {
-		t.Errorf("%d texts, %d labels and %d values are kept", texts, labels, values)
+	if by.texts.Len() > texts || by.labels.Len() > labels || by.values.Len() > values {
+		t.Errorf("%d texts, %d labels and %d values are kept", by.texts.Len(), by.labels.Len(), by.values.Len())
 	}
 }
