@@ -138,7 +138,7 @@ verify: generate ## Check that generated files and modules are up to date.
 	if [ -n "$$untracked" ]; then printf 'generated and not committed:\n%s\n' "$$untracked"; exit 1; fi
 	go mod tidy -C apis -diff
 	go mod tidy -diff
-	go vet -C hack/promql ./... # of all else the linter asks vet
+	go vet -C hack/promql ./... # the linter vets all else
 
 # The tools are built anew when their versions change.
 $(abspath $(TOOLS))/%: hack/tools/go.mod hack/tools/go.sum

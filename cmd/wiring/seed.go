@@ -46,12 +46,12 @@ func Cache(held map[client.Object]cache.ByObject) cache.Options {
 }
 
 // HeldOnSeeds is what a manager's cache on a seed holds of catalogues: the merged ones only. There
-// is an available one for each cluster besides. Of AddonSets it holds the copies.
+// is an available one for each cluster besides. Of AddonSets it holds the copies, and of
+// AddonInstallations, tens of thousands, what they have alike once.
 func HeldOnSeeds(catalogueNamespace string) map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
-		&kubermaticv1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{catalogueNamespace: {}}},
-		&kubermaticv1.AddonSet{}:       {Namespaces: map[string]cache.Config{catalogueNamespace: {}}},
-		// Tens of thousands, and alike.
+		&kubermaticv1.AddonCatalogue{}:    {Namespaces: map[string]cache.Config{catalogueNamespace: {}}},
+		&kubermaticv1.AddonSet{}:          {Namespaces: map[string]cache.Config{catalogueNamespace: {}}},
 		&kubermaticv1.AddonInstallation{}: {Transform: sharing.NewInstallations().Transform},
 	}
 }

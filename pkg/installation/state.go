@@ -50,25 +50,26 @@ type State struct {
 type Report struct {
 	// Live is the installation.
 	Live *v1.AddonInstallation
-	// Going says that it is being deleted.
-	Going bool
+	// IsGoing says that it is being deleted.
+	IsGoing bool
 	// said is the state as far as no pace and no time matter.
 	said State
-	// applied is when the user cluster was changed last, and ready since when it is Ready.
+	// applied is when the user cluster was changed last, ready when condition Ready changed last; zero:
+	// never.
 	applied, ready time.Time
-	// gaveWay says that it went back to what it had before, once that it is looked after until the
-	// first Ready.
-	gaveWay, once bool
+	// hasGivenWay says that it went back to what it had before, at its present generation; isOnce that it
+	// is looked after until the first Ready.
+	hasGivenWay, isOnce bool
 }
 
 // ReportOf an installation.
 func ReportOf(live *v1.AddonInstallation) Report {
 	report := Report{
-		Live: live, Going: !live.DeletionTimestamp.IsZero(), applied: appliedAt(live), once: live.Spec.ReconcileStrategy == v1.ReconcileOnce,
+		Live: live, IsGoing: !live.DeletionTimestamp.IsZero(), applied: appliedAt(live), isOnce: live.Spec.ReconcileStrategy == v1.ReconcileOnce,
 		said: State{Phase: Underway, Moved: MovedAt(live), Paused: live.Spec.Paused},
 	}
 	state := &report.said
-	if report.Going {
+	if report.IsGoing {
 		state.Moved = latest(state.Moved, live.DeletionTimestamp.Time)
 	}
 	ready := meta.FindStatusCondition(live.Status.Conditions, v1.ConditionReady)
@@ -76,9 +77,9 @@ func ReportOf(live *v1.AddonInstallation) Report {
 		return report
 	}
 	isPresent := ready.ObservedGeneration == live.Generation
-	report.ready, report.gaveWay = ready.LastTransitionTime.Time, ready.Reason == v1.ReasonRolledBack && isPresent
+	report.ready, report.hasGivenWay = ready.LastTransitionTime.Time, ready.Reason == v1.ReasonRolledBack && isPresent
 	state.Reason, state.Message = ready.Reason, ready.Message
-	state.Ready = ready.Status == metav1.ConditionTrue && isPresent && !report.Going && hasItsValues(live)
+	state.Ready = ready.Status == metav1.ConditionTrue && isPresent && !report.IsGoing && hasItsValues(live)
 	state.Unreachable = ready.Status == metav1.ConditionUnknown || unreachable[ready.Reason]
 	state.Paused = state.Paused || ready.Reason == v1.ReasonPaused
 	return report
@@ -123,14 +124,14 @@ func (r *Report) over(pace Pace) time.Time {
 func (r *Report) phase(pace Pace, now time.Time) State {
 	state, changed := r.said, latest(r.said.Moved, r.applied)
 	if state.Ready {
-		if over := latest(changed, r.ready).Add(pace.Soak); r.once || !over.After(now) {
+		if over := latest(changed, r.ready).Add(pace.Soak); r.isOnce || !over.After(now) {
 			state.Phase = Settled
 		} else {
 			state.Next = over
 		}
 		return state
 	}
-	if r.gaveWay {
+	if r.hasGivenWay {
 		state.Phase = Failed
 		return state
 	}

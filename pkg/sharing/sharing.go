@@ -16,12 +16,12 @@ import (
 	"github.com/trellis-addons/trellis/pkg/lru"
 )
 
-// The bounds: what tenants make up takes the place of what others share, and no more room. Sizes are
-// in bytes; what is longer is not shared.
+// The bounds: what tenants make up takes the place of what others share, and no more room. Most are how
+// many are kept, longest are bytes, of labels those of an object together; what is longer is not shared.
 const (
-	texts, longestText   = 8192, 256
-	labels, longestLabel = 1024, 1024
-	values, longestValue = 1024, 4096
+	mostTexts, longestText    = 8192, 256
+	mostLabels, longestLabels = 1024, 1024
+	mostValues, longestValues = 1024, 4096
 )
 
 // Installations shares what AddonInstallations have alike.
@@ -34,13 +34,14 @@ type Installations struct {
 // NewInstallations shares among those that it is given.
 func NewInstallations() *Installations {
 	return &Installations{
-		texts:  lru.New[string, string](texts, nil),
-		labels: lru.New[string, map[string]string](labels, nil),
-		values: lru.New[string, *runtime.RawExtension](values, nil),
+		texts:  lru.New[string, string](mostTexts, nil),
+		labels: lru.New[string, map[string]string](mostLabels, nil),
+		values: lru.New[string, *runtime.RawExtension](mostValues, nil),
 	}
 }
 
-// Transform is a cache's: it leaves out who manages fields, too.
+// Transform is for a cache. It changes the object that it is given, and drops managedFields; objects of
+// other kinds lose those alone. Many goroutines may call it.
 func (i *Installations) Transform(object any) (any, error) {
 	object, err := cache.TransformStripManagedFields()(object)
 	one, isInstallation := object.(*v1.AddonInstallation)
@@ -60,9 +61,8 @@ func (i *Installations) Transform(object any) (any, error) {
 
 func (i *Installations) shareSpec(spec *v1.AddonInstallationSpec) {
 	spec.ClusterName = i.text(spec.ClusterName)
-	spec.AddonRef = v1.AddonReference{
-		Name: v1.AddonName(i.text(string(spec.AddonRef.Name))), Version: i.text(spec.AddonRef.Version), Digest: i.text(spec.AddonRef.Digest),
-	}
+	of := &spec.AddonRef
+	of.Name, of.Version, of.Digest = v1.AddonName(i.text(string(of.Name))), i.text(of.Version), i.text(of.Digest)
 	spec.TargetNamespace, spec.ReleaseName = i.text(spec.TargetNamespace), i.text(spec.ReleaseName)
 	spec.ReconcileStrategy = v1.ReconcileStrategy(i.text(string(spec.ReconcileStrategy)))
 	spec.DeletionPolicy = v1.DeletionPolicy(i.text(string(spec.DeletionPolicy)))
@@ -100,9 +100,9 @@ func (i *Installations) labelsOf(of map[string]string) map[string]string {
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		for _, part := range []string{name, of[name]} {
 			key.WriteString(part)
-			key.WriteByte(0) // is in none: neither is it in UTF-8 that an API server takes
+			key.WriteByte(0) // no label has it: they are of letters, digits and "-_./"
 		}
-		if key.Len() > longestLabel {
+		if key.Len() > longestLabels {
 			return of
 		}
 	}
@@ -115,7 +115,7 @@ func (i *Installations) labelsOf(of map[string]string) map[string]string {
 	})
 }
 
-// annotationsOf an installation are its own, and their names and digests others' too.
+// annotationsOf are a map of the installation's own, in which names, and the digest, are shared.
 func (i *Installations) annotationsOf(of map[string]string) map[string]string {
 	if len(of) == 0 {
 		return of
@@ -131,7 +131,7 @@ func (i *Installations) annotationsOf(of map[string]string) map[string]string {
 }
 
 func (i *Installations) valuesOf(of *runtime.RawExtension) *runtime.RawExtension {
-	if of == nil || of.Object != nil || len(of.Raw) > longestValue {
+	if of == nil || of.Object != nil || len(of.Raw) > longestValues {
 		return of
 	}
 	return i.values.Renew(string(of.Raw), lru.Forever, func() *runtime.RawExtension { return of })

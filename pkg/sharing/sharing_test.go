@@ -23,7 +23,8 @@ func decoded(t *testing.T, cluster string, change func(*v1.AddonInstallation)) *
 	made.Labels = map[string]string{v1.LabelManagedBy: v1.ManagedBySets, v1.LabelSet: "tools"}
 	made.Annotations = map[string]string{v1.AnnotationDigest: "sha256:1", v1.AnnotationMoved: cluster}
 	made.Spec = v1.AddonInstallationSpec{
-		AddonRef: v1.AddonReference{Name: "web", Version: "1.0.0"}, TargetNamespace: "web", Values: &runtime.RawExtension{Raw: []byte(`{"replicas":1}`)},
+		AddonRef: v1.AddonReference{Name: "web", Version: "1.0.0"}, TargetNamespace: "web",
+		Values: &runtime.RawExtension{Raw: []byte(`{"replicas":1}`)},
 	}
 	made.Status = v1.AddonInstallationStatus{
 		Version: "1.0.0", LastApplied: &v1.AppliedState{Addon: "web", Version: "1.0.0", Inputs: cluster},
@@ -120,7 +121,7 @@ func TestWhatTenantsMakeUpHasNoMoreRoom(t *testing.T) {
 		})
 		held(t, by, one)
 	}
-	if by.texts.Len() > texts || by.labels.Len() > labels || by.values.Len() > values {
+	if by.texts.Len() > mostTexts || by.labels.Len() > mostLabels || by.values.Len() > mostValues {
 		t.Errorf("%d texts, %d labels and %d values are kept", by.texts.Len(), by.labels.Len(), by.values.Len())
 	}
 }

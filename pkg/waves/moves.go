@@ -45,7 +45,7 @@ const aheadAtMost = time.Minute
 
 // latestMove is when an installation was moved, at the latest.
 func latestMove(said *installation.Report, state installation.State) time.Time {
-	if said.Going {
+	if said.IsGoing {
 		return state.Moved.Add(time.Second) // the API cuts the time of a deletion to the second
 	}
 	return state.Moved

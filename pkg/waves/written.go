@@ -91,8 +91,8 @@ func Ask(ctx context.Context, cache, server client.Reader, key client.ObjectKey)
 	return Answer{}, nil
 }
 
-// Names are those in a cluster of which something was written that a cache may not have.
-func (w Written) Names(in types.NamespacedName) []string { return slices.Sorted(maps.Keys(w[in])) }
+// Names are those in a cluster of which something was written that a cache may not have, in any order.
+func (w Written) Names(in types.NamespacedName) []string { return slices.Collect(maps.Keys(w[in])) }
 
 // Settle what was not known of a name.
 func (w Written) Settle(in types.NamespacedName, name string, by Answer, at time.Time) {

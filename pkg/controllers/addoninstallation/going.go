@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -205,10 +206,12 @@ func (f *facts) leftText() string {
 // isLeft says whether a removal ended, and left something, for another reason than that nobody answers.
 func (f *facts) isLeft() bool { return f.parting == partingOverdue || f.parting == partingUnreadable }
 
-// tellLeft reports what was to be removed and is left; of an installation that lives once, since the
-// status says then that nothing is to be removed any more.
+// tellLeft reports what was to be removed and is left, once: the status of an installation that lives
+// says then that nothing is to be removed any more, and one that goes has our finalizer no more.
 func (r *Reconciler) tellLeft(ctx context.Context, f *facts) {
-	if why := f.leftText(); why != "" && f.installation.Status.OnClusterDeletion != "" {
+	of := f.installation
+	isHeld := slices.Contains(of.Finalizers, kubermaticv1.FinalizerCleanupInstallation)
+	if why := f.leftText(); why != "" && isHeld && of.Status.OnClusterDeletion != "" {
 		r.report(ctx, f, occasion{corev1.EventTypeWarning, kubermaticv1.EventLeftBehind, "Remove"},
 			fmt.Sprintf("cluster %q is being deleted: %s", f.cluster.Name, why))
 	}

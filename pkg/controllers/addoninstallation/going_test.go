@@ -282,7 +282,7 @@ func TestALostCallLetsNothingGo(t *testing.T) {
 
 // Red when a removal that does not end holds an installation for longer than it may (timeToGo without an end), or for less; when it takes
 // all of that time from what it comes after (removalTimeout without its end); when an installation that lives is removed further; or when
-// that is not told, or told twice.
+// that is not told, or told twice, also of what the finalizers of others hold.
 func TestARemovalThatNeverEndsHoldsNothing(t *testing.T) {
 	w := newWorld(t)
 	w.goingTime = 24 * time.Second
@@ -298,6 +298,8 @@ func TestARemovalThatNeverEndsHoldsNothing(t *testing.T) {
 		w.holdSettings(object, true)
 		defer w.holdSettings(object, false)
 	}
+	const others = "example.com/kept"
+	w.edit(goes, func(object *kubermaticv1.AddonInstallation) { object.Finalizers = append(object.Finalizers, others) })
 	w.endCluster(w.cluster)
 	w.delete(goes)
 	w.expectReady(goes, kubermaticv1.ReasonRemoving, "still to go")
@@ -312,10 +314,16 @@ func TestARemovalThatNeverEndsHoldsNothing(t *testing.T) {
 		}
 		began = w.cluster.DeletionTimestamp
 	}
-	expect.Gone(t, w.seed, goes)
+	expect.Object(t, w.seed, goes, func(object *kubermaticv1.AddonInstallation) error {
+		if !slices.Equal(object.Finalizers, []string{others}) {
+			return fmt.Errorf("finalizers %q hold it", object.Finalizers)
+		}
+		return nil
+	})
 	if took := time.Since(began.Time); took < w.goingTime-time.Second {
 		t.Errorf("it was let go after %s", took)
 	}
+	w.annotate(goes, kubermaticv1.AnnotationReconcileAt, "again") // a pass over what others hold
 	w.expectReady(lives, kubermaticv1.ReasonClusterNotReady, "did not go in time")
 	for _, object := range []*kubermaticv1.AddonInstallation{lives, goes} {
 		w.expectEvent(kubermaticv1.EventLeftBehind, object, fmt.Sprintf("cluster %q is being deleted: what was to be removed before did not go in "+
@@ -329,6 +337,9 @@ func TestARemovalThatNeverEndsHoldsNothing(t *testing.T) {
 		t.Error("something was removed when the time was over")
 	}
 	w.expectLeftOnce(lives)
+	w.expectLeftOnce(goes)
+	w.edit(goes, func(object *kubermaticv1.AddonInstallation) { object.Finalizers = nil })
+	expect.Gone(t, w.seed, goes)
 }
 
 // expectLeftOnce says that it was told once of an installation that something of it is left.

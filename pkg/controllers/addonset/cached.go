@@ -71,7 +71,8 @@ func (c *caches) in(of target.Ref) (byName, error) {
 }
 
 // all installations, by the cluster that they ask for. Of tens of thousands, each cluster's are found
-// sooner so than by asking for one after the other.
+// sooner so than by asking for one after the other. The maps are the caches' own: they are read under
+// the mutex only.
 func (c *caches) all() (map[cluster.Key]byName, error) {
 	if !c.installations.HasSynced() {
 		return nil, &notSyncedError{"installations"}

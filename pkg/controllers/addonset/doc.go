@@ -19,6 +19,7 @@
 //	choice.go    pure: the version and intent of an item on some cluster, each chosen once
 //	early.go     pure: what a set has while an upgrade waits that brings the version it is for
 //	place.go     pure: one cluster, as a plan sees it
+//	sight.go     what plans ask of each installation, taken from it once (ADR 97)
 //	plan.go      pure: what one set wants of one cluster, against what is there and what others want
 //	intent.go    pure: what an item is in one cluster, of those that share a namespace too
 //	standing.go  pure: how the cluster stands in the rollout, from plan and installations

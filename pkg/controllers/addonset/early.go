@@ -43,17 +43,13 @@ func (p planner) mayBeEarly(of *set, wanted *item, in *place) bool {
 		}
 	case !in.waits && !live.isOf(of.name):
 		return false
-	case live.report.Going || p.rivals.sets[live.set] == nil || !goesOver(live, wanted, in.ref):
+	case live.report.IsGoing || p.rivals.sets[live.set] == nil || !goesOver(live, wanted, in.ref):
 		return false
 	}
 	if now := p.present(string(wanted.Name), in, waves.Unknown); now != nil && !isAlike(now.byName[string(wanted.Name)], wanted) {
 		return false
 	}
-	has := ""
-	if live != nil {
-		has = live.version
-	}
-	return p.fitsBoth(of, wanted, in, has)
+	return p.fitsBoth(of, wanted, in, live.installed())
 }
 
 // isAlike says whether what is made of one item can go over to another.

@@ -267,7 +267,7 @@ func (p planner) want(result *plan, of *item, in *place) {
 	if isMine {
 		result.mine = append(result.mine, &live.report)
 	}
-	if isMine && live.report.Going { // it is made again once it is gone
+	if isMine && live.report.IsGoing { // it is made again once it is gone
 		return
 	}
 	if reason, message := p.refusal(of, live, in.ref); reason != "" {
@@ -294,7 +294,7 @@ func (p planner) refusal(of *item, live *sight, in target.Ref) (reason, message 
 	switch {
 	case owner == "" || p.rivals.sets[owner] == nil:
 		return v1.ReasonNameTaken, fmt.Sprintf("installation %q was not made by this set and is left alone", live.Name)
-	case live.report.Going:
+	case live.report.IsGoing:
 		return v1.ReasonNameTaken, fmt.Sprintf("installation %q of AddonSet %q is being removed", live.Name, owner)
 	case goesOver(live, of, in):
 		return "", ""
@@ -351,11 +351,8 @@ func (p planner) aim(result *plan, of *item, at aimed, in *place) {
 		result.block(name, v1.ReasonValuesMissing, missing)
 		return
 	}
-	has := ""
-	if live != nil {
-		has = live.version
-	}
-	chosen := p.choose(of, in, has)
+	installed := live.installed()
+	chosen := p.choose(of, in, installed)
 	if live != nil && chosen.reason == v1.ReasonAddonUnknown { // gone from the catalogue: no change
 		return
 	}
@@ -374,17 +371,14 @@ func (p planner) aim(result *plan, of *item, at aimed, in *place) {
 		result.block(name, v1.ReasonValuesInvalid, wanted.problem)
 		return
 	}
-	made := step{item: name, kind: v1.ChangeInstall, target: wanted, to: version}
-	if live != nil {
-		made.live = live.AddonInstallation
-	}
+	made := step{item: name, kind: v1.ChangeInstall, live: live.object(), target: wanted, to: version}
 	made.grant = p.offers.grant(of, &made, in.ref)
 	if live != nil {
 		isApplied := at.isMine && live.digest == wanted.digest
 		if isApplied && made.isRight(in.ref) {
 			return
 		}
-		made.kind, made.from, made.repair = v1.ChangeUpdate, cmp.Or(has, live.wanted), isApplied
+		made.kind, made.from, made.repair = v1.ChangeUpdate, cmp.Or(installed, live.wanted), isApplied
 		result.unfit = result.unfit || chosen.unfit
 	}
 	if result.steps == nil {
@@ -401,7 +395,7 @@ func (p planner) letGo(result *plan, live *sight, in *place) {
 		return
 	}
 	result.mine = append(result.mine, &live.report)
-	if live.report.Going {
+	if live.report.IsGoing {
 		return
 	}
 	if other := p.mayWant(item, in); other != nil {

@@ -53,10 +53,27 @@ func setOf(live *v1.AddonInstallation) string {
 // isOf says whether a set made an installation.
 func (s *sight) isOf(set string) bool { return s.set == set && set != "" }
 
+// installed is the version that the cluster has; empty: none, or there is no installation.
+func (s *sight) installed() string {
+	if s == nil {
+		return ""
+	}
+	return s.version
+}
+
+// object is the installation; nil: there is none.
+func (s *sight) object() *v1.AddonInstallation {
+	if s == nil {
+		return nil
+	}
+	return s.AddonInstallation
+}
+
 // byName are installations of one cluster.
 type byName map[string]*sight
 
-// with what was written over what the cache has of a cluster.
+// with what was written over what the cache has of a cluster; what the cache has by now is written no
+// more. The mutex is held.
 func (b byName) with(written waves.Written, in cluster.Key) byName {
 	names := written.Names(in)
 	if len(names) == 0 {
@@ -79,8 +96,8 @@ func (b byName) with(written waves.Written, in cluster.Key) byName {
 	return found
 }
 
-// sights are all installations of the cache that were looked at, by cluster. They are the caller's to
-// lock, and only read.
+// sights are all installations of the cache that were looked at, by cluster. The caller holds a lock;
+// what is handed out is shared, and only read.
 type sights struct {
 	byObject  map[*v1.AddonInstallation]*sight
 	byCluster map[cluster.Key]byName

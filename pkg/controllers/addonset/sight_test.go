@@ -29,7 +29,9 @@ func webIn(namespace, resourceVersion, digest string) *v1.AddonInstallation {
 // TestASightIsOfWhatTheCacheHas turns red when a walk plans by an installation that the cache has otherwise by now, or has no more, whether
 // the event came or is still to come; when one that is as before is looked at anew; or when what it saw stays in memory.
 func TestASightIsOfWhatTheCacheHas(t *testing.T) {
-	indexer := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
+	indexer := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{
+		toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc,
+	})
 	from := caches{installations: filled{indexer}}
 	there := func(want map[string]string) {
 		t.Helper()
@@ -102,13 +104,34 @@ func TestWhatWasWrittenIsOverWhatIsShared(t *testing.T) {
 		t.Errorf("two were written, and it is %v", found)
 	}
 	written.Put(key, webIn("birch", "2", "new"), true, noon)
-	if found := shared.with(written, key); !found["web"].report.Going {
+	if found := shared.with(written, key); !found["web"].report.IsGoing {
 		t.Error("one was deleted, and it is not going")
 	}
-	if len(shared) != 1 || shared["web"].digest != "old" || shared["web"].report.Going {
+	if len(shared) != 1 || shared["web"].digest != "old" || shared["web"].report.IsGoing {
 		t.Error("what the cache has was changed")
 	}
 	if found := (byName)(nil).with(written, key); len(found) != 1 || found["other"] == nil {
 		t.Errorf("the cache has nothing, one was made and one is gone, and it is %v", found)
+	}
+}
+
+// TestInstallationsThatNameTheirClusterAreAmongThoseThatNameNone turns red when those of KKP that name their Cluster are left out, or are put
+// into what the cache has.
+func TestInstallationsThatNameTheirClusterAreAmongThoseThatNameNone(t *testing.T) {
+	of := target.Ref{Kind: target.KindKKP, Namespace: "cluster-birch", Name: "birch"}
+	own, named := cluster.KeysOf(of)[0], cluster.KeysOf(of)[1]
+	web, other := sightOf(webIn("cluster-birch", "1", "own")), sightOf(webIn("cluster-birch", "2", "named"))
+	shared := map[cluster.Key]byName{own: {"web": web}, named: {"other": other}}
+	for range 2 {
+		if found := allOf(of, shared); len(found) != 2 || found["web"] != web || found["other"] != other {
+			t.Errorf("it is %v", found)
+		}
+	}
+	if len(shared[own]) != 1 || len(shared[named]) != 1 {
+		t.Error("what the cache has was changed")
+	}
+	delete(shared, own)
+	if found := allOf(of, shared); len(found) != 1 || found["other"] != other {
+		t.Errorf("all name it, and it is %v", found)
 	}
 }

@@ -179,6 +179,7 @@ func (r *Reconciler) installationChanged() predicate.Predicate {
 	}}
 }
 
+// forgetSight of an installation that the cache has otherwise by now.
 func (r *Reconciler) forgetSight(before *v1.AddonInstallation) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

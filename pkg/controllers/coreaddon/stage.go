@@ -225,7 +225,7 @@ func (s *stager) letGo(live *v1.AddonInstallation) {
 	s.pin(live, wanted{})
 }
 
-// judged are installations as a rollout counts them. One that its users deleted and that is
+// judged is what installations say, as a rollout counts them. One that its users deleted and that is
 // protected goes nowhere: else whoever may delete one would have its cluster fail, and halt all
 // others.
 func judged(members []*v1.AddonInstallation) []*installation.Report {
