@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -22,6 +23,10 @@ const (
 	mostTexts, longestText    = 8192, 256
 	mostLabels, longestLabels = 1024, 1024
 	mostValues, longestValues = 1024, 4096
+	// mostNames is how many annotations, or finalizers, share their names.
+	mostNames = 32
+	// life is for how long what nobody brings any more may be kept.
+	life = time.Hour
 )
 
 // Installations shares what AddonInstallations have alike.
@@ -51,7 +56,7 @@ func (i *Installations) Transform(object any) (any, error) {
 	one.Namespace = i.text(one.Namespace)
 	one.Labels = i.labelsOf(one.Labels)
 	one.Annotations = i.annotationsOf(one.Annotations)
-	for at := range one.Finalizers {
+	for at := range min(len(one.Finalizers), mostNames) {
 		one.Finalizers[at] = i.text(one.Finalizers[at])
 	}
 	i.shareSpec(&one.Spec)
@@ -88,12 +93,16 @@ func (i *Installations) text(one string) string {
 	if one == "" || len(one) > longestText {
 		return one
 	}
-	return i.texts.Renew(one, lru.Forever, func() string { return strings.Clone(one) })
+	return i.texts.Renew(one, life, func() string { return one })
 }
 
 // labelsOf an installation are those of every other with the same.
 func (i *Installations) labelsOf(of map[string]string) map[string]string {
-	if len(of) == 0 {
+	size := 0
+	for name, value := range of {
+		size += len(name) + len(value)
+	}
+	if size == 0 || size > longestLabels {
 		return of
 	}
 	var key strings.Builder
@@ -102,11 +111,8 @@ func (i *Installations) labelsOf(of map[string]string) map[string]string {
 			key.WriteString(part)
 			key.WriteByte(0) // no label has it: they are of letters, digits and "-_./"
 		}
-		if key.Len() > longestLabels {
-			return of
-		}
 	}
-	return i.labels.Renew(key.String(), lru.Forever, func() map[string]string {
+	return i.labels.Renew(key.String(), life, func() map[string]string {
 		shared := make(map[string]string, len(of))
 		for name, value := range of {
 			shared[i.text(name)] = i.text(value)
@@ -117,7 +123,7 @@ func (i *Installations) labelsOf(of map[string]string) map[string]string {
 
 // annotationsOf are a map of the installation's own, in which names, and the digest, are shared.
 func (i *Installations) annotationsOf(of map[string]string) map[string]string {
-	if len(of) == 0 {
+	if len(of) == 0 || len(of) > mostNames {
 		return of
 	}
 	shared := make(map[string]string, len(of))
@@ -134,5 +140,5 @@ func (i *Installations) valuesOf(of *runtime.RawExtension) *runtime.RawExtension
 	if of == nil || of.Object != nil || len(of.Raw) > longestValues {
 		return of
 	}
-	return i.values.Renew(string(of.Raw), lru.Forever, func() *runtime.RawExtension { return of })
+	return i.values.Renew(string(of.Raw), life, func() *runtime.RawExtension { return of })
 }

@@ -54,11 +54,12 @@ func held(t *testing.T, by *Installations, one *v1.AddonInstallation) *v1.AddonI
 }
 
 // TestWhatIsAlikeIsHeldOnce turns red when two installations of a set have memory of their own for what they have alike, or when what one
-// says is changed by that.
+// says is changed by that, or who manages fields is kept.
 func TestWhatIsAlikeIsHeldOnce(t *testing.T) {
 	by := NewInstallations()
 	birch, oak := decoded(t, "birch", nil), decoded(t, "oak", nil)
 	wanted := oak.DeepCopy()
+	oak.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "somebody"}}
 	birch, oak = held(t, by, birch), held(t, by, oak)
 	if !equality.Semantic.DeepEqual(wanted, oak) {
 		t.Errorf("it says something else by now:\n%+v\n%+v", wanted, oak)
@@ -114,8 +115,11 @@ func TestWhatDiffersIsNotShared(t *testing.T) {
 // TestWhatTenantsMakeUpHasNoMoreRoom turns red when texts, labels and values that nobody else has are kept without a bound.
 func TestWhatTenantsMakeUpHasNoMoreRoom(t *testing.T) {
 	by := NewInstallations()
-	for i := range 20_000 {
+	for i := range mostTexts + 100 {
 		one := decoded(t, "birch", func(one *v1.AddonInstallation) {
+			for at := range i / (mostTexts - 10) * mostTexts { // of the last few
+				one.Annotations[fmt.Sprintf("%d-%d", i, at)] = ""
+			}
 			one.Labels["x"], one.Spec.AddonRef.Version = fmt.Sprint(i), fmt.Sprint(i)
 			one.Spec.Values.Raw = fmt.Appendf(nil, `{"a":%d}`, i)
 		})

@@ -67,6 +67,7 @@ func (c *caches) in(of target.Ref) (byName, error) {
 			found[one.Name] = c.sights.of(one)
 		}
 	}
+	c.sights.keepOnly(cluster.KeyOf(of), found)
 	return found, nil
 }
 

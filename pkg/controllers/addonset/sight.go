@@ -124,16 +124,35 @@ func (s *sights) of(live *v1.AddonInstallation) *sight {
 	return found
 }
 
-// forget an installation that the cache has not, or otherwise by now.
+// forget an installation that the cache has otherwise by now.
 func (s *sights) forget(live *v1.AddonInstallation) {
-	known := s.byObject[live]
-	if known == nil {
-		return
+	if known := s.byObject[live]; known != nil {
+		s.drop(known)
 	}
-	delete(s.byObject, live)
+}
+
+// forgetGone forgets an installation that is gone. Its event need not have the object that the cache
+// had.
+func (s *sights) forgetGone(gone *v1.AddonInstallation) {
+	if known := s.byCluster[cluster.KeyOf(target.InstalledIn(gone))][gone.Name]; known != nil {
+		s.drop(known)
+	}
+}
+
+// keepOnly what the cache has of a cluster.
+func (s *sights) keepOnly(in cluster.Key, cached byName) {
+	for name, known := range s.byCluster[in] {
+		if cached[name] != known {
+			s.drop(known)
+		}
+	}
+}
+
+func (s *sights) drop(known *sight) {
+	delete(s.byObject, known.AddonInstallation)
 	own := s.byCluster[known.key]
-	if own[live.Name] == known {
-		delete(own, live.Name)
+	if own[known.Name] == known {
+		delete(own, known.Name)
 	}
 	if len(own) == 0 {
 		delete(s.byCluster, known.key)
@@ -146,9 +165,9 @@ func (s *sights) forgetAllBut(listed []any) {
 	for _, object := range listed {
 		isListed[object] = true
 	}
-	for live := range s.byObject {
+	for live, known := range s.byObject {
 		if !isListed[live] {
-			s.forget(live)
+			s.drop(known)
 		}
 	}
 }

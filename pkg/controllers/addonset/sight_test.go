@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
@@ -83,9 +84,51 @@ func TestASightIsOfWhatTheCacheHas(t *testing.T) {
 	if err := indexer.Delete(newer); err != nil {
 		t.Fatal(err)
 	}
-	there(map[string]string{"birch": "new"})
-	from.sights.forget(newer)
-	there(map[string]string{"birch": "new"})
+	there(map[string]string{"birch": "new"}) // its event is still to come
+}
+
+// TestWhatIsGoneIsNotKept turns red when an installation that is gone, or was listed anew, stays in memory where no walk comes by: its event
+// has another object than the cache had.
+func TestWhatIsGoneIsNotKept(t *testing.T) {
+	indexer := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{
+		toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc,
+	})
+	r := &Reconciler{}
+	r.caches.installations = filled{indexer}
+	of := target.Ref{Kind: target.KindKKP, Namespace: "birch", Name: "birch"}
+	look := func() {
+		t.Helper()
+		if _, err := r.caches.in(of); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := func(when string, want int) {
+		t.Helper()
+		if sights := r.caches.sights; len(sights.byObject) != want || len(sights.byCluster) != min(want, 1) {
+			t.Errorf("%s, %d are kept of %d clusters, want %d", when, len(sights.byObject), len(sights.byCluster), want)
+		}
+	}
+	for _, one := range []*v1.AddonInstallation{webIn("birch", "1", "old"), webIn("birch", "1", "old")} { // as a list does
+		if err := indexer.Update(one); err != nil {
+			t.Fatal(err)
+		}
+		look()
+	}
+	kept("listed anew", 1)
+	before, after := webIn("birch", "1", "old"), webIn("birch", "2", "new")
+	if err := indexer.Update(before); err != nil {
+		t.Fatal(err)
+	}
+	look()
+	r.installationChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
+	kept("changed", 0)
+	if err := indexer.Update(after); err != nil {
+		t.Fatal(err)
+	}
+	look()
+	kept("looked at", 1)
+	r.installationChanged().Delete(event.DeleteEvent{Object: after.DeepCopy()})
+	kept("gone", 0)
 }
 
 // TestWhatWasWrittenIsOverWhatIsShared turns red when what was written in a cluster is not planned by, or changes what the cache has.

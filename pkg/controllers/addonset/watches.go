@@ -158,7 +158,7 @@ func (r *Reconciler) installationChanged() predicate.Predicate {
 		if gone, isInstallation := e.Object.(*v1.AddonInstallation); isInstallation {
 			r.mutex.Lock()
 			defer r.mutex.Unlock()
-			r.caches.sights.forget(gone)
+			r.caches.sights.forgetGone(gone)
 			r.written.Forget(cluster.KeyOf(target.InstalledIn(gone)), gone)
 		}
 		return true
