@@ -117,7 +117,7 @@ func TestWhatTenantsMakeUpHasNoMoreRoom(t *testing.T) {
 	by := NewInstallations()
 	for i := range mostTexts + 100 {
 		one := decoded(t, "birch", func(one *v1.AddonInstallation) {
-			for at := range i / (mostTexts - 10) * mostTexts { // of the last few
+			for at := range i / (mostTexts + 99) * mostTexts { // of the last one
 				one.Annotations[fmt.Sprintf("%d-%d", i, at)] = ""
 			}
 			one.Labels["x"], one.Spec.AddonRef.Version = fmt.Sprint(i), fmt.Sprint(i)
