@@ -451,7 +451,7 @@ func TestAnOlderClusterAPIIsServed(t *testing.T) {
 // Red when a kind of Clusters is asked for that is not to be served, although it could be.
 func TestKindsThatAreNotNamedAreNotAskedFor(t *testing.T) {
 	m := newest(t)
-	m.create("team-none", "one", nil)
+	m.create("team-none", "nobodys", nil)
 	var mutex sync.Mutex
 	var asked []string
 	m.config = rest.CopyConfig(m.config)
@@ -465,11 +465,11 @@ func TestKindsThatAreNotNamedAreNotAskedFor(t *testing.T) {
 	})
 	manager := m.manager(cluster.OnlyKKP)
 	finder, seen := manager.Clusters, watch(t, manager)
-	ref := target.Ref{Kind: target.KindClusterAPI, Namespace: "team-none", Name: "one", UID: "u"}
+	ref := target.Ref{Kind: target.KindClusterAPI, Namespace: "team-none", Name: "nobodys", UID: "u"}
 	_, findErr := finder.Find(t.Context(), ref)
-	_, namedErr := finder.Find(t.Context(), target.Ref{Namespace: "team-none", Name: "one"})
+	_, namedErr := finder.Find(t.Context(), target.Ref{Namespace: "team-none", Name: "nobodys"})
 	gone, goneErr := finder.Gone(t.Context(), ref)
-	if _, liveErr := finder.Live(t.Context(), ref); findErr == nil || namedErr == nil || gone || goneErr != nil || liveErr == nil || seen.of("one") > 0 {
+	if _, liveErr := finder.Live(t.Context(), ref); findErr == nil || namedErr == nil || gone || goneErr != nil || liveErr == nil || seen.of("nobodys") > 0 {
 		t.Errorf("found: %v, %v; gone: %t, %v; live: %v", findErr, namedErr, gone, goneErr, liveErr)
 	}
 	mutex.Lock()
