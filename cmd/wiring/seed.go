@@ -39,20 +39,18 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// Cache is what a manager's cache holds: some kinds in part only, and of none who manages its
-// fields.
+// Cache is what a manager's cache holds: some kinds in part only, of none who manages its fields, and
+// of AddonInstallations once what they have alike.
 func Cache(held map[client.Object]cache.ByObject) cache.Options {
-	return cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: held}
+	return cache.Options{DefaultTransform: sharing.NewInstallations().Transform, ByObject: held}
 }
 
 // HeldOnSeeds is what a manager's cache on a seed holds of catalogues: the merged ones only. There
-// is an available one for each cluster besides. Of AddonSets it holds the copies, and of
-// AddonInstallations, tens of thousands, what they have alike once.
+// is an available one for each cluster besides. Of AddonSets it holds the copies.
 func HeldOnSeeds(catalogueNamespace string) map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
-		&kubermaticv1.AddonCatalogue{}:    {Namespaces: map[string]cache.Config{catalogueNamespace: {}}},
-		&kubermaticv1.AddonSet{}:          {Namespaces: map[string]cache.Config{catalogueNamespace: {}}},
-		&kubermaticv1.AddonInstallation{}: {Transform: sharing.NewInstallations().Transform},
+		&kubermaticv1.AddonCatalogue{}: {Namespaces: map[string]cache.Config{catalogueNamespace: {}}},
+		&kubermaticv1.AddonSet{}:       {Namespaces: map[string]cache.Config{catalogueNamespace: {}}},
 	}
 }
 
