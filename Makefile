@@ -47,10 +47,10 @@ binaries: ## Build the control planes that tests and demo run (once, minutes).
 .PHONY: test
 test: binaries ## Run all tests but cert-manager-check, most of what runs in the test's own process with the race detector.
 	go test -C apis -race ./...
-	# The longest first, here and below: what is left for the end runs alone. They wait for servers half of their time: three at once.
-	go test -race -vet=off -p 3 -timeout 60m ./pkg/controllers/addoninstallation ./test/sets ./charts/... ./cmd/... ./hack/... ./pkg/...
+	# The longest first, here and below: what is left for the end runs alone.
+	go test -race -vet=off -timeout 60m ./pkg/controllers/addoninstallation ./test/sets ./charts/... ./cmd/... ./hack/... ./pkg/...
 	# Nearly all of these run the managers as processes of their own, which the detector does not see: kills, charts, upgrades, the guides' commands.
-	go test -vet=off -p 3 -timeout 60m ./test/crash $$(go list ./test/... | grep -v -e /test/crash$$ -e /test/sets$$ -e /test/certmanager$$)
+	go test -vet=off -timeout 60m ./test/crash $$(go list ./test/... | grep -v -e /test/crash$$ -e /test/sets$$ -e /test/certmanager$$)
 
 .PHONY: bench
 bench: binaries ## Measure what the bars are set on: CPU, memory, writes, times (minutes).
