@@ -4,14 +4,17 @@ package world
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -106,7 +109,26 @@ func newManager(to *rest.Config, options manager.Options, change []func(*manager
 	for _, change := range change {
 		change(&options)
 	}
+	if err := heldOnce(options); err != nil {
+		return nil, err
+	}
 	return ctrl.NewManager(to, options)
+}
+
+// heldOnce is an error where a cache's options have two entries of one kind: which of them holds is chance.
+func heldOnce(options manager.Options) error {
+	seen := map[schema.GroupVersionKind]bool{}
+	for object := range options.Cache.ByObject {
+		kind, err := apiutil.GVKForObject(object, options.Scheme)
+		if err != nil {
+			return err
+		}
+		if seen[kind] {
+			return fmt.Errorf("the cache is told twice what it holds of %s", kind)
+		}
+		seen[kind] = true
+	}
+	return nil
 }
 
 // runnable is a manager for a test to run.

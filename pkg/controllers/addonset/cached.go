@@ -67,7 +67,6 @@ func (c *caches) in(of target.Ref) (byName, error) {
 			found[one.Name] = c.sights.of(one)
 		}
 	}
-	c.sights.keepOnly(cluster.KeyOf(of), found)
 	return found, nil
 }
 

@@ -139,15 +139,6 @@ func (s *sights) forgetGone(gone *v1.AddonInstallation) {
 	}
 }
 
-// keepOnly what the cache has of a cluster.
-func (s *sights) keepOnly(in cluster.Key, cached byName) {
-	for name, known := range s.byCluster[in] {
-		if cached[name] != known {
-			s.drop(known)
-		}
-	}
-}
-
 func (s *sights) drop(known *sight) {
 	delete(s.byObject, known.AddonInstallation)
 	own := s.byCluster[known.key]
