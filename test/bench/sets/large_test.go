@@ -53,7 +53,7 @@ const (
 	// longAgo is when the clusters were moved that all are copies of: no soak and no deadline lasts so long.
 	longAgo = 48 * time.Hour
 	// events of installations are measured together, so many times, in so many clusters.
-	events, rounds, eventful = 500, 3, 50
+	events, rounds, eventful = 500, 7, 50
 )
 
 // BenchmarkTenThousandClusters is what a set costs the controller's process in a large seed: an edit, an event, and memory. The controller runs in
