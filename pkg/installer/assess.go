@@ -29,11 +29,13 @@ const (
 
 // Assess reads the objects' health until everything works, and again with each comparison.
 func (p *Pass) Assess(ctx context.Context) *Stop {
-	if health := p.State.health; health != nil && healthy(health) && p.Compared == nil {
-		p.Health = health
+	before := p.State.health
+	isWell := before != nil && healthy(before) && p.Compared == nil
+	if isWell && !p.isLeaseDue() {
+		p.Health = before
 		return nil
 	}
-	health, err := p.readHealth(ctx)
+	health, err := p.readHealth(ctx, isWell)
 	if err != nil {
 		return p.remoteFailed(AboutHealth, err)
 	}
@@ -71,18 +73,28 @@ func (p *Pass) isLate() bool {
 	return p.Record().IsLate(p.Now) && (since.IsZero() || p.Now.After(since.Add(p.Record().Timeout.Duration)))
 }
 
-// readHealth reads the objects whose health can change; in most passes only those that were not
-// healthy. Where everything was, and is read again with a comparison, installations of a cluster
-// share what they read.
-func (p *Pass) readHealth(ctx context.Context) (survey.Health, error) {
-	before := p.State.health
+// readHealth reads the objects whose health can change, or where all is well until the next
+// comparison, only the Lease.
+func (p *Pass) readHealth(ctx context.Context, isWell bool) (of survey.Health, err error) {
+	if isWell {
+		of = p.State.health.Without(1)
+	} else if of, err = p.readObjects(ctx); err != nil {
+		return of, err
+	}
+	return of, p.lookAtLease(ctx, &of)
+}
+
+// readObjects reads in most passes only those that were not healthy. Where everything was, and is read
+// again with a comparison, installations of a cluster share what they read.
+func (p *Pass) readObjects(ctx context.Context) (survey.Health, error) {
+	before, by := p.State.health, p.standard()
 	if before != nil && p.Compared == nil && p.State.unhealthyPasses%assessAllEvery != 0 {
-		return survey.Reassess(ctx, p.target(), p.Owner, p.Record().Inventory, *before)
+		return by.Reassess(ctx, p.target(), p.Owner, p.Record().Inventory, *before)
 	}
 	if before != nil && p.Compared != nil && healthy(before) {
-		return p.view().survey.Load().Assess(ctx, p.target(), p.Owner, p.Record().Inventory)
+		by.Shared = p.view().survey.Load()
 	}
-	return survey.Assess(ctx, p.target(), p.Owner, p.Record().Inventory)
+	return by.Assess(ctx, p.target(), p.Owner, p.Record().Inventory)
 }
 
 // recordHealth puts on record which Jobs have run to their end, so that their going is no drift: at
@@ -131,10 +143,15 @@ func (p *Pass) Unhealthy() *Stop {
 	if len(health.Unhealthy) > 0 {
 		message += fmt.Sprintf("; %s: %s", health.Unhealthy[0].Key, TextOf(health.Unhealthy))
 	}
+	if stop := p.leaseStop(message); stop != nil {
+		return stop
+	}
 	reason := v1.ReasonProgressing
 	switch {
 	case health.Failing > 0:
 		reason = v1.ReasonUnhealthy
+	case health.Unjudged > 0:
+		reason = v1.ReasonRuleFailed
 	case p.isLate():
 		reason, message = v1.ReasonTimeout, message+fmt.Sprintf("; not healthy within %s", p.Record().Timeout.Duration)
 		if p.Record().Atomic && p.Record().LastGood == 0 {

@@ -7,7 +7,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
-	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
 // Begin records the intent of a new revision, before anything of it is written: what is wanted, of
@@ -90,7 +89,7 @@ func (p *Pass) lastGood(ctx context.Context, atomic bool) (int, error) {
 	case p.State.health != nil:
 		return good, nil
 	}
-	health, err := survey.Assess(ctx, p.target(), p.Owner, record.Inventory) // a process that has just begun knows nothing
+	health, err := p.standard().Assess(ctx, p.target(), p.Owner, record.Inventory) // a process that has just begun knows nothing
 	if err == nil && healthy(&health) {
 		return record.Revision, nil
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/health"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/lru"
@@ -51,6 +52,8 @@ type Installer struct {
 	Interval time.Duration
 	// Pull knows the platform's pull Secret and its copies; nil: there is none.
 	Pull *pullsecret.Records
+	// Rules are those of versions about their health; nil: none has any.
+	Rules *health.Programs
 
 	views     lru.Cache[types.UID, *view]
 	handovers handovers
@@ -301,10 +304,13 @@ func (p *Pass) ForeignObjects(
 	return survey.OfRelease(ctx, p.target(), claimed, p.Foreign.Marks(), limits)
 }
 
-// NextSurvey is how long it takes until the objects are compared with the record, or copies of a
-// pull Secret go.
+// NextSurvey is how long it takes until the objects are compared with the record, a Lease is read, or
+// copies of a pull Secret go.
 func (p *Pass) NextSurvey() time.Duration {
 	next := p.State.nextSurvey.Sub(p.Now)
+	if by := p.lease(); by != nil {
+		next = min(next, p.State.beat.Next(p.Now, by.staleAfter))
+	}
 	if p.copiesDue > 0 {
 		next = min(next, p.copiesDue)
 	}

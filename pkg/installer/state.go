@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/health"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/survey"
@@ -59,6 +60,8 @@ type State struct {
 	// hand; none is followed before nextByHand.
 	byHandPasses int32
 	nextByHand   time.Time
+	// beat is what was seen of the Lease that shows the add-on alive.
+	beat health.Beat
 	// hookPasses counts the passes in a row that found hooks running.
 	hookPasses int
 	// keptNamespaces are those that stay after a removal, once that was reported.
@@ -86,7 +89,7 @@ func (m *State) Afresh() State { return NewState(m.reconcileAt) }
 func (m *State) connect(userCluster types.UID) {
 	if m.userCluster != "" && m.userCluster != userCluster {
 		m.doubtCluster()
-		m.health, m.nextSurvey = nil, time.Time{}
+		m.health, m.nextSurvey, m.beat = nil, time.Time{}, health.Beat{}
 		m.helmWritten, m.helmTooLarge, m.helmVersion = "", "", ""
 		m.repairs = map[ownership.Key]repairCount{}
 	}

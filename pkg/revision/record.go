@@ -78,6 +78,8 @@ type Record struct {
 	Former *helmrelease.Release `json:"former,omitempty"`
 	// Timeout is how long the objects may take to become healthy, counted from Time.
 	Timeout metav1.Duration `json:"timeout,omitzero"`
+	// Health is what the version says that it is judged by; nil: by its workloads.
+	Health *v1.HealthCheck `json:"health,omitempty"`
 	// Settled says that the installation was Ready once, where reconcileStrategy Once ends.
 	Settled bool `json:"settled,omitempty"`
 

@@ -6,7 +6,8 @@
 // than the record is confirmed by a read. Objects of a kind that is not served are gone, unless the
 // API server can't say whether the kind is served.
 //
-// Health. Assess computes it by kstatus; a Survey's Assess with one list for each kind of workload.
+// Health. Standard.Assess computes it, by rules where a version has some, else by kstatus; of what was
+// healthy with one list for each kind of workload, which the installations of a cluster share.
 // Reassess, for reads in short order, reads only what was not healthy. Explain adds the reasons of
 // pods: exit codes, images and the scheduler's message, never a container's output.
 //

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +29,8 @@ type Health struct {
 	Unhealthy []calls.Note
 	// InProgress says that some object may still become healthy.
 	InProgress bool
+	// Unjudged counts objects on which a rule can't be evaluated.
+	Unjudged int
 	// Finished are completed Jobs and Pods; give them to Inventory.Finish.
 	Finished []ownership.Key
 	// unhealthy has all of them, for Reassess; podOwner has what Explain needs.
@@ -44,12 +47,6 @@ const (
 
 var changingKinds = map[schema.GroupKind]bool{
 	calls.PodGK: true, calls.JobGK: true, calls.ClaimGK: true, ownership.DefinitionGK: true, calls.APIServiceGK: true,
-}
-
-// Assess computes health by kstatus. It reads only kinds whose health can change; all others count
-// as healthy. It costs one call for each object, or a list for several of a kind and namespace.
-func Assess(ctx context.Context, target calls.Target, owner ownership.Owner, inventory ownership.Inventory) (Health, error) {
-	return (&assessor{owner: owner, target: target}).all(ctx, inventory)
 }
 
 type batch []ownership.Entry
@@ -72,18 +69,35 @@ func grouped[G comparable](inventory ownership.Inventory, groupOf func(ownership
 }
 
 // batches are the entries whose health can change, by kind and namespace.
-func batches(inventory ownership.Inventory) []batch {
+func (a *assessor) batches(inventory ownership.Inventory) []batch {
 	type place struct{ group, kind, version, namespace string }
 	return grouped(inventory, func(entry ownership.Entry) (place, bool) {
-		kind := entry.GroupKind()
-		changes := workloadKinds[kind] || changingKinds[kind] || calls.IsCustom(kind)
-		return place{entry.Group, entry.Kind, entry.Version, entry.Namespace}, changes && !entry.Finished
+		version, changes := a.changes(entry)
+		return place{entry.Group, entry.Kind, version, entry.Namespace}, changes
 	})
+}
+
+// Without is the health of the others, where so many that are healthy do not count.
+func (h Health) Without(healthy int) Health {
+	h.Total, h.Healthy = h.Total-healthy, h.Healthy-healthy
+	return h
+}
+
+// Add counts one thing more: what notes say that is not healthy, and without any it is.
+func (h *Health) Add(notes ...calls.Note) {
+	h.Total++
+	if len(notes) == 0 {
+		h.Healthy++
+		return
+	}
+	h.Unhealthy = append(notes, h.Unhealthy...)
+	h.InProgress = true
 }
 
 type finding struct {
 	note     calls.Note
 	failed   bool
+	unjudged bool
 	finished bool
 	podOwner *podOwner
 }
@@ -102,6 +116,9 @@ func sum(total int, findings []finding) Health {
 		if one.failed {
 			health.Failing++
 		}
+		if one.unjudged {
+			health.Unjudged++
+		}
 		health.unhealthy = append(health.unhealthy, one.note.Key)
 		health.InProgress = health.InProgress || !one.failed
 		if len(health.Unhealthy) == maxUnhealthy {
@@ -116,25 +133,37 @@ func sum(total int, findings []finding) Health {
 }
 
 type assessor struct {
-	owner  ownership.Owner
-	target calls.Target
-	kinds  *calls.Kinds
-	survey *Survey
+	owner    ownership.Owner
+	target   calls.Target
+	kinds    *calls.Kinds
+	survey   *Survey
+	standard Standard
+	// ofKind are the rules about all objects of a kind, ofObject those about one object.
+	ofKind   map[schema.GroupKind][]int
+	ofObject map[ownership.Key][]int
+	// whole is all that the installation has, total how many objects count with what rules ask for besides.
+	whole ownership.Inventory
+	total int
 
 	lock     sync.Mutex
 	findings []finding
 }
 
+// all assesses these entries of the installation.
 func (a *assessor) all(ctx context.Context, inventory ownership.Inventory) (Health, error) {
-	a.kinds = &calls.Kinds{Mapper: a.target.Mapper}
-	if err := calls.Each(ctx, batches(inventory), a.assess); err != nil {
+	if err := calls.Each(ctx, a.batches(inventory), a.assess); err != nil {
 		return Health{}, err
 	}
-	return sum(len(inventory), a.findings), nil
+	if err := calls.Each(ctx, slices.Collect(maps.Keys(a.ofObject)), a.readNamed); err != nil {
+		return Health{}, err
+	}
+	a.expectObjects()
+	return sum(a.total, a.findings), nil
 }
 
 func (a *assessor) assess(ctx context.Context, entries batch) error {
-	gvk := schema.GroupVersionKind{Group: entries[0].Group, Version: entries[0].Version, Kind: entries[0].Kind}
+	version, _ := a.changes(entries[0])
+	gvk := schema.GroupVersionKind{Group: entries[0].Group, Version: version, Kind: entries[0].Kind}
 	where, served, err := a.kinds.Find(gvk)
 	if err != nil {
 		return fmt.Errorf("looking up the kind of %q: %w", entries[0].Key, err)
@@ -143,7 +172,7 @@ func (a *assessor) assess(ctx context.Context, entries batch) error {
 		a.unknown(entries, "its kind is not served")
 		return nil
 	}
-	if a.survey != nil && workloadKinds[gvk.GroupKind()] {
+	if a.survey != nil && workloadKinds[gvk.GroupKind()] && !a.isRuled(gvk.GroupKind()) {
 		if entries, err = a.survey.withoutHealthy(ctx, a.target, where, entries); err != nil || len(entries) == 0 {
 			return err
 		}
@@ -162,18 +191,23 @@ func (a *assessor) unknown(entries batch, why string) {
 }
 
 func (a *assessor) read(ctx context.Context, where calls.Resource, entries batch) (err error) {
-	var client dynamic.ResourceInterface = a.target.Dynamic.Resource(where.GroupVersionResource)
-	if where.Namespaced {
-		client = a.target.Dynamic.Resource(where.GroupVersionResource).Namespace(entries[0].Namespace)
-	}
+	of := client(a.target, where, entries[0].Namespace)
 	if len(entries) >= listFrom {
-		if entries, err = a.list(ctx, client, entries); err != nil {
+		if entries, err = a.list(ctx, of, entries); err != nil {
 			return err
 		}
 	}
 	return calls.Each(ctx, entries, func(ctx context.Context, entry ownership.Entry) error {
-		return a.readOne(ctx, client, entry)
+		return a.readOne(ctx, of, entry)
 	})
+}
+
+// client of a kind, in a namespace if it has any.
+func client(target calls.Target, where calls.Resource, namespace string) dynamic.ResourceInterface {
+	if of := target.Dynamic.Resource(where.GroupVersionResource); !where.Namespaced {
+		return of
+	}
+	return target.Dynamic.Resource(where.GroupVersionResource).Namespace(namespace)
 }
 
 // list assesses the listed objects that have the owner's label. Missed are the other entries.
@@ -226,13 +260,18 @@ func (a *assessor) assessOne(ctx context.Context, entry ownership.Entry, live *u
 		a.add(finding{note: calls.Note{Key: entry.Key, Reason: string(status.NotFoundStatus), Message: "another object stands in its place"}})
 		return
 	}
-	state, message := a.state(ctx, live)
+	state, message := a.state(ctx, entry, live)
 	switch {
 	case state == status.CurrentStatus && isFinishing(entry.GroupKind(), live):
 		a.add(finding{note: calls.Note{Key: entry.Key}, finished: true})
 	case state != status.CurrentStatus:
 		note := calls.Note{Key: entry.Key, Reason: string(state), Message: calls.CutText(message)}
 		found := finding{note: note, failed: state == status.FailedStatus}
+		if a.isRuled(entry.GroupKind()) { // it has its own words
+			found.unjudged = severity(state) == unjudged
+			a.add(found)
+			return
+		}
 		if workload, known := podOwnerOf(entry.GroupKind(), live); known {
 			found.podOwner = &workload
 		}
@@ -244,28 +283,10 @@ func (a *assessor) assessOne(ctx context.Context, entry ownership.Entry, live *u
 }
 
 func (a *assessor) add(v finding) {
+	if !v.finished && !a.counts(v.note.Key) {
+		return
+	}
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	a.findings = append(a.findings, v)
-}
-
-// Reassess is Assess for an installation that was just unhealthy. It reads what was not healthy,
-// and everything once that is; until then it misses new failures.
-func Reassess(
-	ctx context.Context, target calls.Target, owner ownership.Owner, inventory ownership.Inventory, before Health,
-) (Health, error) {
-	rest := inventory.Only(before.unhealthy)
-	if len(rest) == 0 {
-		return Assess(ctx, target, owner, inventory)
-	}
-	health, err := Assess(ctx, target, owner, rest)
-	if err != nil {
-		return Health{}, err
-	}
-	if health.Healthy == health.Total {
-		return Assess(ctx, target, owner, inventory)
-	}
-	health.Total, health.Healthy = len(inventory), health.Healthy+len(inventory)-len(rest)
-	health.Finished = slices.Concat(before.Finished, health.Finished)
-	return health, nil
 }

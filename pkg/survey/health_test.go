@@ -162,7 +162,7 @@ func TestInstallationsShareALookAtWorkloads(t *testing.T) {
 	s := survey.New(time.Minute, func() time.Time { return now })
 	assess := func(want string) []string {
 		return l.Calls.During("", func() {
-			if got := states(lab.Must(s.Assess(t.Context(), l.Target, l.Owner, inventory))(t)); got != want {
+			if got := states(lab.Must(survey.Standard{Shared: s}.Assess(t.Context(), l.Target, l.Owner, inventory))(t)); got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		})
@@ -182,7 +182,7 @@ func TestInstallationsShareALookAtWorkloads(t *testing.T) {
 		owner ownership.Owner
 		has   ownership.Inventory
 	}{{l.Owner, inventory}, {other.Owner, second}} {
-		asked := l.Calls.During("", func() { lab.Must(s.Assess(t.Context(), l.Target, one.owner, one.has))(t) })
+		asked := l.Calls.During("", func() { lab.Must(survey.Standard{Shared: s}.Assess(t.Context(), l.Target, one.owner, one.has))(t) })
 		if diff := cmp.Diff(list, asked); diff != "" {
 			t.Errorf("asked for %q (-want +got):\n%s", one.owner.Installation, diff)
 		}

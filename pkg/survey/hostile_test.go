@@ -37,7 +37,7 @@ func TestListsOfHostileClustersAreEndedForAllInstallations(t *testing.T) {
 				t.Errorf("another installation asked %d times in the same round", more)
 			}
 			if mode != "long-name" { // the names of other objects are not kept for health
-				_, err = survey.Assess(t.Context(), l.Target, l.Owner, inventory)
+				_, err = survey.Standard{}.Assess(t.Context(), l.Target, l.Owner, inventory)
 				lab.ExpectMisbehaviour(t, "health", err)
 			}
 		})

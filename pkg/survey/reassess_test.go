@@ -25,7 +25,9 @@ func TestReassessReadsWhatWasNotHealthy(t *testing.T) {
 		return states(health) == want
 	})
 	again := func() []string {
-		return l.Calls.During("GET", func() { health = lab.Must(survey.Reassess(t.Context(), l.Target, l.Owner, inventory, health))(t) })
+		return l.Calls.During("GET", func() {
+			health = lab.Must(survey.Standard{}.Reassess(t.Context(), l.Target, l.Owner, inventory, health))(t)
+		})
 	}
 	path := "GET /apis/apps/v1/namespaces/" + l.Unique + "/deployments/"
 	if diff := cmp.Diff([]string{path + "stuck"}, again()); diff != "" || states(health) != want {

@@ -12,7 +12,6 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/calls"
-	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 const (
@@ -30,12 +29,6 @@ var workloadKinds = map[schema.GroupKind]bool{
 	{Group: "apps", Kind: "DaemonSet"}:   true,
 	{Group: "apps", Kind: "ReplicaSet"}:  true,
 	{Kind: "ReplicationController"}:      true,
-}
-
-// Assess is Assess for an installation that was healthy before. Installations of a cluster share
-// one list for each kind of workload; only workloads that are not healthy there are read.
-func (s *Survey) Assess(ctx context.Context, target calls.Target, owner ownership.Owner, inventory ownership.Inventory) (Health, error) {
-	return (&assessor{owner: owner, target: target, survey: s}).all(ctx, inventory)
 }
 
 type healthyList struct {

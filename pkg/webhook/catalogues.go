@@ -19,6 +19,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/health"
 	"github.com/trellis-addons/trellis/pkg/text"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
@@ -72,7 +73,7 @@ func checkCatalogue(object *v1.AddonCatalogue) error {
 			return fmt.Errorf("spec.git.ref.semver: %w", err)
 		}
 	}
-	source, err := catalogue.Read(object, values.CheckVersion, values.CheckTemplate)
+	source, err := catalogue.Read(object, values.CheckVersion, values.CheckTemplate, health.CheckVersion)
 	if err != nil {
 		return err
 	}

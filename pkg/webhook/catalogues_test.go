@@ -58,6 +58,16 @@ func templated(text string) *v1.AddonCatalogue {
 	return object
 }
 
+// ruled is a catalogue whose version is healthy by a rule.
+func ruled(healthy string) *v1.AddonCatalogue {
+	object := authored("tools", "1.0.0")
+	object.Spec.Addons[0].Versions[0].Template = &v1.Template{Method: v1.MethodHelm, Health: &v1.HealthCheck{
+		Rules: []v1.HealthRule{{APIVersion: "v1", Kind: "ConfigMap", Healthy: healthy}},
+	}}
+	object.Spec.Addons[0].Versions[0].Source = &v1.Source{Helm: &v1.HelmSource{URL: "https://charts.example.com", Chart: "web", Version: "1.0.0"}}
+	return object
+}
+
 func constrained(text string) *v1.AddonCatalogue {
 	object := authored("tools", "1.0.0")
 	object.Spec.Addons[0].Versions[0].Constraints = &v1.Constraints{K8sVersion: v1.VersionRange(text)}
@@ -103,6 +113,10 @@ func TestCatalogues(t *testing.T) {
 			refused: []string{`AddonCatalogue "platform/tools"`, `addon "web" version "1.0.0": valuesTemplate: line 2: unexpected ":="`}},
 		{why: "a valuesTemplate with a function that is not there", after: templated("a: {{ env `HOME` }}"),
 			refused: []string{`valuesTemplate: line 1: function "env" not defined`}},
+		{why: "a rule of health", after: ruled(`self.status.phase == "Ready"`)},
+		{why: "a rule of health over another root", after: ruled("object.status.ready"), refused: []string{
+			`AddonCatalogue "platform/tools"`, `addon "web" version "1.0.0": template.health.rules[0].healthy`, "undeclared reference to 'object'",
+		}},
 		{why: "an add-on too large by itself", after: many(), refused: []string{`"web"`, "bytes"}},
 		{why: "a role is somebody else's business", after: role},
 		{why: "only metadata change of one that became invalid", before: authored("tools", "1.0.0", "v1"), after: authored("tools", "1.0.0", "v1")},

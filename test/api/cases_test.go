@@ -5,6 +5,12 @@ import (
 	"strings"
 )
 
+// healthRule is the beginning of a rule about the health of ConfigMaps, and healthRulePath its place in the schema.
+const (
+	healthRule     = "{apiVersion: v1, kind: ConfigMap, healthy: 'true'"
+	healthRulePath = "spec.addons[].versions[].template.health.rules[]"
+)
+
 // bases are the objects that the cases change.
 var bases = map[string]string{
 	"AddonCatalogue": `
@@ -190,6 +196,72 @@ var versionRules = []rule{
 		at: "spec.addons[].versions[].template.onClusterDeletion", kind: "enum", why: "two ways",
 		good: edits{versionPath + "template": "{method: helm, onClusterDeletion: Remove}"},
 		bad:  edits{versionPath + "template": "{method: helm, onClusterDeletion: Delete}"},
+	},
+	{
+		at: "spec.addons[].versions[].template.health.mode", kind: "enum", why: "four ways",
+		good: edits{versionPath + "template": "{method: helm, health: {mode: None}}"},
+		bad:  edits{versionPath + "template": "{method: helm, health: {mode: Pods}}"},
+	},
+	{
+		at:   "spec.addons[].versions[].template.health",
+		kind: "cel: rules need mode Workloads or Rules", why: "nobody would read them",
+		good: edits{versionPath + "template": "{method: helm, health: {rules: [" + healthRule + "}]}}"},
+		bad:  edits{versionPath + "template": "{method: helm, health: {mode: None, rules: [" + healthRule + "}]}}"},
+	},
+	{
+		at: "spec.addons[].versions[].template.health", kind: "cel: lease needs mode Lease", why: "nobody would read it",
+		good: edits{versionPath + "template": "{method: helm, health: {mode: Lease, lease: {name: agent.one}}}"},
+		bad:  edits{versionPath + "template": "{method: helm, health: {lease: {name: agent}}}"},
+	},
+	{
+		at: "spec.addons[].versions[].template.health", kind: "cel: mode Rules needs rules", why: "nothing would ever count",
+		good: edits{versionPath + "template": "{method: helm, health: {mode: Rules, rules: [" + healthRule + "}]}}"},
+		bad:  edits{versionPath + "template": "{method: helm, health: {mode: Rules}}"},
+	},
+	{
+		at: "spec.addons[].versions[].template.health.lease.name", kind: "pattern", why: "Leases are DNS subdomains",
+		good: edits{versionPath + "template": "{method: helm, health: {mode: Lease, lease: {name: a-1.b}}}"},
+		bad:  edits{versionPath + "template": "{method: helm, health: {mode: Lease, lease: {name: ../b}}}"},
+	},
+	{
+		at: "spec.addons[].versions[].template.health.lease.staleAfter", kind: "pattern", why: "what is no duration would break every reader of the kind",
+		good: edits{versionPath + "template": "{method: helm, health: {mode: Lease, lease: {staleAfter: 90s}}}"},
+		bad:  edits{versionPath + "template": "{method: helm, health: {mode: Lease, lease: {staleAfter: 1d}}}"},
+	},
+	{
+		at: "spec.addons[].versions[].template.health.lease.staleAfter", kind: "cel: staleAfter must be between 30s and 1h", why: "each costs a read within half of it",
+		good: edits{versionPath + "template": "{method: helm, health: {mode: Lease, lease: {staleAfter: 30s}}}"},
+		bad:  edits{versionPath + "template": "{method: helm, health: {mode: Lease, lease: {staleAfter: 29s}}}"},
+	},
+	{
+		at: healthRulePath, kind: "cel: no rule reads Secrets", why: "a rule tells of what it reads",
+		good: edits{versionPath + "template": "{method: helm, health: {rules: [{apiVersion: example.com/v1, kind: Secret, healthy: 'true'}]}}"},
+		bad:  edits{versionPath + "template": "{method: helm, health: {rules: [{apiVersion: v1, kind: Secret, healthy: 'true'}]}}"},
+	},
+	{
+		at: healthRulePath, kind: "cel: namespace needs a name", why: "a rule is about one object, or about those of the add-on",
+		good: edits{versionPath + "template": "{method: helm, health: {rules: [" + healthRule + ", name: a, namespace: b}]}}"},
+		bad:  edits{versionPath + "template": "{method: helm, health: {rules: [" + healthRule + ", namespace: b}]}}"},
+	},
+	{
+		at: healthRulePath + ".apiVersion", kind: "pattern", why: "it becomes part of a path",
+		good: edits{versionPath + "template": "{method: helm, health: {rules: [{apiVersion: db.example.com/v1beta1, kind: A, healthy: 'true'}]}}"},
+		bad:  edits{versionPath + "template": "{method: helm, health: {rules: [{apiVersion: a/b/v1, kind: A, healthy: 'true'}]}}"},
+	},
+	{
+		at: healthRulePath + ".kind", kind: "pattern", why: "kinds are words",
+		good: edits{versionPath + "template": "{method: helm, health: {rules: [{apiVersion: v1, kind: ConfigMap, healthy: 'true'}]}}"},
+		bad:  edits{versionPath + "template": "{method: helm, health: {rules: [{apiVersion: v1, kind: 'Config Map', healthy: 'true'}]}}"},
+	},
+	{
+		at: healthRulePath + ".name", kind: "pattern", why: "it becomes part of a path",
+		good: edits{versionPath + "template": "{method: helm, health: {rules: [" + healthRule + ", name: 'system:a.b'}]}}"},
+		bad:  edits{versionPath + "template": "{method: helm, health: {rules: [" + healthRule + ", name: a/b}]}}"},
+	},
+	{
+		at: healthRulePath + ".namespace", kind: "pattern", why: "namespaces are DNS labels",
+		good: edits{versionPath + "template": "{method: helm, health: {rules: [" + healthRule + ", name: a, namespace: b}]}}"},
+		bad:  edits{versionPath + "template": "{method: helm, health: {rules: [" + healthRule + ", name: a, namespace: B}]}}"},
 	},
 	{
 		at: "spec.addons[].versions[].template.helm.releaseName", kind: "pattern", why: "Helm refuses other names",

@@ -17,9 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/health"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/survey"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -36,7 +38,7 @@ const (
 )
 
 // FuzzModes lets the API server go through a sequence of modes, one for each step of the engine's life: connecting, applying,
-// looking for drift, for health, and for drift again. Whatever the sequence, each step ends in its time, the heap stays bounded and
+// looking for drift, for health by kstatus, by rules and by a Lease, and for drift again. Whatever the sequence, each step ends in its time, the heap stays bounded and
 // no goroutine stays behind. The corpus has every mode while it connects, and while it applies.
 func FuzzModes(f *testing.F) {
 	modes := hostile.Modes()
@@ -93,16 +95,23 @@ func (s *stage) acts() []func(context.Context, calls.Target) {
 		"data": map[string]any{"a": "b"},
 	}}
 	inventory := ownership.Inventory{{Key: ownership.KeyOf(object), Version: "v1", UID: types.UID("00000000-0000-4000-8000-000000000000")}}
-	survey := survey.New(time.Nanosecond, time.Now)
+	round := survey.New(time.Nanosecond, time.Now)
+	rules := []v1.HealthRule{{Healthy: `self.data.a == "b" && self.metadata.labels.exists(l, l == "a")`, Message: `string(self.metadata)`}}
+	ruled := survey.Standard{Judge: health.NewPrograms(time.Now).Look(rules), Rules: []survey.Rule{{Kind: object.GroupVersionKind()}}}
+	place := calls.Place{Namespace: "default", Name: "acted"}
 	return []func(context.Context, calls.Target){
 		func(ctx context.Context, target calls.Target) {
 			known := apply.Planned([]*unstructured.Unstructured{object}, nil)
 			rollout := apply.NewRollout(s.owner, []*unstructured.Unstructured{object.DeepCopy()}, known, apply.RolloutOptions{})
 			_, _ = rollout.Advance(ctx, target)
 		},
-		func(ctx context.Context, target calls.Target) { _, _ = survey.Drifted(ctx, target, s.owner, inventory) },
-		func(ctx context.Context, target calls.Target) { _, _ = survey.Assess(ctx, target, s.owner, inventory) },
-		func(ctx context.Context, target calls.Target) { _, _ = survey.Drifted(ctx, target, s.owner, inventory) },
+		func(ctx context.Context, target calls.Target) { _, _ = round.Drifted(ctx, target, s.owner, inventory) },
+		func(ctx context.Context, target calls.Target) {
+			_, _ = survey.Standard{Shared: round}.Assess(ctx, target, s.owner, inventory)
+		},
+		func(ctx context.Context, target calls.Target) { _, _ = ruled.Assess(ctx, target, s.owner, inventory) },
+		func(ctx context.Context, target calls.Target) { _, _ = survey.Renewed(ctx, target, place) },
+		func(ctx context.Context, target calls.Target) { _, _ = round.Drifted(ctx, target, s.owner, inventory) },
 	}
 }
 

@@ -68,7 +68,7 @@ func (l *Lab) Drift(inventory ownership.Inventory) []survey.Drift {
 // Assess looks at the health of all objects, once.
 func (l *Lab) Assess(inventory ownership.Inventory) survey.Health {
 	l.Helper()
-	return Must(survey.Assess(l.Context(), l.Target, l.Owner, inventory))(l)
+	return Must(survey.Standard{}.Assess(l.Context(), l.Target, l.Owner, inventory))(l)
 }
 
 // Explained assesses until what is not healthy was explained in words that have this text, and gives them.

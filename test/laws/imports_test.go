@@ -12,7 +12,7 @@ import (
 var tiers = [][]string{
 	{"apis/clusterapi", "apis/kkp", "apis/kubermatic", "charts"},
 	{"pkg/addresses", "pkg/buildinfo", "pkg/fieldsets", "pkg/lru", "pkg/ownership", "pkg/templatenodes", "pkg/text", "pkg/tracing"},
-	{"pkg/backoff", "pkg/catalogue", "pkg/certificate", "pkg/conditions", "pkg/fence", "pkg/installation", "pkg/listcache", "pkg/remote", "pkg/rollout", "pkg/sharing", "pkg/target", "pkg/templatedata", "pkg/upgrade", "pkg/values"},
+	{"pkg/backoff", "pkg/catalogue", "pkg/certificate", "pkg/conditions", "pkg/fence", "pkg/health", "pkg/installation", "pkg/listcache", "pkg/remote", "pkg/rollout", "pkg/sharing", "pkg/target", "pkg/templatedata", "pkg/upgrade", "pkg/values"},
 	{"pkg/addonset", "pkg/calls", "pkg/crds"},
 	{
 		"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/helmrelease", "pkg/hooks", "pkg/loop", "pkg/mergedcatalogue",
@@ -159,7 +159,7 @@ func TestImportLawsCatch(t *testing.T) {
 
 // pure rooms decide and do nothing else.
 var pure = []string{
-	"pkg/addonset", "pkg/addresses", "pkg/catalogue", "pkg/conditions", "pkg/fieldsets", "pkg/installation", "pkg/ownership",
+	"pkg/addonset", "pkg/addresses", "pkg/catalogue", "pkg/conditions", "pkg/fieldsets", "pkg/health", "pkg/installation", "pkg/ownership",
 	"pkg/rollout", "pkg/target", "pkg/templatedata", "pkg/templatenodes", "pkg/text", "pkg/upgrade", "pkg/values",
 }
 

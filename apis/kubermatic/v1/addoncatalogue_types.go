@@ -299,6 +299,9 @@ type Template struct {
 	// onClusterDeletion says what becomes of the add-on when its Cluster is deleted. Absent: LetGo.
 	// +optional
 	OnClusterDeletion OnClusterDeletion `json:"onClusterDeletion,omitempty"`
+	// health says by what the add-on is judged to be healthy. Absent: by its workloads.
+	// +optional
+	Health *HealthCheck `json:"health,omitempty"`
 	// helm holds options of method helm.
 	// +optional
 	Helm *HelmOptions `json:"helm,omitempty"`

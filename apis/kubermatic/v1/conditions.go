@@ -245,6 +245,14 @@ const (
 	ReasonUnhealthy = "Unhealthy"
 	// ReasonTimeout: objects were not healthy in time.
 	ReasonTimeout = "Timeout"
+	// ReasonNotWatched: the version asks for no judgement (template.health, mode None).
+	ReasonNotWatched = "NotWatched"
+	// ReasonRuleFailed: a rule of the version can't be evaluated on an object; status.unhealthy names both.
+	ReasonRuleFailed = "RuleFailed"
+	// ReasonLeaseStale: the Lease that shows the add-on alive was not renewed for as long as the version allows.
+	ReasonLeaseStale = "LeaseStale"
+	// ReasonLeaseMissing: there was no such Lease in time.
+	ReasonLeaseMissing = "LeaseMissing"
 )
 
 // ConditionDrifted says whether objects in the user cluster differ from what was applied. It never makes Ready False.

@@ -63,7 +63,7 @@ func compareRendered(ctx context.Context, f *facts, made *revision.Record) loop.
 	// an intent that has the same objects: its rollout goes on
 	return outcomeOf(f.pass.Amend(ctx, func(kept *revision.Record) {
 		kept.Inputs, kept.Wanted, kept.PlatformValues = made.Inputs, made.Wanted, made.PlatformValues
-		kept.OnClusterDeletion = made.OnClusterDeletion
+		kept.OnClusterDeletion, kept.Health = made.OnClusterDeletion, made.Health
 	}))
 }
 
@@ -115,7 +115,7 @@ func amendInputs(ctx context.Context, pass *installer.Pass, made *revision.Recor
 		kept.Hooks = hooks.CarryRuns(kept.Hooks, pass.Hooks) // those of tests may be others
 		kept.HooksState.FailedAt = metav1.Time{}             // with new inputs, what failed is tried at once
 		kept.Atomic, kept.Rollback = made.Atomic, nil
-		kept.OnClusterDeletion = made.OnClusterDeletion
+		kept.OnClusterDeletion, kept.Health = made.OnClusterDeletion, made.Health
 	}))
 }
 

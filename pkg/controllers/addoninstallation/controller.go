@@ -20,6 +20,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/health"
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
@@ -133,7 +134,7 @@ func New(dependencies Dependencies) *Reconciler {
 		Dependencies: dependencies,
 		installer: &installer.Installer{
 			Reads: dependencies.Records, Writes: dependencies.Records, Pull: dependencies.PullSecret,
-			Interval: dependencies.Options.DriftInterval,
+			Interval: dependencies.Options.DriftInterval, Rules: health.NewPrograms(time.Now),
 		},
 		renderer: rendering.New(dependencies.Renders, dependencies.Images, dependencies.InputsKey),
 	}

@@ -136,8 +136,11 @@ func projectReady(installation *kubermaticv1.AddonInstallation, pass *installer.
 	state, generation := &installation.Status, installation.Generation
 	if result.done {
 		stands := "is installed and healthy"
-		if hasNothing(pass) {
+		switch {
+		case hasNothing(pass):
 			stands = "has nothing to apply for this cluster"
+		case isUnwatched(pass):
+			stands = "is installed; nobody judges its health"
 		}
 		conditions.True(&state.Conditions, generation, kubermaticv1.ConditionReady, kubermaticv1.ReasonReady,
 			fmt.Sprintf("%s %s %s", installation.Spec.AddonRef.Name, state.Version, stands))
@@ -216,6 +219,8 @@ func (f *facts) success(condition, word string) (reason, message string) {
 		if hasNothing(&f.pass) {
 			return kubermaticv1.ReasonNothingToApply, "every template of the add-on renders to nothing for this cluster"
 		}
+	case kubermaticv1.ConditionHealthy:
+		return wellBy(&f.pass)
 	case kubermaticv1.ConditionFetched:
 		if f.moved != "" {
 			return kubermaticv1.ReasonArtifactMoved, f.moved
@@ -242,27 +247,6 @@ func deprecation(version *kubermaticv1.AddonVersion, update string) string {
 		text += fmt.Sprintf("; version %q would fit", update)
 	}
 	return text
-}
-
-// projectHealth says how the objects are where the pass ended with another condition. While a
-// revision is on its way, what was seen of the one before says nothing.
-func projectHealth(installation *kubermaticv1.AddonInstallation, pass *installer.Pass, result verdict) {
-	list, generation := &installation.Status.Conditions, installation.Generation
-	if result.done || result.condition == kubermaticv1.ConditionHealthy {
-		return
-	}
-	record := pass.Record()
-	switch {
-	case pass.IsHealthy():
-		conditions.True(list, generation, kubermaticv1.ConditionHealthy, kubermaticv1.ReasonHealthy, "")
-	case pass.Health != nil:
-		conditions.Set(list, verdictOf(outcomeOf(pass.Unhealthy())).as(kubermaticv1.ConditionHealthy, generation))
-	case record != nil && !record.IsApplied() && meta.FindStatusCondition(*list, kubermaticv1.ConditionHealthy) != nil:
-		conditions.Set(list, metav1.Condition{
-			Type: kubermaticv1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: kubermaticv1.ReasonProgressing,
-			ObservedGeneration: generation, Message: fmt.Sprintf("version %q is not applied to its end", record.Version),
-		})
-	}
 }
 
 // projectInstalled says what the user cluster has, which may be something else than is wanted.

@@ -10,6 +10,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue/documents"
+	"github.com/trellis-addons/trellis/pkg/health"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
@@ -34,7 +35,7 @@ func readContent(f *facts) (*documents.Content, error) {
 		return nil, err
 	}
 	whole := &v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Type: f.object.Spec.Type, Addons: content.Addons}}
-	_, err = catalogue.Read(whole, values.CheckVersion, values.CheckTemplate)
+	_, err = catalogue.Read(whole, values.CheckVersion, values.CheckTemplate, health.CheckVersion)
 	wrong, ok := errors.AsType[*catalogue.InvalidError](err)
 	if !ok {
 		return content, err

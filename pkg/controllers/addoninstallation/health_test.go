@@ -1,0 +1,140 @@
+package addoninstallation_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// judged is a version with ConfigMap settings, which is judged by this.
+func (w *world) judged(version string, by *kubermaticv1.HealthCheck) kubermaticv1.AddonVersion {
+	w.t.Helper()
+	made := w.content(version, kubermaticv1.MethodGoTemplate, fmt.Sprintf("judged-%d", worlds), map[string]string{
+		"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {version: '{{ .Variables.version }}', secret: spec-secret}\n",
+	})
+	made.Template.Health = by
+	return made
+}
+
+// say has a ConfigMap of the user cluster say something.
+func (w *world) say(namespace, name, key, value string) {
+	w.t.Helper()
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"data":{%q:%q}}`, key, value))
+	if err := w.seed.Patch(w.t.Context(), object, patch); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// expectUnhealthy waits for one object in status.unhealthy.
+func (w *world) expectUnhealthy(object *kubermaticv1.AddonInstallation, reason, says string) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		found := object.Status.Unhealthy
+		if len(found) != 1 || found[0].Reason != reason || !strings.Contains(found[0].Message, says) {
+			return fmt.Errorf("unhealthy are %+v, want one that is %s and says %q", found, reason, says)
+		}
+		return nil
+	})
+}
+
+func mapRule(healthy, failed, message string) *kubermaticv1.HealthCheck {
+	return &kubermaticv1.HealthCheck{Mode: kubermaticv1.HealthByRules, Rules: []kubermaticv1.HealthRule{{
+		APIVersion: "v1", Kind: "ConfigMap", Healthy: healthy, Failed: failed, Message: message,
+	}}}
+}
+
+// AG20: Red when an add-on is healthy before its rule holds, or is not when it does; when a rule that can't be evaluated is not told, or
+// its message tells more than status and metadata; and when other rules of the same objects write to the user cluster, or are not
+// followed.
+func TestHealthByRules(t *testing.T) {
+	w := newWorld(t)
+	w.driftInterval = time.Second
+	heard := w.overhear()
+	w.start()
+	isUp := mapRule(`self.data.state == "up"`, `self.data.state == "broken"`, `"it is in " + self.metadata.namespace + self.?spec.?x.orValue("")`)
+	w.offer("judged", kubermaticv1.CatalogueCustom, w.judged("1.0.0", isUp))
+	object := w.install("judged", "")
+	w.expectReady(object, kubermaticv1.ReasonProgressing, `it has no field "state" yet`)
+	w.say(object.Spec.TargetNamespace, "settings", "state", "broken")
+	w.expectReady(object, kubermaticv1.ReasonUnhealthy, "it is in "+object.Spec.TargetNamespace)
+	w.say(object.Spec.TargetNamespace, "settings", "state", "up")
+	w.expectInstalled(object, "1.0.0", "")
+
+	heard.sinceThen()
+	w.offer("judged", kubermaticv1.CatalogueCustom, w.judged("1.0.0", mapRule(`self.data.state > 1`, "", "")))
+	w.expectReady(object, kubermaticv1.ReasonRuleFailed, "rule 0", "no such overload")
+	w.expectUnhealthy(object, kubermaticv1.ReasonRuleFailed, "healthy of rule 0 can't be evaluated")
+	w.offer("judged", kubermaticv1.CatalogueCustom, w.judged("1.0.0", nil))
+	w.expectInstalled(object, "1.0.0", "")
+	if written := slices.DeleteFunc(heard.sinceThen(), func(call string) bool { return strings.HasPrefix(call, "GET ") }); len(written) > 0 {
+		t.Errorf("another judgement writes to the user cluster: %q", written)
+	}
+	for _, condition := range object.Status.Conditions {
+		if strings.Contains(condition.Message, "spec-secret") {
+			t.Errorf("%s tells what the object has: %q", condition.Type, condition.Message)
+		}
+	}
+}
+
+// Red when a rule that names an object of the user cluster reads another, or when the version that is withdrawn takes its rules along.
+func TestHealthByAnObjectOfTheCluster(t *testing.T) {
+	w := newWorld(t)
+	w.driftInterval = time.Second
+	w.start()
+	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "foreign"}}
+	by := mapRule(`self.data.state == "up"`, "", "")
+	by.Mode, by.Rules[0].Name, by.Rules[0].Namespace = "", foreign.Name, foreign.Namespace
+	w.offer("judged", kubermaticv1.CatalogueCustom, w.judged("1.0.0", by))
+	object := w.install("judged", "")
+	w.expectReady(object, kubermaticv1.ReasonProgressing, "ConfigMap "+foreign.Namespace+"/foreign", "it does not exist, which rule 0")
+	foreign.Data = map[string]string{"state": "up"}
+	w.create(foreign)
+	w.expectInstalled(object, "1.0.0", "")
+	w.withdraw("judged")
+	w.say(foreign.Namespace, foreign.Name, "state", "down")
+	w.expectUnhealthy(object, "InProgress", `healthy does not hold: self.data.state == "up"`)
+}
+
+// Red when what nobody is to judge is judged, or is said to be healthy.
+func TestHealthIsNotWatched(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	version := w.slowly("1.0.0", 1) // nothing runs Pods here
+	version.Template.Health = &kubermaticv1.HealthCheck{Mode: kubermaticv1.HealthUnwatched}
+	w.offer("judged", kubermaticv1.CatalogueCustom, version)
+	object := w.install("judged", "")
+	w.expectReady(object, kubermaticv1.ReasonReady, "is installed; nobody judges its health")
+	if err := expect.Condition(object, kubermaticv1.ConditionHealthy, "True", kubermaticv1.ReasonNotWatched); err != nil {
+		t.Error(err)
+	}
+}
+
+// Red when an add-on is Ready that nothing shows to be alive, or is not when its Lease is renewed.
+func TestHealthByLease(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	version := w.judged("1.0.0", &kubermaticv1.HealthCheck{Mode: kubermaticv1.HealthByLease})
+	version.Template.Timeout = &metav1.Duration{Duration: time.Second}
+	w.offer("judged", kubermaticv1.CatalogueCustom, version)
+	object := w.install("judged", "")
+	w.expectReady(object, kubermaticv1.ReasonLeaseMissing, "Lease.coordination.k8s.io "+object.Spec.TargetNamespace+"/judged", "nobody renewed it")
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: "judged"}}
+	w.create(lease)
+	now := metav1.NowMicro()
+	lease.Spec.RenewTime = &now
+	if err := w.seed.Update(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+	w.expectInstalled(object, "1.0.0", "")
+}

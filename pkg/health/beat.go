@@ -1,0 +1,49 @@
+package health
+
+import "time"
+
+const (
+	// DefaultStaleAfter is how long a Lease may stay as it is where the version does not say.
+	DefaultStaleAfter = 5 * time.Minute
+	// skew is how wrong clocks may be, where a Lease is seen for the first time.
+	skew = 5 * time.Minute
+)
+
+// Beat is what was seen of a Lease so far; the zero value: nothing.
+type Beat struct {
+	// Renewed is its renewTime, as it was read last; zero: there is no Lease, or nobody renewed it.
+	Renewed time.Time
+	// Moved is when that was seen to change, by our clock.
+	Moved time.Time
+	// Looked is when it was read last, by our clock.
+	Looked time.Time
+}
+
+// See takes what was read now; zero: there is no Lease, or nobody renewed it. What is seen for the first
+// time is new, unless it is older than clocks can be wrong.
+func (b Beat) See(renewed, now time.Time, staleAfter time.Duration) Beat {
+	next := Beat{Renewed: renewed, Moved: b.Moved, Looked: now}
+	switch {
+	case renewed.IsZero():
+		next.Moved = time.Time{}
+	case b.Renewed.IsZero() && now.Sub(renewed) > staleAfter+skew:
+		next.Moved = renewed
+	case !renewed.Equal(b.Renewed):
+		next.Moved = now
+	}
+	return next
+}
+
+// IsMissing says that there is no Lease, or that nobody renewed it yet.
+func (b Beat) IsMissing() bool { return b.Renewed.IsZero() }
+
+// IsStale says that it has not moved for too long.
+func (b Beat) IsStale(now time.Time, staleAfter time.Duration) bool {
+	return !b.IsMissing() && now.Sub(b.Moved) > staleAfter
+}
+
+// Next is how long it takes until it has to be read again.
+func (b Beat) Next(now time.Time, staleAfter time.Duration) time.Duration {
+	const looks = 2 // within the time after which it is stale
+	return max(staleAfter/looks-now.Sub(b.Looked), 0)
+}

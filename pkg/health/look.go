@@ -1,0 +1,190 @@
+package health
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"cel.dev/cel-go/common/types"
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/text"
+)
+
+// RuleFailed stands where kstatus has a status: the rule can't be evaluated on the object.
+const RuleFailed status.Status = v1.ReasonRuleFailed
+
+// The limits of one evaluation, and of all of a look together: in CEL's units of cost, and in time, for
+// what those units do not count.
+const (
+	evaluationCost = 100_000
+	lookCost       = 1_000_000
+	evaluationTime = 100 * time.Millisecond
+	lookTime       = time.Second
+)
+
+// longestWords of a rule's message or of an expression that is shown, in bytes.
+const longestWords = 512
+
+// Look is one look at objects by rules: what their evaluations cost together is bounded. Many
+// goroutines may use it.
+type Look struct {
+	programs *Programs
+	rules    []v1.HealthRule
+
+	mutex sync.Mutex
+	cost  uint64
+	spent time.Duration
+}
+
+// Look begins one, by these rules.
+func (p *Programs) Look(rules []v1.HealthRule) *Look { return &Look{programs: p, rules: rules} }
+
+// Judge says by a rule how an object is, in the words of kstatus: Failed, InProgress, Current, or
+// RuleFailed.
+func (l *Look) Judge(ctx context.Context, rule int, object map[string]any) (status.Status, string) {
+	by := &l.rules[rule]
+	if behind, is := unobserved(object); is {
+		return status.InProgressStatus, behind
+	}
+	if by.Failed != "" {
+		switch holds, missing, err := l.holds(ctx, by.Failed, object); {
+		case err != nil:
+			return RuleFailed, fmt.Sprintf("failed of rule %d can't be evaluated: %v", rule, err)
+		case holds && missing == "":
+			return status.FailedStatus, l.words(ctx, by, object, "failed holds: "+text.Cut(by.Failed, longestWords))
+		}
+	}
+	switch holds, missing, err := l.holds(ctx, by.Healthy, object); {
+	case err != nil:
+		return RuleFailed, fmt.Sprintf("healthy of rule %d can't be evaluated: %v", rule, err)
+	case missing != "":
+		return status.InProgressStatus, "it has no " + missing + " yet"
+	case !holds:
+		return status.InProgressStatus, l.words(ctx, by, object, "healthy does not hold: "+text.Cut(by.Healthy, longestWords))
+	}
+	return status.CurrentStatus, ""
+}
+
+// unobserved says that an object's controller has not seen its last change.
+func unobserved(object map[string]any) (words string, is bool) {
+	wanted, _, _ := unstructured.NestedInt64(object, "metadata", "generation")
+	observed, known, err := unstructured.NestedInt64(object, "status", "observedGeneration")
+	if err != nil || !known || observed >= wanted {
+		return "", false
+	}
+	return fmt.Sprintf("generation %d is not observed yet, but %d", wanted, observed), true
+}
+
+// words of a rule about an object; others where it has none, or they can't be had.
+func (l *Look) words(ctx context.Context, by *v1.HealthRule, object map[string]any, others string) string {
+	if by.Message == "" {
+		return others
+	}
+	said, err := l.evaluate(ctx, by.Message, types.StringType, shown(object))
+	if words, isText := said.(string); err == nil && isText {
+		return text.Message(text.Cut(words, longestWords))
+	}
+	return others
+}
+
+// shown is what messages may see of an object: values of users are in the spec, and annotations may
+// repeat it.
+func shown(object map[string]any) map[string]any {
+	seen := map[string]any{}
+	if state, has := object["status"]; has {
+		seen["status"] = state
+	}
+	if metadata, isMap := object["metadata"].(map[string]any); isMap {
+		of := make(map[string]any, len(metadata))
+		for name, value := range metadata {
+			if name != "annotations" && name != "managedFields" {
+				of[name] = value
+			}
+		}
+		seen["metadata"] = of
+	}
+	return seen
+}
+
+// holds says whether an expression does; missing is the field that is not there yet.
+func (l *Look) holds(ctx context.Context, expression string, object map[string]any) (holds bool, missing string, err error) {
+	found, err := l.evaluate(ctx, expression, types.BoolType, object)
+	if err != nil {
+		if field, is := missingField(err); is {
+			return false, field, nil
+		}
+		return false, "", err
+	}
+	holds, isBool := found.(bool)
+	if !isBool {
+		return false, "", fmt.Errorf("it gives no bool")
+	}
+	return holds, "", nil
+}
+
+// absences are how CEL says that something is not there, before its name.
+var absences = []struct{ said, what string }{{"no such key: ", "field "}, {"index out of bounds: ", "item "}}
+
+// missingField is what an evaluation did not find, if that is what ended it.
+func missingField(err error) (field string, is bool) {
+	for _, one := range absences {
+		if name, found := strings.CutPrefix(err.Error(), one.said); found {
+			const longest = 64
+			return one.what + fmt.Sprintf("%q", text.Cut(name, longest)), true
+		}
+	}
+	return "", false
+}
+
+// LimitError says that evaluations cost more than they may.
+type LimitError struct{ problem string }
+
+func (e *LimitError) Error() string { return e.problem }
+
+func (l *Look) evaluate(ctx context.Context, expression string, result *types.Type, object map[string]any) (any, error) {
+	program, err := l.programs.of(expression, result)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.left(); err != nil {
+		return nil, err
+	}
+	within, cancel := context.WithTimeout(ctx, evaluationTime)
+	defer cancel()
+	began := l.programs.now()
+	value, details, err := program.ContextEval(within, map[string]any{self: object})
+	var cost uint64
+	if details != nil && details.ActualCost() != nil {
+		cost = *details.ActualCost()
+	}
+	l.pay(cost, l.programs.now().Sub(began))
+	switch {
+	case within.Err() != nil:
+		return nil, &LimitError{fmt.Sprintf("it takes longer than %s", evaluationTime)}
+	case err != nil:
+		return nil, fmt.Errorf("%w", err)
+	}
+	return value.Value(), nil
+}
+
+// left is an error where a look has cost what it may.
+func (l *Look) left() error {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.cost >= lookCost || l.spent >= lookTime {
+		return &LimitError{fmt.Sprintf("the rules cost more than a look may (%d of CEL's units, or %s): let them read less", lookCost, lookTime)}
+	}
+	return nil
+}
+
+func (l *Look) pay(cost uint64, took time.Duration) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.cost += cost
+	l.spent += took
+}

@@ -1,0 +1,188 @@
+package health
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"sync"
+	"time"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/overloads"
+	"cel.dev/cel-go/common/types"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/lru"
+	"github.com/trellis-addons/trellis/pkg/text"
+)
+
+const (
+	// self is the one variable of expressions.
+	self = "self"
+	// longest expression, in bytes, as the schema has it: specs from git did not pass the schema.
+	longest = 1024
+	// mostRules of a version.
+	mostRules = 16
+	// mostDepth of an expression.
+	mostDepth = 64
+	// longestProblem is how much of CEL's own words is told.
+	longestProblem = 300
+	// mostPrograms are kept, each for programLife after its last use.
+	mostPrograms = 1024
+	programLife  = time.Hour
+	// interruptEvery so many steps of a comprehension the time is looked at: one may read a megabyte.
+	interruptEvery = 1
+)
+
+var environment = sync.OnceValues(func() (*cel.Env, error) {
+	return cel.NewEnv(
+		cel.Variable(self, cel.MapType(cel.StringType, cel.DynType)), cel.OptionalTypes(),
+		cel.ParserRecursionLimit(mostDepth), cel.ParserExpressionSizeLimit(longest),
+	)
+})
+
+// CheckVersion checks the expressions of a version's rules, for catalogue.Read. Field is the path below
+// the version.
+func CheckVersion(version *v1.AddonVersion) (field string, err error) {
+	if version.Template == nil || version.Template.Health == nil {
+		return "", nil
+	}
+	const of = "template.health"
+	check := version.Template.Health
+	if field, err := checkMode(check); err != nil {
+		return of + field, err
+	}
+	for at := range check.Rules {
+		if field, err := checkRule(&check.Rules[at]); err != nil {
+			return fmt.Sprintf("%s.rules[%d].%s", of, at, field), err
+		}
+	}
+	return "", nil
+}
+
+// checkMode is the schema's, which specs from git did not pass.
+func checkMode(check *v1.HealthCheck) (field string, err error) {
+	hasRules, byLease := len(check.Rules) > 0, check.Mode == v1.HealthByLease
+	switch {
+	case len(check.Rules) > mostRules:
+		return ".rules", fmt.Errorf("there are %d rules: %d may be", len(check.Rules), mostRules)
+	case hasRules && (byLease || check.Mode == v1.HealthUnwatched):
+		return ".rules", errors.New("rules need mode Workloads or Rules")
+	case check.Mode == v1.HealthByRules && !hasRules:
+		return ".mode", errors.New("mode Rules needs rules")
+	case check.Lease != nil && !byLease:
+		return ".lease", errors.New("lease needs mode Lease")
+	}
+	return "", nil
+}
+
+func checkRule(rule *v1.HealthRule) (field string, err error) {
+	switch {
+	case rule.Kind == "Secret" && rule.APIVersion == "v1":
+		return "kind", errors.New("no rule reads Secrets: take another object that shows it")
+	case rule.Namespace != "" && rule.Name == "":
+		return "name", errors.New("namespace needs a name")
+	}
+	for _, one := range []struct {
+		field, text string
+		optional    bool
+		result      *types.Type
+	}{
+		{"healthy", rule.Healthy, false, types.BoolType}, {"failed", rule.Failed, true, types.BoolType}, {"message", rule.Message, true, types.StringType},
+	} {
+		if one.text == "" && one.optional {
+			continue
+		}
+		if _, err := parse(one.text, one.result); err != nil {
+			return one.field, err
+		}
+	}
+	return "", nil
+}
+
+// parse and check an expression that gives a value of a type.
+func parse(expression string, result *types.Type) (*cel.Ast, error) {
+	if expression == "" || len(expression) > longest {
+		return nil, fmt.Errorf("it has %d bytes: 1 to %d may be", len(expression), longest)
+	}
+	env, err := environment()
+	if err != nil {
+		return nil, fmt.Errorf("CEL has no environment: %w", err)
+	}
+	parsed, issues := env.Compile(expression)
+	if err := issues.Err(); err != nil {
+		return nil, fmt.Errorf("it is no CEL expression over self: %s", text.Cut(text.Line(err.Error()), longestProblem))
+	}
+	if given := parsed.OutputType(); !given.IsExactType(result) && !given.IsExactType(types.DynType) {
+		return nil, fmt.Errorf("it gives %s: it has to give %s", given, result)
+	}
+	return parsed, checkPatterns(parsed)
+}
+
+// checkPatterns refuses patterns that an object would bring: to compile one can cost more than all the
+// rest.
+func checkPatterns(parsed *cel.Ast) error {
+	var problem error
+	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(one ast.Expr) {
+		if one.Kind() != ast.CallKind || one.AsCall().FunctionName() != overloads.Matches {
+			return
+		}
+		call := one.AsCall()
+		pattern := call.Args()[len(call.Args())-1]
+		if pattern.Kind() != ast.LiteralKind {
+			problem = errors.New("matches takes a pattern that stands in the expression")
+			return
+		}
+		if literal, isText := pattern.AsLiteral().Value().(string); isText {
+			if _, err := regexp.Compile(literal); err != nil {
+				problem = fmt.Errorf("its pattern can't be read: %s", text.Cut(text.Line(err.Error()), longestProblem))
+			}
+		}
+	}))
+	return problem
+}
+
+// Programs are expressions, compiled once for each text. Many goroutines may use them.
+type Programs struct {
+	byText *lru.Cache[programKey, compiled]
+	now    func() time.Time
+}
+
+type programKey struct {
+	expression string
+	isMessage  bool
+}
+
+type compiled struct {
+	program cel.Program
+	problem error
+}
+
+// NewPrograms is without any. The clock tells how long evaluations take.
+func NewPrograms(now func() time.Time) *Programs {
+	return &Programs{lru.New[programKey, compiled](mostPrograms, now), now}
+}
+
+func (p *Programs) of(expression string, result *types.Type) (cel.Program, error) {
+	key := programKey{expression, result == types.StringType}
+	if known, found := p.byText.Get(key); found {
+		return known.program, known.problem
+	}
+	var made compiled
+	made.program, made.problem = compile(expression, result)
+	p.byText.Put(key, made, programLife)
+	return made.program, made.problem
+}
+
+func compile(expression string, result *types.Type) (cel.Program, error) {
+	parsed, err := parse(expression, result)
+	if err != nil {
+		return nil, err
+	}
+	env, err := environment()
+	if err != nil {
+		return nil, err
+	}
+	return env.Program(parsed, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(evaluationCost), cel.InterruptCheckFrequency(interruptEvery))
+}

@@ -1,0 +1,121 @@
+package installer
+
+import (
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// agent is an add-on that shows by a Lease that it is alive, in passes at times that the test says.
+type agent struct {
+	*testing.T
+	client client.Client
+	lease  *coordinationv1.Lease
+	pass   *Pass
+	began  time.Time
+}
+
+func newAgent(t *testing.T) *agent {
+	t.Helper()
+	config := fleet.Shared().Cluster("both").Config
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &agent{T: t, client: c, began: time.Now()}
+	a.lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "agent"}}
+	record := &revision.Record{
+		Addon: "agent", State: revision.StateApplied, TargetNamespace: "default", Time: metav1.NewTime(a.began), Timeout: metav1.Duration{Duration: time.Minute},
+		Health: &v1.HealthCheck{Mode: v1.HealthByLease, Lease: &v1.HealthLease{StaleAfter: &metav1.Duration{Duration: 10 * time.Minute}}},
+	}
+	kept := &fakeRecords{record: record}
+	pass := (&Installer{Reads: kept, Writes: kept, Interval: time.Hour}).Pass(&State{Loaded: true, Record: record}, "cluster-a", Asked{}, Seed{})
+	pass.Connection = &cluster.Connection{Dynamic: reads}
+	a.pass = &pass
+	return a
+}
+
+// renew the Lease, and make it where there is none.
+func (a *agent) renew(at time.Time) {
+	a.Helper()
+	renewed := metav1.NewMicroTime(at)
+	err := a.client.Get(a.Context(), client.ObjectKeyFromObject(a.lease), a.lease)
+	a.lease.Spec.RenewTime = &renewed
+	if err != nil {
+		err = a.client.Create(a.Context(), a.lease)
+	} else {
+		err = a.client.Update(a.Context(), a.lease)
+	}
+	if err != nil {
+		a.Fatal(err)
+	}
+}
+
+// expect what a pass says so long after the beginning, and that it comes back in time.
+func (a *agent) expect(after time.Duration, reason string, within time.Duration) {
+	a.Helper()
+	a.pass.Now = a.began.Add(after)
+	stop := a.pass.Assess(a.Context())
+	got, next := "", a.pass.NextSurvey()
+	if stop != nil {
+		got, next = stop.Reason, stop.Recheck
+	}
+	if got != reason || next > within {
+		a.Errorf("after %s it says %q (%+v), and looks again within %s; want %q and %s", after, got, stop, next, reason, within)
+	}
+}
+
+// AG21: Red when a Lease that does not move keeps its add-on healthy, or one that moves does not; when one that is gone is stale at once;
+// and when it is read more often than twice within the time after which it is stale.
+func TestALeaseShowsThatAnAddonIsAlive(t *testing.T) {
+	a := newAgent(t)
+	a.pass.State.nextSurvey = a.began.Add(time.Hour)
+	const looks = 5 * time.Minute
+	a.expect(0, v1.ReasonProgressing, SlowestRecheck)
+	a.expect(2*time.Minute, v1.ReasonLeaseMissing, SlowestRecheck)
+	a.renew(a.began.Add(time.Hour)) // by a clock that is wrong
+	a.expect(3*time.Minute, "", looks)
+	beat := a.pass.State.beat
+	a.expect(4*time.Minute, "", looks-time.Minute)
+	if beat != a.pass.State.beat {
+		t.Error("it is read before it has to be")
+	}
+	a.expect(9*time.Minute, "", looks)
+	a.expect(14*time.Minute, v1.ReasonLeaseStale, looks)
+	a.renew(a.began) // back
+	a.expect(15*time.Minute, "", looks)
+	if err := a.client.Delete(t.Context(), a.lease); err != nil {
+		t.Fatal(err)
+	}
+	a.expect(20*time.Minute, v1.ReasonProgressing, SlowestRecheck)
+	a.expect(22*time.Minute, v1.ReasonLeaseMissing, SlowestRecheck)
+}
+
+// Red when a look at a Lease alone forgets the objects, or counts itself twice.
+func TestALeaseCountsBesideObjects(t *testing.T) {
+	a := newAgent(t)
+	a.pass.State.nextSurvey = a.began.Add(time.Hour)
+	a.pass.Record().Inventory = inventoryOf("web")
+	a.renew(a.began)
+	defer func() { _ = a.client.Delete(t.Context(), a.lease) }()
+	for _, after := range []time.Duration{0, 5 * time.Minute, 10 * time.Minute} {
+		a.renew(a.began.Add(after))
+		a.expect(after, "", 5*time.Minute)
+		if health := a.pass.Health; health.Total != len(inventoryOf("web"))+1 || health.Healthy != health.Total {
+			t.Errorf("after %s there are %+v", after, *health)
+		}
+	}
+}

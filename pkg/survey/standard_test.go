@@ -1,0 +1,153 @@
+package survey_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/survey"
+	"github.com/trellis-addons/trellis/test/lab"
+)
+
+// judge says of objects what their data, or spec, says of the rule.
+type judge struct{}
+
+// Judge implements survey.Judge.
+func (judge) Judge(_ context.Context, rule int, object map[string]any) (status.Status, string) {
+	said, _, _ := unstructured.NestedString(object, "data", "is")
+	if said == "" {
+		return status.InProgressStatus, "it says nothing"
+	}
+	return status.Status(said), "by rule " + string(rune('0'+rule))
+}
+
+var (
+	aboutMaps        = survey.Rule{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}}
+	aboutDeployments = survey.Rule{Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}}
+)
+
+func standard(rules ...survey.Rule) survey.Standard {
+	return survey.Standard{Rules: rules, Judge: judge{}}
+}
+
+// Red when rules are not asked about the objects of their kind, or kstatus is nevertheless; when the other objects do not count any
+// more; or when, by rules alone, they do.
+func TestRulesTakeThePlaceOfKstatus(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	stuck := strings.Replace(lab.Deployment, "spec: {", "spec: "+nowhere, 1)
+	inventory := l.Install(l.Prepare(stuck+"\n---\n"+lab.TwoMaps), nil)
+	l.Edit(lab.ConfigMaps, "settings", `{data: {is: Current}}`)
+	assess := func(by survey.Standard) survey.Health {
+		return lab.Must(by.Assess(t.Context(), l.Target, l.Owner, inventory))(t)
+	}
+	for name, test := range map[string]struct {
+		by   survey.Standard
+		want string
+	}{
+		"a rule about ConfigMaps":  {standard(aboutMaps), "1/3 healthy, 0 failing, in progress true, ConfigMap:InProgress Deployment:InProgress"},
+		"a rule about Deployments": {standard(aboutDeployments), "2/3 healthy, 0 failing, in progress true, Deployment:InProgress"},
+		"by rules alone": {
+			survey.Standard{Rules: []survey.Rule{aboutMaps}, Judge: judge{}, OnlyRules: true}, "2/3 healthy, 0 failing, in progress true, ConfigMap:InProgress",
+		},
+		"by nothing": {survey.Standard{OnlyRules: true}, "3/3 healthy, 0 failing, in progress false, "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := states(assess(test.by)); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+	l.Edit(lab.ConfigMaps, "other", `{data: {is: Failed}}`)
+	if got, want := states(assess(standard(aboutMaps, aboutMaps))), "1/3 healthy, 1 failing, in progress true, ConfigMap:Failed Deployment:InProgress"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	l.Edit(lab.ConfigMaps, "other", `{data: {is: RuleFailed}}`)
+	if health := assess(standard(aboutMaps)); health.Unjudged != 1 || health.Failing != 0 || health.Healthy != 1 {
+		t.Errorf("what can't be judged counts otherwise: %s, %d", states(health), health.Unjudged)
+	}
+}
+
+// Red when a rule that names an object reads another, counts one of the add-on twice, or counts what is not there as healthy.
+func TestRulesNameObjects(t *testing.T) {
+	l := lab.New(t)
+	inventory := l.Install(l.Prepare(lab.TwoMaps, lab.CreateNamespace), nil)
+	l.Create(lab.ConfigMaps, l.Unique, `{apiVersion: v1, kind: ConfigMap, metadata: {name: foreign}, data: {is: Current}}`)
+	named := func(name string) survey.Rule {
+		return survey.Rule{Kind: aboutMaps.Kind, Place: calls.Place{Namespace: l.Unique, Name: name}}
+	}
+	nameless, unserved := named("foreign"), named("foreign")
+	nameless.Namespace, unserved.Kind.Kind = "", "Nothing"
+	for name, test := range map[string]struct {
+		rules []survey.Rule
+		want  string
+	}{
+		"of somebody":            {[]survey.Rule{named("foreign")}, "4/4 healthy, 0 failing, in progress false, "},
+		"of somebody, twice":     {[]survey.Rule{named("foreign"), named("foreign")}, "4/4 healthy, 0 failing, in progress false, "},
+		"of its own":             {[]survey.Rule{named("settings")}, "2/3 healthy, 0 failing, in progress true, ConfigMap:InProgress"},
+		"that is not there":      {[]survey.Rule{named("none")}, "3/4 healthy, 0 failing, in progress true, ConfigMap:NotFound"},
+		"without its namespace":  {[]survey.Rule{nameless}, "3/4 healthy, 0 failing, in progress true, ConfigMap:Unknown"},
+		"of a kind not served":   {[]survey.Rule{unserved}, "3/4 healthy, 0 failing, in progress true, Nothing:Unknown"},
+		"a kind without objects": {[]survey.Rule{aboutDeployments}, "3/4 healthy, 0 failing, in progress true, Deployment:NotFound"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := states(lab.Must(standard(test.rules...).Assess(t.Context(), l.Target, l.Owner, inventory))(t)); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// Red when a second look at what was not healthy asks a rule about objects that it did not read, or reads those that were well; and
+// when a kind with rules is taken from the list of well workloads.
+func TestRulesInLaterLooks(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	inventory := l.Install(l.Prepare(lab.Deployment+"\n---\n"+lab.TwoMaps), nil)
+	l.Edit(lab.ConfigMaps, "settings", `{data: {is: Current}}`)
+	by := standard(aboutMaps)
+	var health survey.Health
+	l.Eventually("the Deployment is healthy", func() bool {
+		health = lab.Must(by.Assess(t.Context(), l.Target, l.Owner, inventory))(t)
+		return states(health) == "2/3 healthy, 0 failing, in progress true, ConfigMap:InProgress"
+	})
+	reads := l.Calls.During("GET", func() { health = lab.Must(by.Reassess(t.Context(), l.Target, l.Owner, inventory, health))(t) })
+	if got, want := states(health), "2/3 healthy, 0 failing, in progress true, ConfigMap:InProgress"; got != want || len(reads) != 1 {
+		t.Errorf("got %s by %q, want %s by one read", got, reads, want)
+	}
+	l.Edit(lab.ConfigMaps, "other", `{data: {is: Current}}`)
+	health = lab.Must(by.Reassess(t.Context(), l.Target, l.Owner, inventory, health))(t)
+	if got, want := states(health), "3/3 healthy, 0 failing, in progress false, "; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+
+	shared := survey.Standard{Rules: []survey.Rule{aboutDeployments}, Judge: judge{}, Shared: survey.New(time.Minute, time.Now)}
+	reads = l.Calls.During("GET", func() { health = lab.Must(shared.Assess(t.Context(), l.Target, l.Owner, inventory))(t) })
+	if slices.ContainsFunc(reads, func(call string) bool { return strings.Contains(call, "/apis/apps/v1/deployments") }) {
+		t.Errorf("the list of well workloads is read for a kind with rules: %q", reads)
+	}
+	if got, want := states(health), "2/3 healthy, 0 failing, in progress true, Deployment:InProgress"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Red when Jobs are not looked at, by rules alone, until they ended: their going would be drift.
+func TestJobsEndWhateverCounts(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	inventory := l.Install(l.Prepare(lab.Job), nil)
+	l.Eventually("the Job's end is seen", func() bool {
+		health := lab.Must(survey.Standard{OnlyRules: true}.Assess(t.Context(), l.Target, l.Owner, inventory))(t)
+		if health.Healthy != 1 {
+			t.Fatalf("it counts: %s", states(health))
+		}
+		return len(health.Finished) == 1
+	})
+}
