@@ -17,12 +17,20 @@ type Beat struct {
 	Moved time.Time
 	// Looked is when it was read last, by our clock.
 	Looked time.Time
+	// Awaited says that it has to move before it counts: what was seen is of another revision.
+	Awaited bool
+}
+
+// Anew is what counts of it for another revision, which may have broken what renews it.
+func (b Beat) Anew() Beat {
+	b.Awaited = !b.IsMissing()
+	return b
 }
 
 // See takes what was read now; zero: there is no Lease, or nobody renewed it. What is seen for the first
 // time is new, unless it is older than clocks can be wrong.
 func (b Beat) See(renewed, now time.Time, staleAfter time.Duration) Beat {
-	next := Beat{Renewed: renewed, Moved: b.Moved, Looked: now}
+	next := Beat{Renewed: renewed, Moved: b.Moved, Looked: now, Awaited: b.Awaited && renewed.Equal(b.Renewed)}
 	switch {
 	case renewed.IsZero():
 		next.Moved = time.Time{}
@@ -41,6 +49,9 @@ func (b Beat) IsMissing() bool { return b.Renewed.IsZero() }
 func (b Beat) IsStale(now time.Time, staleAfter time.Duration) bool {
 	return !b.IsMissing() && now.Sub(b.Moved) > staleAfter
 }
+
+// IsAwaited says that it is there and did not move since the revision began.
+func (b Beat) IsAwaited() bool { return b.Awaited && !b.IsMissing() }
 
 // Next is how long it takes until it has to be read again.
 func (b Beat) Next(now time.Time, staleAfter time.Duration) time.Duration {

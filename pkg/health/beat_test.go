@@ -44,6 +44,23 @@ func TestBeat(t *testing.T) {
 	}
 }
 
+// TestAnotherRevisionAwaitsItsBeat turns red when a Lease that the revision before renewed shows that the next one is alive.
+func TestAnotherRevisionAwaitsItsBeat(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	if (Beat{}).Anew().See(now, now, time.Minute).IsAwaited() {
+		t.Error("the first revision waits for a second renewal")
+	}
+	beat := Beat{}.See(now, now, time.Minute).Anew()
+	for _, at := range []time.Duration{time.Second, time.Hour} {
+		if beat = beat.See(now, now.Add(at), time.Minute); !beat.IsAwaited() {
+			t.Errorf("after %s one that did not move counts", at)
+		}
+	}
+	if beat = beat.See(now.Add(time.Hour), now.Add(time.Hour), time.Minute); beat.IsAwaited() || beat.IsStale(now.Add(time.Hour), time.Minute) {
+		t.Error("one that moved does not count")
+	}
+}
+
 // TestALeaseIsReadTwiceWithinItsTime turns red when it is read more often, or not before it is stale.
 func TestALeaseIsReadTwiceWithinItsTime(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

@@ -7,7 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -34,34 +36,56 @@ const longestWords = 512
 // goroutines may use it.
 type Look struct {
 	programs *Programs
-	rules    []v1.HealthRule
+	rules    []rule
 
 	mutex sync.Mutex
 	cost  uint64
 	spent time.Duration
 }
 
+// rule with its expressions compiled; failed and message may be nil.
+type rule struct {
+	*v1.HealthRule
+	healthy, failed, message *compiled
+}
+
 // Look begins one, by these rules.
-func (p *Programs) Look(rules []v1.HealthRule) *Look { return &Look{programs: p, rules: rules} }
+func (p *Programs) Look(rules []v1.HealthRule) *Look {
+	optional := func(expression string, result *types.Type) *compiled {
+		if expression == "" {
+			return nil
+		}
+		found := p.of(expression, result)
+		return &found
+	}
+	look := &Look{programs: p}
+	for i := range rules {
+		said, healthy := &rules[i], p.of(rules[i].Healthy, types.BoolType)
+		look.rules = append(look.rules, rule{
+			said, &healthy, optional(said.Failed, types.BoolType), optional(said.Message, types.StringType),
+		})
+	}
+	return look
+}
 
 // Judge says by a rule how an object is, in the words of kstatus: Failed, InProgress, Current, or
 // RuleFailed.
-func (l *Look) Judge(ctx context.Context, rule int, object map[string]any) (status.Status, string) {
-	by := &l.rules[rule]
+func (l *Look) Judge(ctx context.Context, number int, object map[string]any) (status.Status, string) {
+	by := &l.rules[number]
 	if behind, is := unobserved(object); is {
 		return status.InProgressStatus, behind
 	}
-	if by.Failed != "" {
-		switch holds, missing, err := l.holds(ctx, by.Failed, object); {
+	if by.failed != nil {
+		switch holds, missing, err := l.holds(ctx, by.failed, object); {
 		case err != nil:
-			return RuleFailed, fmt.Sprintf("failed of rule %d can't be evaluated: %v", rule, err)
+			return RuleFailed, fmt.Sprintf("failed of rule %d can't be evaluated: %v", number, err)
 		case holds && missing == "":
 			return status.FailedStatus, l.words(ctx, by, object, "failed holds: "+text.Cut(by.Failed, longestWords))
 		}
 	}
-	switch holds, missing, err := l.holds(ctx, by.Healthy, object); {
+	switch holds, missing, err := l.holds(ctx, by.healthy, object); {
 	case err != nil:
-		return RuleFailed, fmt.Sprintf("healthy of rule %d can't be evaluated: %v", rule, err)
+		return RuleFailed, fmt.Sprintf("healthy of rule %d can't be evaluated: %v", number, err)
 	case missing != "":
 		return status.InProgressStatus, "it has no " + missing + " yet"
 	case !holds:
@@ -81,11 +105,11 @@ func unobserved(object map[string]any) (words string, is bool) {
 }
 
 // words of a rule about an object; others where it has none, or they can't be had.
-func (l *Look) words(ctx context.Context, by *v1.HealthRule, object map[string]any, others string) string {
-	if by.Message == "" {
+func (l *Look) words(ctx context.Context, by *rule, object map[string]any, others string) string {
+	if by.message == nil {
 		return others
 	}
-	said, err := l.evaluate(ctx, by.Message, types.StringType, shown(object))
+	said, err := l.evaluate(ctx, by.message, shown(object))
 	if words, isText := said.(string); err == nil && isText {
 		return text.Message(text.Cut(words, longestWords))
 	}
@@ -112,8 +136,8 @@ func shown(object map[string]any) map[string]any {
 }
 
 // holds says whether an expression does; missing is the field that is not there yet.
-func (l *Look) holds(ctx context.Context, expression string, object map[string]any) (holds bool, missing string, err error) {
-	found, err := l.evaluate(ctx, expression, types.BoolType, object)
+func (l *Look) holds(ctx context.Context, expression *compiled, object map[string]any) (holds bool, missing string, err error) {
+	found, err := l.evaluate(ctx, expression, object)
 	if err != nil {
 		if field, is := missingField(err); is {
 			return false, field, nil
@@ -146,18 +170,21 @@ type LimitError struct{ problem string }
 
 func (e *LimitError) Error() string { return e.problem }
 
-func (l *Look) evaluate(ctx context.Context, expression string, result *types.Type, object map[string]any) (any, error) {
-	program, err := l.programs.of(expression, result)
-	if err != nil {
-		return nil, err
+func (l *Look) evaluate(ctx context.Context, expression *compiled, object map[string]any) (any, error) {
+	if expression.problem != nil {
+		return nil, expression.problem
 	}
 	if err := l.left(); err != nil {
 		return nil, err
 	}
-	within, cancel := context.WithTimeout(ctx, evaluationTime)
-	defer cancel()
-	began := l.programs.now()
-	value, details, err := program.ContextEval(within, map[string]any{self: object})
+	within, of, began := ctx, map[string]any{self: object}, l.programs.now()
+	evaluate := func() (ref.Val, *cel.EvalDetails, error) { return expression.program.Eval(of) }
+	if expression.repeats {
+		limited, cancel := context.WithTimeout(ctx, evaluationTime)
+		defer cancel()
+		within, evaluate = limited, func() (ref.Val, *cel.EvalDetails, error) { return expression.program.ContextEval(limited, of) }
+	}
+	value, details, err := evaluate()
 	var cost uint64
 	if details != nil && details.ActualCost() != nil {
 		cost = *details.ActualCost()

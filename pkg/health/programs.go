@@ -156,6 +156,8 @@ type programKey struct {
 
 type compiled struct {
 	program cel.Program
+	// repeats says that it has a comprehension, in the steps of which the time is looked at.
+	repeats bool
 	problem error
 }
 
@@ -164,25 +166,24 @@ func NewPrograms(now func() time.Time) *Programs {
 	return &Programs{lru.New[programKey, compiled](mostPrograms, now), now}
 }
 
-func (p *Programs) of(expression string, result *types.Type) (cel.Program, error) {
+func (p *Programs) of(expression string, result *types.Type) compiled {
 	key := programKey{expression, result == types.StringType}
-	if known, found := p.byText.Get(key); found {
-		return known.program, known.problem
-	}
-	var made compiled
-	made.program, made.problem = compile(expression, result)
-	p.byText.Put(key, made, programLife)
-	return made.program, made.problem
+	return p.byText.Renew(key, programLife, func() compiled { return compile(expression, result) })
 }
 
-func compile(expression string, result *types.Type) (cel.Program, error) {
+func compile(expression string, result *types.Type) compiled {
 	parsed, err := parse(expression, result)
 	if err != nil {
-		return nil, err
+		return compiled{problem: err}
 	}
 	env, err := environment()
 	if err != nil {
-		return nil, err
+		return compiled{problem: err}
 	}
-	return env.Program(parsed, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(evaluationCost), cel.InterruptCheckFrequency(interruptEvery))
+	program, err := env.Program(parsed, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(evaluationCost), cel.InterruptCheckFrequency(interruptEvery))
+	repeats := false
+	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(one ast.Expr) {
+		repeats = repeats || one.Kind() == ast.ComprehensionKind
+	}))
+	return compiled{program, repeats, err}
 }

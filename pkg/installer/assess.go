@@ -30,7 +30,7 @@ const (
 // Assess reads the objects' health until everything works, and again with each comparison.
 func (p *Pass) Assess(ctx context.Context) *Stop {
 	before := p.State.health
-	isWell := before != nil && healthy(before) && p.Compared == nil
+	isWell := before != nil && healthy(before) && before.Running == 0 && p.Compared == nil
 	if isWell && !p.isLeaseDue() {
 		p.Health = before
 		return nil
@@ -44,6 +44,7 @@ func (p *Pass) Assess(ctx context.Context) *Stop {
 		health = survey.Explain(ctx, p.target(), health)
 	}
 	p.Health, p.State.health = &health, &health
+	p.State.countRunning(health.Running)
 	if outcome := p.recordHealth(ctx, &health); outcome != nil {
 		return outcome
 	}

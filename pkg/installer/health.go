@@ -90,6 +90,8 @@ func (p *Pass) leaseProblem(by *lease) (words, state string) {
 	switch beat := p.State.beat; {
 	case beat.IsMissing():
 		return "it does not exist, or nobody renewed it: the add-on has to, while it works", string(status.NotFoundStatus)
+	case beat.IsAwaited():
+		return "it was not renewed yet since the version was applied", string(status.InProgressStatus)
 	case beat.IsStale(p.Now, by.staleAfter):
 		return fmt.Sprintf("it was not renewed for %s", by.staleAfter), v1.ReasonLeaseStale
 	}
@@ -108,6 +110,8 @@ func (p *Pass) leaseStop(message string) *Stop {
 	switch {
 	case words == "":
 		return nil
+	case p.State.beat.IsAwaited() && !p.isLate():
+		stop.Reason = v1.ReasonProgressing
 	case !p.State.beat.IsMissing():
 		stop.Reason, stop.Recheck = v1.ReasonLeaseStale, max(p.State.beat.Next(p.Now, by.staleAfter), firstRecheck)
 	case p.isLate():

@@ -79,7 +79,8 @@ func (a *agent) expect(after time.Duration, reason string, within time.Duration)
 }
 
 // AG21: Red when a Lease that does not move keeps its add-on healthy, or one that moves does not; when one that is gone is stale at once;
-// and when it is read more often than twice within the time after which it is stale.
+// when what the revision before renewed shows that the next
+// one is alive; and when it is read more often than twice within the time after which it is stale.
 func TestALeaseShowsThatAnAddonIsAlive(t *testing.T) {
 	a := newAgent(t)
 	a.pass.State.nextSurvey = a.began.Add(time.Hour)
@@ -97,11 +98,18 @@ func TestALeaseShowsThatAnAddonIsAlive(t *testing.T) {
 	a.expect(14*time.Minute, v1.ReasonLeaseStale, looks)
 	a.renew(a.began) // back
 	a.expect(15*time.Minute, "", looks)
+	next := *a.pass.Record()
+	next.Time = metav1.NewTime(a.began.Add(15 * time.Minute))
+	a.pass.State.begin(&next) // which may have broken what renews it
+	a.pass.State.health = nil
+	a.expect(15*time.Minute, v1.ReasonProgressing, SlowestRecheck)
+	a.renew(a.began.Add(15 * time.Minute))
+	a.expect(16*time.Minute, "", looks)
 	if err := a.client.Delete(t.Context(), a.lease); err != nil {
 		t.Fatal(err)
 	}
-	a.expect(20*time.Minute, v1.ReasonProgressing, SlowestRecheck)
-	a.expect(22*time.Minute, v1.ReasonLeaseMissing, SlowestRecheck)
+	a.expect(21*time.Minute, v1.ReasonProgressing, SlowestRecheck)
+	a.expect(23*time.Minute, v1.ReasonLeaseMissing, SlowestRecheck)
 }
 
 // Red when a look at a Lease alone forgets the objects, or counts itself twice.

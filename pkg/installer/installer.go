@@ -304,12 +304,15 @@ func (p *Pass) ForeignObjects(
 	return survey.OfRelease(ctx, p.target(), claimed, p.Foreign.Marks(), limits)
 }
 
-// NextSurvey is how long it takes until the objects are compared with the record, a Lease is read, or
-// copies of a pull Secret go.
+// NextSurvey is how long it takes until the objects are compared with the record, a Lease or a
+// running Job is read, or copies of a pull Secret go.
 func (p *Pass) NextSurvey() time.Duration {
 	next := p.State.nextSurvey.Sub(p.Now)
 	if by := p.lease(); by != nil {
 		next = min(next, p.State.beat.Next(p.Now, by.staleAfter))
+	}
+	if p.State.runningPasses > 0 {
+		next = min(next, backoff.After(p.State.runningPasses, firstRecheck, SlowestRecheck))
 	}
 	if p.copiesDue > 0 {
 		next = min(next, p.copiesDue)

@@ -47,6 +47,8 @@ type State struct {
 	// it not healthy yet.
 	health          *survey.Health
 	unhealthyPasses int32
+	// runningPasses counts the looks in a row that found Jobs or Pods running which do not count.
+	runningPasses int32
 	// brokenSince is when what was healthy was found not to be; zero while it is, or where this
 	// process never saw it healthy.
 	brokenSince time.Time
@@ -96,6 +98,14 @@ func (m *State) connect(userCluster types.UID) {
 	m.userCluster = userCluster
 }
 
+// countRunning counts a look that found so many Jobs and Pods running.
+func (m *State) countRunning(running int) {
+	m.runningPasses++
+	if running == 0 {
+		m.runningPasses = 0
+	}
+}
+
 // countStage counts a pass over a rollout that has written so many objects by now.
 func (m *State) countStage(written int) {
 	if written != m.stageWritten {
@@ -116,6 +126,7 @@ func (m *State) countRemoval(left int) {
 // yet.
 func (m *State) begin(intent *revision.Record) {
 	m.Record, m.rollout, m.helmVersion = intent, nil, ""
+	m.beat = m.beat.Anew()
 }
 
 // doubtCluster has the next rollout write every object, since the user cluster may not have what is

@@ -29,6 +29,8 @@ type Health struct {
 	Unhealthy []calls.Note
 	// InProgress says that some object may still become healthy.
 	InProgress bool
+	// Running counts Jobs and Pods that do not count and may still end well: Finished has them then.
+	Running int
 	// Unjudged counts objects on which a rule can't be evaluated.
 	Unjudged int
 	// Finished are completed Jobs and Pods; give them to Inventory.Finish.
@@ -147,6 +149,7 @@ type assessor struct {
 
 	lock     sync.Mutex
 	findings []finding
+	running  int
 }
 
 // all assesses these entries of the installation.
@@ -158,7 +161,9 @@ func (a *assessor) all(ctx context.Context, inventory ownership.Inventory) (Heal
 		return Health{}, err
 	}
 	a.expectObjects()
-	return sum(a.total, a.findings), nil
+	health := sum(a.total, a.findings)
+	health.Running = a.running
+	return health, nil
 }
 
 func (a *assessor) assess(ctx context.Context, entries batch) error {
@@ -283,10 +288,13 @@ func (a *assessor) assessOne(ctx context.Context, entry ownership.Entry, live *u
 }
 
 func (a *assessor) add(v finding) {
-	if !v.finished && !a.counts(v.note.Key) {
-		return
-	}
 	a.lock.Lock()
 	defer a.lock.Unlock()
+	if !v.finished && !a.counts(v.note.Key) {
+		if calls.Runs(v.note.Key.GroupKind()) && v.note.Reason == string(status.InProgressStatus) {
+			a.running++
+		}
+		return
+	}
 	a.findings = append(a.findings, v)
 }

@@ -2,6 +2,7 @@ package survey_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,8 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/health"
 	"github.com/trellis-addons/trellis/pkg/survey"
+	"github.com/trellis-addons/trellis/test/cost"
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
@@ -149,5 +153,33 @@ func TestJobsEndWhateverCounts(t *testing.T) {
 			t.Fatalf("it counts: %s", states(health))
 		}
 		return len(health.Finished) == 1
+	})
+}
+
+// Red when a look at a thousand objects under sixteen rules takes more than three times the processor time of the same look by kstatus.
+func TestRulesCostLittle(t *testing.T) {
+	l := lab.New(t)
+	manifests := []string{"apiVersion: v1\nkind: Namespace\nmetadata: {name: NAME}", lab.Definition("Gadget", "Namespaced", "")}
+	for i := range 1000 {
+		manifests = append(manifests, lab.Custom("Gadget", "v1", fmt.Sprintf("gadget-%d", i)))
+	}
+	inventory := l.Install(l.Prepare(strings.Join(manifests, "\n---\n")), nil)
+	var rules []v1.HealthRule
+	by := survey.Standard{}
+	for i := range 16 {
+		rules = append(rules, v1.HealthRule{
+			Healthy: fmt.Sprintf(`self.spec.size > %d && self.?status.?phase.orValue("Ready") == "Ready"`, i-15), Failed: `self.spec.size < 0`,
+		})
+		by.Rules = append(by.Rules, survey.Rule{Kind: schema.GroupVersionKind{Group: l.Unique + ".example.com", Version: "v1", Kind: "Gadget"}})
+	}
+	look := func(by survey.Standard) {
+		if found := lab.Must(by.Assess(t.Context(), l.Target, l.Owner, inventory))(t); found.Healthy != found.Total {
+			t.Fatalf("it finds %s: %+v", states(found), found.Unhealthy[0])
+		}
+	}
+	programs := health.NewPrograms(time.Now)
+	cost.Share(t, 3, func() { look(survey.Standard{}) }, func() {
+		by.Judge = programs.Look(rules)
+		look(by)
 	})
 }

@@ -7,13 +7,17 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/lab"
 )
 
 // judged is a version with ConfigMap settings, which is judged by this.
@@ -137,4 +141,33 @@ func TestHealthByLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.expectInstalled(object, "1.0.0", "")
+}
+
+// AG22: Red when a Job whose health nobody judges is not looked at until it ended: it would run again once its time to live is over.
+func TestAJobRunsOnceWhateverCounts(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	version := w.content("1.0.0", kubermaticv1.MethodGoTemplate, fmt.Sprintf("job-%d", worlds), map[string]string{
+		"job.yaml": lab.Job, "settings.yaml": lab.Settings,
+	})
+	version.Template.Health = &kubermaticv1.HealthCheck{Mode: kubermaticv1.HealthUnwatched}
+	w.offer("judged", kubermaticv1.CatalogueCustom, version)
+	object := w.install("judged", "")
+	w.expectReady(object, kubermaticv1.ReasonReady)
+	job := w.awaitJob(object, "once")
+	w.end(job, true)
+	records := revision.NewRecords(w.seed, w.seed, revision.NewSeal([]byte("key")))
+	expect.Eventually(t, expect.Patience, func() error {
+		record, err := records.Load(t.Context(), w.namespace, ownership.Owner{ClusterUID: w.cluster.UID, Installation: object.Name})
+		if err == nil && !slices.ContainsFunc(record.Inventory, func(entry ownership.Entry) bool { return entry.Finished }) {
+			err = fmt.Errorf("no end is on record: %+v", record.Inventory)
+		}
+		return err
+	})
+	w.deleteAll(job, w.settings(object)) // and the latter shows that both were looked for
+	w.annotate(object, kubermaticv1.AnnotationReconcileAt, "now")
+	w.expectDrifted(object, "False", kubermaticv1.ReasonRepaired)
+	if w.has(&batchv1.Job{}, job.Namespace, job.Name) {
+		t.Error("it runs again")
+	}
 }
