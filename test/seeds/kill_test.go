@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,14 +33,15 @@ func (w *world) watch(doom *gate.Boundary) *gate.Killer {
 	return w.killer
 }
 
-// ofSets names the writes of sets in a cluster.
+// ofSets names the writes of sets in a cluster, and those of Secrets that sets name.
 func ofSets(cluster string) func(gate.Call) string {
 	return func(call gate.Call) string {
-		at := strings.Index(call.Path, "/addonsets")
-		if at < 0 {
-			return ""
+		for _, kind := range []string{"/addonsets", "/secrets"} {
+			if at := strings.Index(call.Path, kind); at >= 0 {
+				return call.Method + " " + cluster + call.Path[at:]
+			}
 		}
-		return call.Method + " " + cluster + call.Path[at:]
+		return ""
 	}
 }
 
@@ -57,7 +59,8 @@ func (w *world) revive() {
 }
 
 // RS07: The master manager is killed before and after its writes for sets, on the master and on both seeds, while a set rolls, while one
-// halts and is mended, while clusters are let go of and taken again, and while one is deleted and another made. Each time the end is that of a
+// halts and is mended, while clusters are let go of and taken again, while it gets other
+// values of the platform, and while one is deleted and another made. Each time the end is that of a
 // run without a kill, and the waves were kept to, over both seeds. Red when a gate is opened by what an earlier process had seen, when a copy
 // is lost or stays, and when a set is never done.
 func TestTheMasterIsKilledAtItsWrites(t *testing.T) {
@@ -83,6 +86,12 @@ func TestTheMasterIsKilledAtItsWrites(t *testing.T) {
 		w.eventually(w.hasCanariesAlone)
 		w.selectOnly(false)
 		return w.complete(fmt.Sprintf("fixed-%d", rolls))
+	})
+	rolled, turns := fmt.Sprintf("fixed-%d", rolls), 0
+	w.tell("other values of the platform", func() map[string]string {
+		turns++
+		w.grant(fmt.Sprintf("secret: %d\n", turns))
+		return w.complete(rolled)
 	})
 	w.tell("delete and make", func() map[string]string {
 		w.remove()
@@ -113,6 +122,35 @@ func (w *world) breakAll(text string) {
 	w.halt()
 	for _, one := range w.seeds() {
 		one.expectNone(text, one.others())
+	}
+}
+
+// grant other values of the platform, and wait until both seeds have them.
+func (w *world) grant(values string) {
+	w.t.Helper()
+	w.begin()
+	before := map[*seed]string{}
+	for _, one := range w.seeds() {
+		before[one] = one.copied().Status.Revision
+	}
+	data := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"stringData":{%q:%q}}`, valuesKey, values))
+	if err := w.master.Patch(w.t.Context(), w.secret(), data); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, one := range w.seeds() {
+		w.eventually(func() error {
+			copied := &corev1.Secret{}
+			if err := one.client.Get(w.t.Context(), client.ObjectKey{Namespace: w.catalogue, Name: secretName}, copied); err != nil {
+				return err
+			}
+			if got := string(copied.Data[valuesKey]); got != values {
+				return fmt.Errorf("%s has %q, want %q", one.name, got, values)
+			}
+			if one.copied().Status.Revision == before[one] {
+				return fmt.Errorf("%s has no new revision", one.name)
+			}
+			return nil
+		})
 	}
 }
 
@@ -182,6 +220,9 @@ func (w *world) complete(text string) map[string]string {
 			found := one.copied()
 			if err := says(found, metav1.ConditionTrue, v1.ReasonComplete); err != nil {
 				return fmt.Errorf("%s: %w", one.name, err)
+			}
+			if gate := found.Annotations[v1.AnnotationGate]; !strings.HasPrefix(gate, found.Status.Revision+"/") {
+				return fmt.Errorf("the gate on %s is %s, its revision %s", one.name, gate, found.Status.Revision)
 			}
 			end[one.name] = fmt.Sprintf("finalizers %q, gate %s, counts %+v, groups %s", found.Finalizers,
 				strings.TrimPrefix(found.Annotations[v1.AnnotationGate], found.Status.Revision), *found.Status.Counts, states(found))

@@ -25,9 +25,11 @@ import (
 )
 
 const (
-	setName  = "everywhere"
-	addon    = "web"
-	patience = time.Minute
+	setName = "everywhere"
+	// secretName has values of the platform, in valuesKey.
+	secretName, valuesKey = "platform-values", "values.yaml"
+	addon                 = "web"
+	patience              = time.Minute
 )
 
 // world is a platform of one test: namespaces and Clusters of its own, a master manager and two seeds.
@@ -68,7 +70,7 @@ func newWorld(t *testing.T, pace v1.Pace) *world {
 		w.list(one)
 		one.start()
 	}
-	kit.Create(t, w.master, w.authored(), w.set(pace))
+	kit.Create(t, w.master, w.authored(), w.secret(), w.set(pace))
 	w.expectSet(metav1.ConditionTrue, v1.ReasonComplete)
 	w.eventually(func() error {
 		return errors.Join(w.north.moved("first", canaries+others), w.south.moved("first", canaries+others))
@@ -132,11 +134,20 @@ func (w *world) set(pace v1.Pace) *v1.AddonSet {
 			ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{labelCase: w.platform}},
 			Addons: []v1.AddonSetItem{{
 				Name: addon, AddonRef: v1.AddonReference{Name: addon, Version: "1.x"}, TargetNamespace: addon, Values: value("first"),
+				PlatformSecretRef: &v1.PlatformSecretReference{Name: secretName},
 			}},
 			Rollout: &v1.Rollout{Pace: pace, Groups: []v1.RolloutGroup{{
 				Name: "canary", ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{labelRing: strconv.Itoa(0)}},
 			}}},
 		},
+	}
+}
+
+// secret has values of the platform, which each seed gets a copy of.
+func (w *world) secret() *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: secretName, Labels: map[string]string{v1.LabelUse: v1.UseValues}},
+		Data:       map[string][]byte{valuesKey: []byte("secret: first\n")},
 	}
 }
 
