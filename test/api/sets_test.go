@@ -55,6 +55,16 @@ var setTopRules = []rule{
 		why: "it would not be known which of them counts", good: core("", ""), bad: core("spec.removal", "Delete"),
 	},
 	{
+		at: "spec", kind: "cel: a set of type Core has no addons, overrides and removal: core add-ons come from rules and the custom core list",
+		why: "core add-ons are listed elsewhere", good: core("", ""),
+		bad: core("spec.addons", "[{name: web, addonRef: {name: web}, targetNamespace: web}]"),
+	},
+	{
+		at: "spec", kind: "cel: a set of type Core has no addons, overrides and removal: core add-ons come from rules and the custom core list",
+		why: "there is no item to override", good: core("", ""),
+		bad: core("spec.overrides", "[{clusterSelector: {}, addon: web, values: {replicas: 1}}]"),
+	},
+	{
 		at: "spec", kind: "cel: a set of type Custom has at least one item in addons", why: "an empty list is a mistake",
 		good: edits{"spec.paused": "true"}, bad: edits{"spec.addons": "[]", "spec.overrides": ""},
 	},
@@ -62,6 +72,11 @@ var setTopRules = []rule{
 		at: "spec", kind: "cel: the clusterSelector of a set of type Core is {}: core add-ons are on every cluster",
 		why: "a cluster in no wave would get everything at once", good: core("", ""),
 		bad: core("spec.clusterSelector", "{matchExpressions: [{key: ring, operator: Exists}]}"),
+	},
+	{
+		at: "spec", kind: "cel: the clusterSelector of a set of type Core is {}: core add-ons are on every cluster",
+		why: "a cluster in no wave would get everything at once", good: core("", ""),
+		bad: core("spec.clusterSelector", "{matchLabels: {ring: '0'}}"),
 	},
 	{
 		at: "spec.type", kind: "enum", why: "two types", good: edits{"spec.type": "Custom"}, bad: edits{"spec.type": "core"},
@@ -215,15 +230,21 @@ func paceRules(place string) []rule {
 }
 
 func selectorRules(place string) []rule {
-	labels := func(count int) edits {
+	const kind = "cel: a selector has at most 32 matchLabels and 32 matchExpressions"
+	// each entry is a format that takes its number.
+	selector := func(format, entry string, count int) edits {
 		var all []string
 		for i := range count {
-			all = append(all, fmt.Sprintf("k%d: v", i))
+			all = append(all, fmt.Sprintf(entry, i))
 		}
-		return edits{at(place): "{matchLabels: {" + strings.Join(all, ", ") + "}}"}
+		return edits{at(place): fmt.Sprintf(format, strings.Join(all, ", "))}
 	}
-	return []rule{{
-		at: place, kind: "cel: a selector has at most 32 matchLabels and 32 matchExpressions", why: "it is tried for every cluster",
-		good: labels(32), bad: labels(33),
-	}}
+	labels := func(count int) edits { return selector("{matchLabels: {%s}}", "k%d: v", count) }
+	expressions := func(count int) edits {
+		return selector("{matchExpressions: [%s]}", "{key: k%d, operator: Exists}", count)
+	}
+	return []rule{
+		{at: place, kind: kind, why: "it is tried for every cluster", good: labels(32), bad: labels(33)},
+		{at: place, kind: kind, why: "these are tried for every cluster too", good: expressions(32), bad: expressions(33)},
+	}
 }

@@ -46,9 +46,15 @@ type choice struct {
 type resolver struct {
 	set      *set
 	offers   *offers
+	selects  selectFunc
 	choices  map[choiceKey]*choice
 	prepared map[preparedKey]*prepared
 }
+
+// selectFunc is catalogue.Select, or what counts its calls.
+type selectFunc func(
+	entry *catalogue.Entry, wanted, installed string, platform catalogue.Platform, options catalogue.SelectOptions,
+) (catalogue.Selection, catalogue.Refusal)
 
 type choiceKey struct {
 	of             *item
@@ -75,7 +81,9 @@ type prepared struct {
 }
 
 func newResolver(of *set, from *offers) *resolver {
-	return &resolver{set: of, offers: from, choices: map[choiceKey]*choice{}, prepared: map[preparedKey]*prepared{}}
+	return &resolver{
+		set: of, offers: from, selects: catalogue.Select, choices: map[choiceKey]*choice{}, prepared: map[preparedKey]*prepared{},
+	}
 }
 
 // choose the version of an item on a cluster like this, with that installed version.
@@ -102,7 +110,7 @@ func (r *resolver) selectVersion(of *item, in *place, next []string, installed s
 		}
 	}
 	platform := r.platform(in, next)
-	selected, refusal := catalogue.Select(entry, of.AddonRef.Version, installed, platform,
+	selected, refusal := r.selects(entry, of.AddonRef.Version, installed, platform,
 		catalogue.SelectOptions{AllowDowngrade: of.allows(v1.PermissionDowngrade)})
 	if refusal != nil {
 		withdrawn, isWithdrawn := errors.AsType[*catalogue.WithdrawnError](refusal)

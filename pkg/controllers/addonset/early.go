@@ -64,7 +64,7 @@ func (p planner) fitsBoth(of *set, wanted *item, in *place, installed string) bo
 	if entry == nil {
 		return false
 	}
-	selected, refusal := catalogue.Select(entry, wanted.AddonRef.Version, installed, p.platform(in, in.ahead),
+	selected, refusal := p.selects(entry, wanted.AddonRef.Version, installed, p.platform(in, in.ahead),
 		catalogue.SelectOptions{AllowDowngrade: wanted.allows(v1.PermissionDowngrade)})
 	if refusal != nil || of.staged && catalogue.SourceMoves(selected.Version) {
 		return false

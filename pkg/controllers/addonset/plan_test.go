@@ -550,24 +550,45 @@ func TestWhatIsANewRevision(t *testing.T) {
 	}
 }
 
-// Bar 3: Select is called once for each version of Kubernetes and each version that is installed, in however many clusters, and one intent is
-// made for all. Red when a cluster's name, namespace or labels are part of what is chosen by.
+// Bar 3: Select is called once for each version of Kubernetes and each version that is installed, in however many clusters, and one
+// intent is made for all. Red when a cluster's name, namespace or labels are part of what is chosen by, and when what was chosen is not
+// gone by.
 func TestClustersAlikeHaveOneChoiceAndOneIntent(t *testing.T) {
-	from := offering(entryOf(t, "web", "1.0.0", "1.1.0 >= 1.37"), entryOf(t, "log", "1.0.0"))
-	read := reading(t, setNamed("all", itemOf("web", "web", "1.x"), itemOf("log", "log", "1.x")))
+	from := offering(entryOf(t, "web", "1.0.0", "1.0.1", "1.0.2", "1.1.0 >= 1.37"), entryOf(t, "log", "1.0.0"))
+	all := setNamed("all", itemOf("web", "web", "1.x"), itemOf("log", "log", "1.x"))
+	read := reading(t, all)
 	asked := planner{newResolver(read["all"], from), newRivals(read)}
+	calls, intents := map[string]int{}, map[*prepared]bool{}
+	asked.selects = func(
+		entry *catalogue.Entry, wanted, installed string, platform catalogue.Platform, options catalogue.SelectOptions,
+	) (catalogue.Selection, catalogue.Refusal) {
+		calls[fmt.Sprintf("%s %q on %s", entry.Addon.Name, installed, platform.K8sVersion)]++
+		return catalogue.Select(entry, wanted, installed, platform, options)
+	}
 	for i := range 1000 {
 		in := clusterOn(fmt.Sprintf("v1.%d.0", 35+i%4))
 		in.name, in.ref.Namespace = fmt.Sprintf("birch-%d", i), fmt.Sprintf("cluster-birch-%d", i)
 		in.labels = labels.Set{"number": fmt.Sprint(i)}
-		if planned := asked.planFor(in); len(planned.steps) != 2 {
+		if installed := []string{"", "1.0.0", "1.0.1"}[i/4%3]; installed != "" {
+			in.live["web"] = sightOf(madeBy(t, all, from, in, installed))
+		}
+		planned := asked.planFor(in)
+		for _, step := range planned.steps {
+			intents[step.target] = true
+		}
+		if len(planned.steps) != 2 || len(planned.blocked) > 0 {
 			t.Fatalf("the plan of %s is %s", in.name, told(&planned))
 		}
 	}
-	if have := len(asked.choices); have != 8 {
-		t.Errorf("Select was called %d times, want 2 items on 4 versions of Kubernetes", have)
+	for call, times := range calls {
+		if times != 1 {
+			t.Errorf("Select was called %d times for %s", times, call)
+		}
 	}
-	if have := len(asked.prepared); have != 3 {
+	if have := len(calls); have != 16 {
+		t.Errorf("Select chose %d times, want web with 3 versions installed and log with none, on 4 versions of Kubernetes: %v", have, calls)
+	}
+	if have := len(intents); have != 3 {
 		t.Errorf("%d intents were made, want 2 versions of web and 1 of log", have)
 	}
 }
