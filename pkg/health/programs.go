@@ -89,7 +89,9 @@ func checkRule(rule *v1.HealthRule) (field string, err error) {
 		optional    bool
 		result      *types.Type
 	}{
-		{"healthy", rule.Healthy, false, types.BoolType}, {"failed", rule.Failed, true, types.BoolType}, {"message", rule.Message, true, types.StringType},
+		{"healthy", rule.Healthy, false, types.BoolType},
+		{"failed", rule.Failed, true, types.BoolType},
+		{"message", rule.Message, true, types.StringType},
 	} {
 		if one.text == "" && one.optional {
 			continue
@@ -180,7 +182,8 @@ func compile(expression string, result *types.Type) compiled {
 	if err != nil {
 		return compiled{problem: err}
 	}
-	program, err := env.Program(parsed, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(evaluationCost), cel.InterruptCheckFrequency(interruptEvery))
+	program, err := env.Program(
+		parsed, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(evaluationCost), cel.InterruptCheckFrequency(interruptEvery))
 	repeats := false
 	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(one ast.Expr) {
 		repeats = repeats || one.Kind() == ast.ComprehensionKind

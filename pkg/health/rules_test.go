@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -65,9 +66,7 @@ func TestRules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			about := object(t, database)
 			if test.status != "" {
-				for key, value := range object(t, test.status) {
-					about["status"].(map[string]any)[key] = value
-				}
+				maps.Copy(about["status"].(map[string]any), object(t, test.status))
 			}
 			state, words := NewPrograms(time.Now).Look([]v1.HealthRule{test.rule}).Judge(t.Context(), 0, about)
 			if state != test.state || !strings.Contains(words, test.says) || test.says == "" && words != "" {

@@ -35,9 +35,8 @@ func Renewed(ctx context.Context, target calls.Target, of calls.Place) (time.Tim
 		return time.Time{}, fmt.Errorf("reading %q: %w", LeaseKey(of), err)
 	}
 	said, _, _ := unstructured.NestedString(live.Object, "spec", "renewTime")
-	renewed, err := time.Parse(metav1.RFC3339Micro, said)
-	if err != nil {
-		return time.Time{}, nil // what can't be read renews nothing
+	if renewed, err := time.Parse(metav1.RFC3339Micro, said); err == nil {
+		return renewed, nil
 	}
-	return renewed, nil
+	return time.Time{}, nil // what can't be read renews nothing
 }

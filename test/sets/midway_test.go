@@ -133,7 +133,9 @@ func TestAClusterThatComesDuringAHaltGetsTheNewRevision(t *testing.T) {
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
 	w.run()
-	of := w.set("tools", func(spec *v1.AddonSetSpec) { spec.Rollout.ProgressDeadline = &metav1.Duration{Duration: 4 * time.Second} })
+	of := w.set("tools", func(spec *v1.AddonSetSpec) {
+		spec.Rollout.ProgressDeadline = &metav1.Duration{Duration: 4 * time.Second}
+	})
 	w.has("web", "one", amber, birch, cedar)
 	w.says(of, v1.ReasonComplete)
 	w.edit(of, slowIn("0"))
