@@ -48,9 +48,10 @@ binaries: ## Build the control planes that tests and demo run (once, minutes).
 test: binaries ## Run all tests but cert-manager-check, most of what runs in the test's own process with the race detector.
 	go test -C apis -race ./...
 	# The longest first, here and below: what is left for the end runs alone.
-	go test -race -vet=off -timeout 60m ./pkg/controllers/addoninstallation ./test/sets ./charts/... ./cmd/... ./hack/... ./pkg/...
+	go test -race -vet=off -timeout 60m ./pkg/controllers/addoninstallation ./charts/... ./cmd/... ./hack/... ./pkg/...
 	# Nearly all of these run the managers as processes of their own, which the detector does not see: kills, charts, upgrades, the guides' commands.
-	go test -vet=off -timeout 60m ./test/crash $$(go list ./test/... | grep -v -e /test/crash$$ -e /test/sets$$ -e /test/certmanager$$)
+	# Those of sets put controllers together that the rooms' own tests run with it.
+	go test -vet=off -timeout 60m ./test/crash ./test/sets $$(go list ./test/... | grep -v -e /test/crash$$ -e /test/sets$$ -e /test/certmanager$$)
 
 .PHONY: bench
 bench: binaries ## Measure what the bars are set on: CPU, memory, writes, times (minutes).
