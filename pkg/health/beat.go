@@ -15,29 +15,34 @@ type Beat struct {
 	Renewed time.Time
 	// Moved is when that was seen to change, by our clock.
 	Moved time.Time
-	// Looked is when it was read last, by our clock.
+	// Looked is when it was read last, by our clock; zero: never.
 	Looked time.Time
 	// Awaited says that it has to move before it counts: what was seen is of another revision.
 	Awaited bool
 }
 
-// Anew is what counts of it for another revision, which may have broken what renews it.
-func (b Beat) Anew() Beat {
-	b.Awaited = !b.IsMissing()
-	return b
-}
+// Anew is for a revision that was applied now, which may have broken what renews the Lease: what is seen
+// first is of the one before.
+func Anew() Beat { return Beat{Awaited: true} }
 
 // See takes what was read now; zero: there is no Lease, or nobody renewed it. What is seen for the first
-// time is new, unless it is older than clocks can be wrong.
-func (b Beat) See(renewed, now time.Time, staleAfter time.Duration) Beat {
-	next := Beat{Renewed: renewed, Moved: b.Moved, Looked: now, Awaited: b.Awaited && renewed.Equal(b.Renewed)}
+// time is new, unless it is older than clocks can be wrong. Answers is since when the user cluster has
+// answered without a gap: nobody could renew a Lease before.
+func (b Beat) See(renewed, now, answers time.Time, staleAfter time.Duration) Beat {
+	next := Beat{Renewed: renewed, Moved: b.Moved, Looked: now}
 	switch {
 	case renewed.IsZero():
 		next.Moved = time.Time{}
+	case b.Looked.IsZero() && b.Awaited:
+		next.Moved, next.Awaited = now, true
 	case b.Renewed.IsZero() && now.Sub(renewed) > staleAfter+skew:
 		next.Moved = renewed
 	case !renewed.Equal(b.Renewed):
 		next.Moved = now
+	case answers.After(b.Looked) && !b.IsStale(b.Looked, staleAfter):
+		next.Moved, next.Awaited = now, b.Awaited
+	default:
+		next.Awaited = b.Awaited
 	}
 	return next
 }
@@ -45,13 +50,13 @@ func (b Beat) See(renewed, now time.Time, staleAfter time.Duration) Beat {
 // IsMissing says that there is no Lease, or that nobody renewed it yet.
 func (b Beat) IsMissing() bool { return b.Renewed.IsZero() }
 
+// IsAwaited says that it is there and did not move since the revision was applied.
+func (b Beat) IsAwaited() bool { return b.Awaited && !b.IsMissing() }
+
 // IsStale says that it has not moved for too long.
 func (b Beat) IsStale(now time.Time, staleAfter time.Duration) bool {
 	return !b.IsMissing() && now.Sub(b.Moved) > staleAfter
 }
-
-// IsAwaited says that it is there and did not move since the revision began.
-func (b Beat) IsAwaited() bool { return b.Awaited && !b.IsMissing() }
 
 // Next is how long it takes until it has to be read again.
 func (b Beat) Next(now time.Time, staleAfter time.Duration) time.Duration {

@@ -35,7 +35,7 @@ func TestBeat(t *testing.T) {
 				if one.renewed != 0 {
 					renewed = now.Add(one.renewed)
 				}
-				beat = beat.See(renewed, at, staleAfter)
+				beat = beat.See(renewed, at, now, staleAfter)
 				if stale, missing := beat.IsStale(at, staleAfter), beat.IsMissing(); stale != one.stale || missing != one.missing {
 					t.Errorf("look %d: stale %t, missing %t; want %t, %t", number, stale, missing, one.stale, one.missing)
 				}
@@ -44,20 +44,35 @@ func TestBeat(t *testing.T) {
 	}
 }
 
-// TestAnotherRevisionAwaitsItsBeat turns red when a Lease that the revision before renewed shows that the next one is alive.
+// TestAnotherRevisionAwaitsItsBeat turns red when a Lease that was renewed before a revision was applied shows that this one is alive.
 func TestAnotherRevisionAwaitsItsBeat(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	if (Beat{}).Anew().See(now, now, time.Minute).IsAwaited() {
-		t.Error("the first revision waits for a second renewal")
+	if Anew().See(time.Time{}, now, now, time.Minute).See(now, now, now, time.Minute).IsAwaited() {
+		t.Error("a Lease that comes after the revision waits for a second renewal")
 	}
-	beat := Beat{}.See(now, now, time.Minute).Anew()
-	for _, at := range []time.Duration{time.Second, time.Hour} {
-		if beat = beat.See(now, now.Add(at), time.Minute); !beat.IsAwaited() {
+	beat := Anew()
+	for _, at := range []time.Duration{0, time.Second, time.Hour} {
+		if beat = beat.See(now, now.Add(at), now, time.Minute); !beat.IsAwaited() {
 			t.Errorf("after %s one that did not move counts", at)
 		}
 	}
-	if beat = beat.See(now.Add(time.Hour), now.Add(time.Hour), time.Minute); beat.IsAwaited() || beat.IsStale(now.Add(time.Hour), time.Minute) {
+	later := now.Add(time.Hour)
+	if beat = beat.See(later, later, now, time.Minute); beat.IsAwaited() || beat.IsStale(later, time.Minute) {
 		t.Error("one that moved does not count")
+	}
+}
+
+// TestAnOutageIsNoSilence turns red when a Lease is stale since nobody could renew it: the user cluster did not answer.
+func TestAnOutageIsNoSilence(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	back := now.Add(time.Hour)
+	beat := Beat{}.See(now, now, now, time.Minute).See(now, back, back, time.Minute)
+	if beat.IsStale(back, time.Minute) || !beat.IsStale(back.Add(61*time.Second), time.Minute) {
+		t.Errorf("after an outage it is %+v", beat)
+	}
+	dead := Beat{}.See(now, now, now, time.Minute).See(now, now.Add(2*time.Minute), now, time.Minute)
+	if dead = dead.See(now, back, back, time.Minute); !dead.IsStale(back, time.Minute) {
+		t.Error("one that was stale before is not")
 	}
 }
 
@@ -67,7 +82,7 @@ func TestALeaseIsReadTwiceWithinItsTime(t *testing.T) {
 	if next := (Beat{}).Next(now, time.Minute); next != 0 {
 		t.Errorf("one that nobody read waits %s", next)
 	}
-	beat := Beat{}.See(now, now, time.Minute)
+	beat := Beat{}.See(now, now, now, time.Minute)
 	for after, want := range map[time.Duration]time.Duration{0: 30 * time.Second, 10 * time.Second: 20 * time.Second, 30 * time.Second: 0, time.Hour: 0} {
 		if next := beat.Next(now.Add(after), time.Minute); next != want {
 			t.Errorf("after %s it waits %s, want %s", after, next, want)

@@ -2,6 +2,7 @@ package health
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -30,7 +31,7 @@ const (
 )
 
 // longestWords of a rule's message or of an expression that is shown, in bytes.
-const longestWords = 512
+const longestWords = 200
 
 // Look is one look at objects by rules: what their evaluations cost together is bounded. Many
 // goroutines may use it.
@@ -72,14 +73,14 @@ func (p *Programs) Look(rules []v1.HealthRule) *Look {
 // RuleFailed.
 func (l *Look) Judge(ctx context.Context, number int, object map[string]any) (status.Status, string) {
 	by := &l.rules[number]
-	if behind, is := unobserved(object); is {
-		return status.InProgressStatus, behind
+	if words, is := unsettled(object); is {
+		return status.InProgressStatus, words
 	}
 	if by.failed != nil {
-		switch holds, missing, err := l.holds(ctx, by.failed, object); {
+		switch holds, _, err := l.holds(ctx, by.failed, object); {
 		case err != nil:
 			return RuleFailed, fmt.Sprintf("failed of rule %d can't be evaluated: %v", number, err)
-		case holds && missing == "":
+		case holds:
 			return status.FailedStatus, l.words(ctx, by, object, "failed holds: "+text.Cut(by.Failed, longestWords))
 		}
 	}
@@ -94,8 +95,11 @@ func (l *Look) Judge(ctx context.Context, number int, object map[string]any) (st
 	return status.CurrentStatus, ""
 }
 
-// unobserved says that an object's controller has not seen its last change.
-func unobserved(object map[string]any) (words string, is bool) {
+// unsettled says that an object goes, or that its controller has not seen its last change.
+func unsettled(object map[string]any) (words string, is bool) {
+	if _, goes, _ := unstructured.NestedFieldNoCopy(object, "metadata", "deletionTimestamp"); goes {
+		return "it is being deleted", true
+	}
 	wanted, _, _ := unstructured.NestedInt64(object, "metadata", "generation")
 	observed, known, err := unstructured.NestedInt64(object, "status", "observedGeneration")
 	if err != nil || !known || observed >= wanted {
@@ -139,14 +143,14 @@ func shown(object map[string]any) map[string]any {
 func (l *Look) holds(ctx context.Context, expression *compiled, object map[string]any) (holds bool, missing string, err error) {
 	found, err := l.evaluate(ctx, expression, object)
 	if err != nil {
-		if field, is := missingField(err); is {
+		if field, is := missingField(err, expression.text); is {
 			return false, field, nil
 		}
-		return false, "", err
+		return false, "", problemOf(err)
 	}
 	holds, isBool := found.(bool)
 	if !isBool {
-		return false, "", fmt.Errorf("it gives no bool")
+		return false, "", errNoBool
 	}
 	return holds, "", nil
 }
@@ -154,25 +158,50 @@ func (l *Look) holds(ctx context.Context, expression *compiled, object map[strin
 // absences are how CEL says that something is not there, before its name.
 var absences = []struct{ said, what string }{{"no such key: ", "field "}, {"index out of bounds: ", "item "}}
 
-// missingField is what an evaluation did not find, if that is what ended it.
-func missingField(err error) (field string, is bool) {
+// missingField is what an evaluation did not find, if that is what ended it. It is named where the
+// expression does: a name that the object itself brings may be a value of users.
+func missingField(err error, expression string) (field string, is bool) {
 	for _, one := range absences {
-		if name, found := strings.CutPrefix(err.Error(), one.said); found {
-			const longest = 64
-			return one.what + fmt.Sprintf("%q", text.Cut(name, longest)), true
+		name, found := strings.CutPrefix(err.Error(), one.said)
+		switch {
+		case found && strings.Contains(expression, name):
+			return one.what + fmt.Sprintf("%q", name), true
+		case found:
+			return one.what + "that it asks for", true
 		}
 	}
 	return "", false
 }
 
-// LimitError says that evaluations cost more than they may.
+var errNoBool = errors.New("it gives no bool")
+
+// problems are how CEL says why it can't evaluate, and what is told of it: its own words may have values.
+var problems = []struct{ said, told string }{
+	{"no such overload", "the object's fields have other types than it takes (no such overload)"},
+	{"operation cancelled: actual cost limit exceeded", fmt.Sprintf("it costs more than %d of CEL's units", evaluationCost)},
+}
+
+// problemOf an evaluation, in words without values.
+func problemOf(err error) error {
+	if _, is := errors.AsType[*LimitError](err); is {
+		return err
+	}
+	for _, one := range problems {
+		if strings.HasPrefix(err.Error(), one.said) {
+			return errors.New(one.told)
+		}
+	}
+	return errors.New("the object has values that it can't take")
+}
+
+// LimitError says why nothing was evaluated, or not to its end, in words without values.
 type LimitError struct{ problem string }
 
 func (e *LimitError) Error() string { return e.problem }
 
 func (l *Look) evaluate(ctx context.Context, expression *compiled, object map[string]any) (any, error) {
 	if expression.problem != nil {
-		return nil, expression.problem
+		return nil, &LimitError{expression.problem.Error()}
 	}
 	if err := l.left(); err != nil {
 		return nil, err
@@ -191,12 +220,14 @@ func (l *Look) evaluate(ctx context.Context, expression *compiled, object map[st
 	}
 	l.pay(cost, l.programs.now().Sub(began))
 	switch {
+	case err == nil:
+		return value.Value(), nil
+	case ctx.Err() != nil: // the pass is over, and what it found does not count
+		return nil, &LimitError{"the pass is over"}
 	case within.Err() != nil:
 		return nil, &LimitError{fmt.Sprintf("it takes longer than %s", evaluationTime)}
-	case err != nil:
-		return nil, fmt.Errorf("%w", err)
 	}
-	return value.Value(), nil
+	return nil, err
 }
 
 // left is an error where a look has cost what it may.

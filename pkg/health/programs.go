@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/overloads"
 	"cel.dev/cel-go/common/types"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/lru"
@@ -26,6 +29,8 @@ const (
 	mostRules = 16
 	// mostDepth of an expression.
 	mostDepth = 64
+	// largestPattern of matches, in steps of its program: each may be taken for each byte of a text, at once.
+	largestPattern = 100
 	// longestProblem is how much of CEL's own words is told.
 	longestProblem = 300
 	// mostPrograms are kept, each for programLife after its last use.
@@ -38,7 +43,7 @@ const (
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(
 		cel.Variable(self, cel.MapType(cel.StringType, cel.DynType)), cel.OptionalTypes(),
-		cel.ParserRecursionLimit(mostDepth), cel.ParserExpressionSizeLimit(longest),
+		cel.ParserRecursionLimit(mostDepth), cel.ParserExpressionSizeLimit(longest), cel.RegexProgramSizeLimit(largestPattern),
 	)
 })
 
@@ -53,7 +58,14 @@ func CheckVersion(version *v1.AddonVersion) (field string, err error) {
 	if field, err := checkMode(check); err != nil {
 		return of + field, err
 	}
+	versions := map[schema.GroupKind]string{}
 	for at := range check.Rules {
+		kind := schema.FromAPIVersionAndKind(check.Rules[at].APIVersion, check.Rules[at].Kind)
+		if before, has := versions[kind.GroupKind()]; has && before != kind.Version {
+			return fmt.Sprintf("%s.rules[%d].apiVersion", of, at), fmt.Errorf(
+				"a rule before it reads the kind as %s: all rules about a kind read one version", before)
+		}
+		versions[kind.GroupKind()] = kind.Version
 		if field, err := checkRule(&check.Rules[at]); err != nil {
 			return fmt.Sprintf("%s.rules[%d].%s", of, at, field), err
 		}
@@ -61,10 +73,15 @@ func CheckVersion(version *v1.AddonVersion) (field string, err error) {
 	return "", nil
 }
 
+// modes that there are; none is Workloads.
+var modes = []v1.HealthMode{"", v1.HealthByWorkloads, v1.HealthByLease, v1.HealthByRules, v1.HealthUnwatched}
+
 // checkMode is the schema's, which specs from git did not pass.
 func checkMode(check *v1.HealthCheck) (field string, err error) {
 	hasRules, byLease := len(check.Rules) > 0, check.Mode == v1.HealthByLease
 	switch {
+	case !slices.Contains(modes, check.Mode):
+		return ".mode", fmt.Errorf("%q is none of the modes", text.Cut(string(check.Mode), longestProblem))
 	case len(check.Rules) > mostRules:
 		return ".rules", fmt.Errorf("there are %d rules: %d may be", len(check.Rules), mostRules)
 	case hasRules && (byLease || check.Mode == v1.HealthUnwatched):
@@ -73,13 +90,16 @@ func checkMode(check *v1.HealthCheck) (field string, err error) {
 		return ".mode", errors.New("mode Rules needs rules")
 	case check.Lease != nil && !byLease:
 		return ".lease", errors.New("lease needs mode Lease")
+	case check.Lease != nil && check.Lease.StaleAfter != nil &&
+		(check.Lease.StaleAfter.Duration < 30*time.Second || check.Lease.StaleAfter.Duration > time.Hour):
+		return ".lease.staleAfter", fmt.Errorf("it is %s: 30s to 1h may be", check.Lease.StaleAfter.Duration)
 	}
 	return "", nil
 }
 
 func checkRule(rule *v1.HealthRule) (field string, err error) {
 	switch {
-	case rule.Kind == "Secret" && rule.APIVersion == "v1":
+	case schema.FromAPIVersionAndKind(rule.APIVersion, rule.Kind).GroupKind() == schema.GroupKind{Kind: "Secret"}:
 		return "kind", errors.New("no rule reads Secrets: take another object that shows it")
 	case rule.Namespace != "" && rule.Name == "":
 		return "name", errors.New("namespace needs a name")
@@ -157,6 +177,7 @@ type programKey struct {
 }
 
 type compiled struct {
+	text    string
 	program cel.Program
 	// repeats says that it has a comprehension, in the steps of which the time is looked at.
 	repeats bool
@@ -170,7 +191,12 @@ func NewPrograms(now func() time.Time) *Programs {
 
 func (p *Programs) of(expression string, result *types.Type) compiled {
 	key := programKey{expression, result == types.StringType}
-	return p.byText.Renew(key, programLife, func() compiled { return compile(expression, result) })
+	if known, found := p.byText.Get(key); found {
+		return known
+	}
+	made := compile(expression, result) // outside of the cache's lock
+	p.byText.Put(key, made, programLife)
+	return made
 }
 
 func compile(expression string, result *types.Type) compiled {
@@ -188,5 +214,5 @@ func compile(expression string, result *types.Type) compiled {
 	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(one ast.Expr) {
 		repeats = repeats || one.Kind() == ast.ComprehensionKind
 	}))
-	return compiled{program, repeats, err}
+	return compiled{expression, program, repeats, err}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/health"
 	"github.com/trellis-addons/trellis/pkg/removal"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
@@ -148,7 +149,7 @@ func (p *Pass) RecordApplied(ctx context.Context) *Stop {
 	p.State.brokenSince = time.Time{}
 	p.saved = &applied
 	p.surveyAfter()
-	p.State.health = nil
+	p.State.health, p.State.beat = nil, health.Anew()
 	p.State.repairs = sameContent(p.State.repairs, before, applied.Inventory)
 	p.Applied = p.State.Record
 	if applied.Revision <= revision.Kept {

@@ -30,25 +30,28 @@ const (
 // Assess reads the objects' health until everything works, and again with each comparison.
 func (p *Pass) Assess(ctx context.Context) *Stop {
 	before := p.State.health
-	isWell := before != nil && healthy(before) && before.Running == 0 && p.Compared == nil
+	isWell := before != nil && healthy(before) && !before.IsRunning() && p.Compared == nil
 	if isWell && !p.isLeaseDue() {
-		p.Health = before
-		return nil
+		p.Health = p.withLease(*before)
+		if healthy(p.Health) {
+			return nil
+		}
 	}
 	health, err := p.readHealth(ctx, isWell)
 	if err != nil {
 		return p.remoteFailed(AboutHealth, err)
 	}
-	p.noteHealth(&health)
-	if !healthy(&health) && (p.State.unhealthyPasses >= explainFrom || p.isLate()) {
-		health = survey.Explain(ctx, p.target(), health)
+	p.noteHealth(p.withLease(*health))
+	if !healthy(health) && (p.State.unhealthyPasses >= explainFrom || p.isLate()) {
+		explained := survey.Explain(ctx, p.target(), *health)
+		health = &explained
 	}
-	p.Health, p.State.health = &health, &health
-	p.State.countRunning(health.Running)
-	if outcome := p.recordHealth(ctx, &health); outcome != nil {
+	p.Health, p.State.health = p.withLease(*health), health
+	p.State.countRunning(health.IsRunning())
+	if outcome := p.recordHealth(ctx, p.Health); outcome != nil {
 		return outcome
 	}
-	if healthy(&health) {
+	if healthy(p.Health) {
 		p.State.unhealthyPasses = 0
 		return nil
 	}
@@ -58,13 +61,13 @@ func (p *Pass) Assess(ctx context.Context) *Stop {
 
 // noteHealth keeps since when what was healthy is not.
 func (p *Pass) noteHealth(now *survey.Health) {
-	before := p.State.health
 	switch {
 	case healthy(now):
 		p.State.brokenSince = time.Time{}
-	case before != nil && healthy(before):
+	case p.State.health != nil && p.State.wasHealthy:
 		p.State.brokenSince = p.Now
 	}
+	p.State.wasHealthy = healthy(now)
 }
 
 // isLate says whether the objects have had their time: a revision to become healthy, what was healthy
@@ -74,22 +77,25 @@ func (p *Pass) isLate() bool {
 	return p.Record().IsLate(p.Now) && (since.IsZero() || p.Now.After(since.Add(p.Record().Timeout.Duration)))
 }
 
-// readHealth reads the objects whose health can change, or where all is well until the next
-// comparison, only the Lease.
-func (p *Pass) readHealth(ctx context.Context, isWell bool) (of survey.Health, err error) {
-	if isWell {
-		of = p.State.health.Without(1)
-	} else if of, err = p.readObjects(ctx); err != nil {
-		return of, err
+// readHealth reads the objects whose health can change, and the Lease; where the objects are well until
+// the next comparison, only this.
+func (p *Pass) readHealth(ctx context.Context, isWell bool) (*survey.Health, error) {
+	of := p.State.health
+	if !isWell {
+		objects, err := p.readObjects(ctx)
+		if err != nil {
+			return nil, err
+		}
+		of = &objects
 	}
-	return of, p.lookAtLease(ctx, &of)
+	return of, p.lookAtLease(ctx)
 }
 
 // readObjects reads in most passes only those that were not healthy. Where everything was, and is read
 // again with a comparison, installations of a cluster share what they read.
 func (p *Pass) readObjects(ctx context.Context) (survey.Health, error) {
 	before, by := p.State.health, p.standard()
-	if before != nil && p.Compared == nil && p.State.unhealthyPasses%assessAllEvery != 0 {
+	if before != nil && p.Compared == nil && (p.State.unhealthyPasses%assessAllEvery != 0 || healthy(before)) {
 		return by.Reassess(ctx, p.target(), p.Owner, p.Record().Inventory, *before)
 	}
 	if before != nil && p.Compared != nil && healthy(before) {

@@ -84,13 +84,13 @@ func (p *Pass) lastGood(ctx context.Context, atomic bool) (int, error) {
 	switch {
 	case sure, !atomic:
 		return good, nil
-	case p.State.health != nil && healthy(p.State.health):
+	case p.State.health != nil && p.State.wasHealthy:
 		return record.Revision, nil
 	case p.State.health != nil:
 		return good, nil
 	}
-	health, err := p.standard().Assess(ctx, p.target(), p.Owner, record.Inventory) // a process that has just begun knows nothing
-	if err == nil && healthy(&health) {
+	objects, err := p.readHealth(ctx, false) // a process that has just begun knows nothing
+	if err == nil && healthy(p.withLease(*objects)) {
 		return record.Revision, nil
 	}
 	return good, err

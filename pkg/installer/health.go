@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
@@ -16,14 +17,16 @@ import (
 	"github.com/trellis-addons/trellis/pkg/survey"
 )
 
-// standard is what the objects of the record are judged by, for one look.
+// standard is what the objects of the record are judged by, for one look. What has nothing for its
+// cluster has no kind to have objects of.
 func (p *Pass) standard() survey.Standard {
-	check := p.Record().Health
-	if check == nil {
+	record := p.Record()
+	if record == nil || record.Health == nil {
 		return survey.Standard{}
 	}
-	by := survey.Standard{OnlyRules: check.Mode != "" && check.Mode != v1.HealthByWorkloads}
-	if len(check.Rules) == 0 {
+	check := record.Health
+	by := survey.Standard{OnlyRules: check.Mode != "" && check.Mode != v1.HealthByWorkloads, Besides: record.Shared}
+	if len(check.Rules) == 0 || record.IsEmpty() {
 		return by
 	}
 	by.Judge = p.installer.Rules.Look(check.Rules)
@@ -46,7 +49,7 @@ type lease struct {
 // lease that counts by the record; nil for none.
 func (p *Pass) lease() *lease {
 	record := p.Record()
-	if record == nil || record.Health == nil || record.Health.Mode != v1.HealthByLease {
+	if record == nil || record.Health == nil || record.Health.Mode != v1.HealthByLease || record.IsEmpty() {
 		return nil
 	}
 	asked := record.Health.Lease
@@ -63,11 +66,11 @@ func (p *Pass) lease() *lease {
 // isLeaseDue says whether the Lease has to be read.
 func (p *Pass) isLeaseDue() bool {
 	by := p.lease()
-	return by != nil && p.State.beat.Next(p.Now, by.staleAfter) == 0
+	return by != nil && (p.State.beatOf != by.Place || p.State.beat.Next(p.Now, by.staleAfter) == 0)
 }
 
-// lookAtLease adds to the health of objects how the Lease is that counts by the record, if any does.
-func (p *Pass) lookAtLease(ctx context.Context, of *survey.Health) error {
+// lookAtLease reads the Lease that counts by the record, if any does.
+func (p *Pass) lookAtLease(ctx context.Context) error {
 	by := p.lease()
 	if by == nil {
 		return nil
@@ -76,24 +79,44 @@ func (p *Pass) lookAtLease(ctx context.Context, of *survey.Health) error {
 	if err != nil {
 		return err
 	}
-	p.State.beat = p.State.beat.See(renewed, p.Now, by.staleAfter)
-	if words, state := p.leaseProblem(by); words != "" {
-		of.Add(calls.Note{Key: survey.LeaseKey(by.Place), Reason: state, Message: words})
-		return nil
+	state := p.State
+	if state.beatOf != by.Place {
+		state.beat = health.Beat{Awaited: state.beat.Awaited && state.beat.Looked.IsZero()} // of a revision that was applied now
+		state.beatOf = by.Place
 	}
-	of.Add()
+	if state.beat.Looked.IsZero() && p.Record().AwaitsProof() { // after a restart, too
+		state.beat = health.Anew()
+	}
+	state.beat = state.beat.See(renewed, p.Now, state.Watched, by.staleAfter)
 	return nil
 }
 
+// withLease is the health of objects, with the Lease as one thing more where one counts.
+func (p *Pass) withLease(of survey.Health) *survey.Health {
+	by := p.lease()
+	if by == nil {
+		return &of
+	}
+	of.Total++
+	reason, words := p.leaseProblem(by)
+	if words == "" {
+		of.Healthy++
+		return &of
+	}
+	note := calls.Note{Key: survey.LeaseKey(by.Place), Reason: reason, Message: words}
+	of.Unhealthy, of.InProgress = slices.Concat([]calls.Note{note}, of.Unhealthy), true
+	return &of
+}
+
 // leaseProblem says what is wrong with the Lease, as seen last; nothing: it is renewed.
-func (p *Pass) leaseProblem(by *lease) (words, state string) {
+func (p *Pass) leaseProblem(by *lease) (reason, words string) {
 	switch beat := p.State.beat; {
 	case beat.IsMissing():
-		return "it does not exist, or nobody renewed it: the add-on has to, while it works", string(status.NotFoundStatus)
-	case beat.IsAwaited():
-		return "it was not renewed yet since the version was applied", string(status.InProgressStatus)
-	case beat.IsStale(p.Now, by.staleAfter):
-		return fmt.Sprintf("it was not renewed for %s", by.staleAfter), v1.ReasonLeaseStale
+		return string(status.NotFoundStatus), "it does not exist, or nobody renewed it: the add-on has to, while it works"
+	case beat.IsAwaited() && !p.isLate():
+		return string(status.InProgressStatus), "it was not renewed yet since the version was applied"
+	case beat.IsAwaited(), beat.IsStale(p.Now, by.staleAfter):
+		return v1.ReasonLeaseStale, fmt.Sprintf("it was not renewed for %s", p.Now.Sub(beat.Moved).Round(time.Second))
 	}
 	return "", ""
 }
@@ -105,19 +128,26 @@ func (p *Pass) leaseStop(message string) *Stop {
 	if by == nil {
 		return nil
 	}
-	words, _ := p.leaseProblem(by)
-	stop := &Stop{About: AboutHealth, Message: message, Recheck: backoff.After(p.State.unhealthyPasses, firstRecheck, SlowestRecheck)}
+	reason, words := p.leaseProblem(by)
+	stop := &Stop{
+		About: AboutHealth, Reason: v1.ReasonProgressing, Message: message,
+		Recheck: backoff.After(p.State.unhealthyPasses, firstRecheck, SlowestRecheck),
+	}
 	switch {
 	case words == "":
 		return nil
-	case p.State.beat.IsAwaited() && !p.isLate():
-		stop.Reason = v1.ReasonProgressing
-	case !p.State.beat.IsMissing():
-		stop.Reason, stop.Recheck = v1.ReasonLeaseStale, max(p.State.beat.Next(p.Now, by.staleAfter), firstRecheck)
-	case p.isLate():
+	case reason == v1.ReasonLeaseStale:
+		stop.Reason, stop.Recheck = v1.ReasonLeaseStale, SlowestRecheck
+	case p.State.beat.IsMissing() && p.isLate():
 		stop.Reason = v1.ReasonLeaseMissing
-	default:
-		stop.Reason = v1.ReasonProgressing
 	}
 	return stop
+}
+
+// judgedOtherwise begins the time anew that the objects have: another judgement of the same objects is on
+// record.
+func (p *Pass) judgedOtherwise() {
+	state := p.State
+	state.health, state.beat, state.beatOf = nil, health.Beat{}, calls.Place{}
+	state.unhealthyPasses, state.brokenSince = 0, p.Now
 }

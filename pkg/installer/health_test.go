@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/health"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -100,8 +101,8 @@ func TestALeaseShowsThatAnAddonIsAlive(t *testing.T) {
 	a.expect(15*time.Minute, "", looks)
 	next := *a.pass.Record()
 	next.Time = metav1.NewTime(a.began.Add(15 * time.Minute))
-	a.pass.State.begin(&next) // which may have broken what renews it
-	a.pass.State.health = nil
+	a.pass.State.begin(&next)
+	a.pass.State.health, a.pass.State.beat = nil, health.Anew() // as RecordApplied has it: it may have broken what renews it
 	a.expect(15*time.Minute, v1.ReasonProgressing, SlowestRecheck)
 	a.renew(a.began.Add(15 * time.Minute))
 	a.expect(16*time.Minute, "", looks)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -173,7 +174,13 @@ func (p *Pass) amend(ctx context.Context, change func(*revision.Record)) error {
 	}
 	amended := *record
 	change(&amended)
-	return p.saveAmended(ctx, &amended)
+	if err := p.saveAmended(ctx, &amended); err != nil {
+		return err
+	}
+	if !equality.Semantic.DeepEqual(record.Health, amended.Health) {
+		p.judgedOtherwise()
+	}
+	return nil
 }
 
 // doubted ends the pass since it is not known what the seed has: the next one reads the record.

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/health"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -43,12 +44,14 @@ type State struct {
 	// fingerprint is how the other installations of the add-on stood when what is used of them was
 	// compared last.
 	fingerprint string
-	// health as last assessed; unhealthyPasses counts the passes since the rollout ended that found
+	// health of the objects as last assessed, without the Lease; unhealthyPasses counts the passes since the rollout ended that found
 	// it not healthy yet.
 	health          *survey.Health
 	unhealthyPasses int32
 	// runningPasses counts the looks in a row that found Jobs or Pods running which do not count.
 	runningPasses int32
+	// wasHealthy says that all was when it was looked at last, the Lease too.
+	wasHealthy bool
 	// brokenSince is when what was healthy was found not to be; zero while it is, or where this
 	// process never saw it healthy.
 	brokenSince time.Time
@@ -62,8 +65,9 @@ type State struct {
 	// hand; none is followed before nextByHand.
 	byHandPasses int32
 	nextByHand   time.Time
-	// beat is what was seen of the Lease that shows the add-on alive.
-	beat health.Beat
+	// beat is what was seen of the Lease that shows the add-on alive, which is beatOf.
+	beat   health.Beat
+	beatOf calls.Place
 	// hookPasses counts the passes in a row that found hooks running.
 	hookPasses int
 	// keptNamespaces are those that stay after a removal, once that was reported.
@@ -98,10 +102,10 @@ func (m *State) connect(userCluster types.UID) {
 	m.userCluster = userCluster
 }
 
-// countRunning counts a look that found so many Jobs and Pods running.
-func (m *State) countRunning(running int) {
+// countRunning counts a look that found Jobs or Pods running, or none.
+func (m *State) countRunning(isRunning bool) {
 	m.runningPasses++
-	if running == 0 {
+	if !isRunning {
 		m.runningPasses = 0
 	}
 }
@@ -126,7 +130,6 @@ func (m *State) countRemoval(left int) {
 // yet.
 func (m *State) begin(intent *revision.Record) {
 	m.Record, m.rollout, m.helmVersion = intent, nil, ""
-	m.beat = m.beat.Anew()
 }
 
 // doubtCluster has the next rollout write every object, since the user cluster may not have what is

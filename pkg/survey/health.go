@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -29,15 +28,14 @@ type Health struct {
 	Unhealthy []calls.Note
 	// InProgress says that some object may still become healthy.
 	InProgress bool
-	// Running counts Jobs and Pods that do not count and may still end well: Finished has them then.
-	Running int
 	// Unjudged counts objects on which a rule can't be evaluated.
 	Unjudged int
 	// Finished are completed Jobs and Pods; give them to Inventory.Finish.
 	Finished []ownership.Key
-	// unhealthy has all of them, for Reassess; podOwner has what Explain needs.
-	unhealthy []ownership.Key
-	podOwner  map[ownership.Key]podOwner
+	// unhealthy has all of them, and running the Jobs and Pods that are healthy by a rule, or do not count,
+	// before they ended: for Reassess. podOwner has what Explain needs.
+	unhealthy, running []ownership.Key
+	podOwner           map[ownership.Key]podOwner
 }
 
 const (
@@ -79,28 +77,16 @@ func (a *assessor) batches(inventory ownership.Inventory) []batch {
 	})
 }
 
-// Without is the health of the others, where so many that are healthy do not count.
-func (h Health) Without(healthy int) Health {
-	h.Total, h.Healthy = h.Total-healthy, h.Healthy-healthy
-	return h
-}
-
-// Add counts one thing more: what notes say that is not healthy, and without any it is.
-func (h *Health) Add(notes ...calls.Note) {
-	h.Total++
-	if len(notes) == 0 {
-		h.Healthy++
-		return
-	}
-	h.Unhealthy = append(notes, h.Unhealthy...)
-	h.InProgress = true
-}
+// IsRunning says that Jobs or Pods may still end whose end nobody waits for: Finished has them then.
+func (h Health) IsRunning() bool { return len(h.running) > 0 }
 
 type finding struct {
 	note     calls.Note
 	failed   bool
 	unjudged bool
 	finished bool
+	// running says that it is not healthy, or does not matter, and has to be looked at until it ended.
+	running  bool
 	podOwner *podOwner
 }
 
@@ -112,6 +98,10 @@ func sum(total int, findings []finding) Health {
 	for _, one := range findings {
 		if one.finished {
 			health.Finished = append(health.Finished, one.note.Key)
+			continue
+		}
+		if one.running {
+			health.running = append(health.running, one.note.Key)
 			continue
 		}
 		health.Healthy--
@@ -143,13 +133,17 @@ type assessor struct {
 	// ofKind are the rules about all objects of a kind, ofObject those about one object.
 	ofKind   map[schema.GroupKind][]int
 	ofObject map[ownership.Key][]int
+	// foreign are the objects that rules name and that are not the installation's.
+	foreign []ownership.Key
 	// whole is all that the installation has, total how many objects count with what rules ask for besides.
 	whole ownership.Inventory
 	total int
 
+	// isLater says that a look was before: kinds that were not served then are not discovered again.
+	isLater bool
+
 	lock     sync.Mutex
 	findings []finding
-	running  int
 }
 
 // all assesses these entries of the installation.
@@ -157,19 +151,17 @@ func (a *assessor) all(ctx context.Context, inventory ownership.Inventory) (Heal
 	if err := calls.Each(ctx, a.batches(inventory), a.assess); err != nil {
 		return Health{}, err
 	}
-	if err := calls.Each(ctx, slices.Collect(maps.Keys(a.ofObject)), a.readNamed); err != nil {
+	if err := calls.Each(ctx, a.foreign, a.readForeign); err != nil {
 		return Health{}, err
 	}
 	a.expectObjects()
-	health := sum(a.total, a.findings)
-	health.Running = a.running
-	return health, nil
+	return sum(a.total, a.findings), nil
 }
 
 func (a *assessor) assess(ctx context.Context, entries batch) error {
 	version, _ := a.changes(entries[0])
 	gvk := schema.GroupVersionKind{Group: entries[0].Group, Version: version, Kind: entries[0].Kind}
-	where, served, err := a.kinds.Find(gvk)
+	where, served, err := a.find(gvk, a.isRuled(entries[0].Key))
 	if err != nil {
 		return fmt.Errorf("looking up the kind of %q: %w", entries[0].Key, err)
 	}
@@ -177,7 +169,7 @@ func (a *assessor) assess(ctx context.Context, entries batch) error {
 		a.unknown(entries, "its kind is not served")
 		return nil
 	}
-	if a.survey != nil && workloadKinds[gvk.GroupKind()] && !a.isRuled(gvk.GroupKind()) {
+	if a.survey != nil && workloadKinds[gvk.GroupKind()] && !a.isRuled(entries[0].Key) {
 		if entries, err = a.survey.withoutHealthy(ctx, a.target, where, entries); err != nil || len(entries) == 0 {
 			return err
 		}
@@ -265,18 +257,17 @@ func (a *assessor) assessOne(ctx context.Context, entry ownership.Entry, live *u
 		a.add(finding{note: calls.Note{Key: entry.Key, Reason: string(status.NotFoundStatus), Message: "another object stands in its place"}})
 		return
 	}
-	state, message := a.state(ctx, entry, live)
+	if rules := a.rulesOf(entry.Key); len(rules) > 0 || a.standard.OnlyRules {
+		a.assessRuled(ctx, entry.Key, rules, live)
+		return
+	}
+	state, message := a.state(ctx, live)
 	switch {
 	case state == status.CurrentStatus && isFinishing(entry.GroupKind(), live):
 		a.add(finding{note: calls.Note{Key: entry.Key}, finished: true})
 	case state != status.CurrentStatus:
 		note := calls.Note{Key: entry.Key, Reason: string(state), Message: calls.CutText(message)}
 		found := finding{note: note, failed: state == status.FailedStatus}
-		if a.isRuled(entry.GroupKind()) { // it has its own words
-			found.unjudged = severity(state) == unjudged
-			a.add(found)
-			return
-		}
 		if workload, known := podOwnerOf(entry.GroupKind(), live); known {
 			found.podOwner = &workload
 		}
@@ -288,13 +279,10 @@ func (a *assessor) assessOne(ctx context.Context, entry ownership.Entry, live *u
 }
 
 func (a *assessor) add(v finding) {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	if !v.finished && !a.counts(v.note.Key) {
-		if calls.Runs(v.note.Key.GroupKind()) && v.note.Reason == string(status.InProgressStatus) {
-			a.running++
-		}
+	if !v.finished && !v.running && !a.counts(v.note.Key) {
 		return
 	}
+	a.lock.Lock()
+	defer a.lock.Unlock()
 	a.findings = append(a.findings, v)
 }

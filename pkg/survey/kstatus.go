@@ -9,19 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/trellis-addons/trellis/pkg/calls"
-	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // selectedNode is on a claim whose Pod was scheduled; see k8s.io/component-helpers/storage/volume.
 const selectedNode = "volume.kubernetes.io/selected-node"
 
-// state is what rules say. Where none is about the object, it is kstatus, except: Jobs are healthy
-// once complete, claims while they await a first Pod, APIServices once what serves them answers
-// (kstatus doesn't know their condition Available).
-func (a *assessor) state(ctx context.Context, entry ownership.Entry, live *unstructured.Unstructured) (status.Status, string) {
-	if rules := a.ofKind[entry.GroupKind()]; len(rules) > 0 {
-		return a.judged(ctx, rules, live)
-	}
+// state is kstatus, except: Jobs are healthy once complete, claims while they await a first Pod,
+// APIServices once what serves them answers (kstatus doesn't know their condition Available).
+func (a *assessor) state(ctx context.Context, live *unstructured.Unstructured) (status.Status, string) {
 	result, err := status.Compute(live)
 	if err != nil {
 		return status.CurrentStatus, ""

@@ -22,6 +22,8 @@ type Standard struct {
 	// OnlyRules says that what no rule is about does not count. Of that only Jobs and Pods are read, until they
 	// ended.
 	OnlyRules bool
+	// Besides are objects that the installation uses of others: a rule about their kind has objects.
+	Besides ownership.Inventory
 	// Shared is a round of which installations of a cluster that were healthy share one list for each kind of
 	// workload: only those that are not healthy there are read. nil: each is.
 	Shared *Survey
@@ -47,20 +49,21 @@ func (s Standard) Assess(ctx context.Context, target calls.Target, owner ownersh
 	return s.assessor(target, owner, inventory).all(ctx, inventory)
 }
 
-// Reassess is Assess for an installation that was just unhealthy. It reads what was not healthy, and
-// everything once that is; until then it misses new failures.
+// Reassess is Assess for an installation of which not everything was healthy, or had ended. It reads what
+// was not, and everything once that is; until then it misses new failures.
 func (s Standard) Reassess(
 	ctx context.Context, target calls.Target, owner ownership.Owner, inventory ownership.Inventory, before Health,
 ) (Health, error) {
-	rest := inventory.Only(before.unhealthy)
-	if len(rest) == 0 {
+	if len(before.unhealthy)+len(before.running) == 0 {
 		return s.Assess(ctx, target, owner, inventory)
 	}
-	health, err := s.assessor(target, owner, inventory).all(ctx, rest)
+	a := s.assessor(target, owner, inventory)
+	a.isLater = true
+	health, err := a.all(ctx, inventory.Only(slices.Concat(before.unhealthy, before.running)))
 	if err != nil {
 		return Health{}, err
 	}
-	if health.Healthy == health.Total {
+	if health.Healthy == health.Total && len(before.unhealthy) > 0 {
 		return s.Assess(ctx, target, owner, inventory)
 	}
 	health.Finished = slices.Concat(before.Finished, health.Finished)
@@ -71,7 +74,7 @@ func (s Standard) Reassess(
 func (s Standard) assessor(target calls.Target, owner ownership.Owner, whole ownership.Inventory) *assessor {
 	a := &assessor{
 		owner: owner, target: target, kinds: &calls.Kinds{Mapper: target.Mapper}, survey: s.Shared, standard: s,
-		ofKind: map[schema.GroupKind][]int{}, ofObject: map[ownership.Key][]int{}, whole: whole, total: len(whole),
+		ofKind: map[schema.GroupKind][]int{}, ofObject: map[ownership.Key][]int{}, whole: whole,
 	}
 	for at, rule := range s.Rules {
 		if rule.Name == "" {
@@ -84,19 +87,31 @@ func (s Standard) assessor(target calls.Target, owner ownership.Owner, whole own
 	}
 	for key := range a.ofObject {
 		if !slices.ContainsFunc(whole, func(entry ownership.Entry) bool { return entry.Key == key }) {
-			a.total++
+			a.foreign = append(a.foreign, key)
 		}
 	}
+	a.total = len(whole) + len(a.foreign)
 	return a
 }
+
+// rulesOf are the rules about an object, by their places.
+func (a *assessor) rulesOf(key ownership.Key) []int {
+	if len(a.standard.Rules) == 0 {
+		return nil
+	}
+	return slices.Concat(a.ofKind[key.GroupKind()], a.ofObject[key])
+}
+
+// isRuled says whether a rule is about an object.
+func (a *assessor) isRuled(key ownership.Key) bool { return len(a.rulesOf(key)) > 0 }
+
+// counts says whether what is found of an object matters: by rules alone, only what they are about does.
+func (a *assessor) counts(key ownership.Key) bool { return !a.standard.OnlyRules || a.isRuled(key) }
 
 // changes says in which version the health of an entry is to be read, if it can change.
 func (a *assessor) changes(entry ownership.Entry) (version string, can bool) {
 	kind := entry.GroupKind()
-	if len(a.ofObject[entry.Key]) > 0 { // it is read by itself
-		return "", false
-	}
-	if rules := a.ofKind[kind]; len(rules) > 0 {
+	if rules := a.rulesOf(entry.Key); len(rules) > 0 {
 		return a.standard.Rules[rules[0]].Kind.Version, !entry.Finished
 	}
 	if a.standard.OnlyRules {
@@ -105,8 +120,47 @@ func (a *assessor) changes(entry ownership.Entry) (version string, can bool) {
 	return entry.Version, (workloadKinds[kind] || changingKinds[kind] || calls.IsCustom(kind)) && !entry.Finished
 }
 
-// isRuled says whether a rule is about all objects of a kind.
-func (a *assessor) isRuled(kind schema.GroupKind) bool { return len(a.ofKind[kind]) > 0 }
+// find gives the resource of a kind. One that a rule is about and that is not served is discovered once,
+// and not in each later look.
+func (a *assessor) find(kind schema.GroupVersionKind, isRuled bool) (where calls.Resource, served bool, err error) {
+	if !isRuled || !a.isLater {
+		return a.kinds.Find(kind)
+	}
+	where, served, err = a.kinds.Known(ownership.Key{Group: kind.Group, Kind: kind.Kind}, kind.Version)
+	return where, served && where.Version == kind.Version, err
+}
+
+// assessRuled judges an object of the installation by rules, or not at all. Jobs and Pods end whatever
+// rules say.
+func (a *assessor) assessRuled(ctx context.Context, key ownership.Key, rules []int, live *unstructured.Unstructured) {
+	isWell := a.judge(ctx, key, rules, live)
+	switch {
+	case isFinishing(key.GroupKind(), live):
+		a.add(finding{note: calls.Note{Key: key}, finished: true})
+	case isWell && mayEnd(key.GroupKind(), live):
+		a.add(finding{note: calls.Note{Key: key}, running: true})
+	}
+}
+
+// mayEnd says that a Job runs, or that a Pod is on its way: nobody waits for the end of one that serves.
+func mayEnd(kind schema.GroupKind, live *unstructured.Unstructured) bool {
+	if !calls.Runs(kind) {
+		return false
+	}
+	result, err := status.Compute(live)
+	return err == nil && (result.Status == status.InProgressStatus || kind == calls.JobGK && result.Status == status.CurrentStatus)
+}
+
+// judge an object by rules.
+func (a *assessor) judge(ctx context.Context, key ownership.Key, rules []int, live *unstructured.Unstructured) (isWell bool) {
+	state, words := a.judged(ctx, rules, live)
+	if state == status.CurrentStatus {
+		return true
+	}
+	note := calls.Note{Key: key, Reason: string(state), Message: calls.CutText(words)}
+	a.add(finding{note: note, failed: state == status.FailedStatus, unjudged: severity(state) == beyondJudging})
+	return false
+}
 
 // judged is the worst that rules say of an object: first what can't be judged.
 func (a *assessor) judged(ctx context.Context, rules []int, live *unstructured.Unstructured) (worst status.Status, words string) {
@@ -119,8 +173,8 @@ func (a *assessor) judged(ctx context.Context, rules []int, live *unstructured.U
 	return worst, words
 }
 
-// unjudged is the severity of what a rule can't be evaluated on.
-const unjudged = 3
+// beyondJudging is the severity of what a rule can't be evaluated on.
+const beyondJudging = 3
 
 func severity(state status.Status) int {
 	switch state {
@@ -131,22 +185,16 @@ func severity(state status.Status) int {
 	case status.FailedStatus:
 		return 2
 	}
-	return unjudged
+	return beyondJudging
 }
 
-// counts says whether what is found of an object matters: by rules alone, only what they are about does.
-func (a *assessor) counts(key ownership.Key) bool {
-	return !a.standard.OnlyRules || a.isRuled(key.GroupKind()) || len(a.ofObject[key]) > 0
-}
-
-// readNamed reads the object that rules name, whoever's it is.
-func (a *assessor) readNamed(ctx context.Context, key ownership.Key) error {
+// readForeign reads an object that rules name and that is not the installation's.
+func (a *assessor) readForeign(ctx context.Context, key ownership.Key) error {
 	rules := a.ofObject[key]
 	lacks := func(state status.Status, format string, about ...any) {
 		a.add(finding{note: calls.Note{Key: key, Reason: string(state), Message: fmt.Sprintf(format, about...)}})
 	}
-	kind := a.standard.Rules[rules[0]].Kind
-	where, served, err := a.kinds.Find(kind)
+	where, served, err := a.find(a.standard.Rules[rules[0]].Kind, true)
 	switch {
 	case err != nil:
 		return fmt.Errorf("looking up the kind of %q: %w", key, err)
@@ -161,28 +209,31 @@ func (a *assessor) readNamed(ctx context.Context, key ownership.Key) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		lacks(status.NotFoundStatus, "it does not exist, which rule %d of the add-on is about", rules[0])
-	case calls.IsKindTrouble(kind.GroupKind(), err):
-		lacks(status.UnknownStatus, "the API server can't read objects of its kind")
+	case calls.IsAnswer(err):
+		lacks(status.UnknownStatus, "rule %d of the add-on is about it, and the API server does not show it (%s)",
+			rules[0], apierrors.ReasonForError(err))
 	case err != nil:
 		return fmt.Errorf("reading %q: %w", key, err)
 	default:
-		if state, words := a.judged(ctx, rules, live); state != status.CurrentStatus {
-			note := calls.Note{Key: key, Reason: string(state), Message: calls.CutText(words)}
-			a.add(finding{note: note, failed: state == status.FailedStatus, unjudged: severity(state) == unjudged})
-		}
+		a.judge(ctx, key, rules, live)
 	}
 	return nil
 }
 
 // expectObjects has a rule that is about no object of the installation count as one that is not there.
 func (a *assessor) expectObjects() {
+	has := map[schema.GroupKind]bool{}
+	for _, entry := range slices.Concat(a.whole, a.standard.Besides) {
+		has[entry.GroupKind()] = true
+	}
 	for kind, rules := range a.ofKind {
-		if !slices.ContainsFunc(a.whole, func(entry ownership.Entry) bool { return entry.GroupKind() == kind }) {
-			a.total++
-			a.add(finding{note: calls.Note{
-				Key:    ownership.Key{Group: kind.Group, Kind: kind.Kind, Name: "*"},
-				Reason: string(status.NotFoundStatus), Message: fmt.Sprintf("the add-on has none, which its rule %d is about", rules[0]),
-			}})
+		if has[kind] {
+			continue
 		}
+		a.total++
+		a.add(finding{note: calls.Note{
+			Key:    ownership.Key{Group: kind.Group, Kind: kind.Kind, Name: "*"},
+			Reason: string(status.NotFoundStatus), Message: fmt.Sprintf("the add-on has none, which its rule %d is about", rules[0]),
+		}})
 	}
 }

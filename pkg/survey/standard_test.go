@@ -15,6 +15,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/health"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/survey"
 	"github.com/trellis-addons/trellis/test/cost"
 	"github.com/trellis-addons/trellis/test/lab"
@@ -106,6 +107,37 @@ func TestRulesNameObjects(t *testing.T) {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
+	}
+}
+
+// Red when a rule about one object switches off that about its kind, when a Job that a rule names is not seen to end, or when objects that
+// are used of another installation are missed.
+func TestRulesMeet(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	inventory := l.Install(l.Prepare(lab.Job+"\n---\n"+lab.Settings), nil)
+	l.Edit(lab.ConfigMaps, "settings", `{data: {is: Failed}}`)
+	assess := func(by survey.Standard) survey.Health {
+		return lab.Must(by.Assess(t.Context(), l.Target, l.Owner, inventory))(t)
+	}
+	named := survey.Rule{Kind: aboutMaps.Kind, Place: calls.Place{Namespace: l.Unique, Name: "settings"}}
+	both := survey.Standard{OnlyRules: true, Rules: []survey.Rule{aboutMaps, named}, Judge: judge{}}
+	if got, want := states(assess(both)), "1/2 healthy, 1 failing, in progress false, ConfigMap:Failed"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	job := survey.Rule{Kind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, Place: calls.Place{Namespace: l.Unique, Name: "once"}}
+	ofJob := survey.Standard{OnlyRules: true, Rules: []survey.Rule{job}, Judge: judge{}}
+	l.Eventually("the Job's end is seen", func() bool { return len(assess(ofJob).Finished) == 1 })
+	finished := inventory.Finish(assess(ofJob).Finished)
+	l.Delete(jobs, l.Unique, "once")
+	l.Eventually("the Job is gone", func() bool { return l.Get(jobs, l.Unique, "once") == nil })
+	if got := lab.Must(ofJob.Assess(t.Context(), l.Target, l.Owner, finished))(t); got.Healthy != got.Total {
+		t.Errorf("a Job that ended is missed: %s", states(got))
+	}
+	used := survey.Standard{OnlyRules: true, Rules: []survey.Rule{aboutDeployments}, Judge: judge{}}
+	used.Besides = ownership.Inventory{{Key: ownership.Key{Group: "apps", Kind: "Deployment", Name: "web", Namespace: l.Unique}}}
+	if got := assess(used); got.Healthy != got.Total {
+		t.Errorf("what is used of another installation is missed: %s", states(got))
 	}
 }
 

@@ -1,6 +1,7 @@
 package addoninstallation
 
 import (
+	"cmp"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -10,6 +11,19 @@ import (
 	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/installer"
 )
+
+// healthOf is what a record has of how a version is judged: under another name of the add-on, its Lease
+// has the name that it had.
+func healthOf(template *kubermaticv1.Template, addon string) *kubermaticv1.HealthCheck {
+	check := template.Health.DeepCopy()
+	if check != nil && check.Mode == kubermaticv1.HealthByLease {
+		if check.Lease == nil {
+			check.Lease = &kubermaticv1.HealthLease{}
+		}
+		check.Lease.Name = cmp.Or(check.Lease.Name, addon)
+	}
+	return check
+}
 
 // isUnwatched says that the installed version asks for no judgement of its health.
 func isUnwatched(pass *installer.Pass) bool {

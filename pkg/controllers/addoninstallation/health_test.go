@@ -91,6 +91,29 @@ func TestHealthByRules(t *testing.T) {
 	}
 }
 
+// Red when another judgement waits for the next comparison: until then the add-on would be Ready by that of before, and a set would go on.
+func TestAnotherJudgementCountsAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.driftInterval = time.Hour
+	w.start()
+	version := w.judged("1.0.0", nil)
+	w.offer("judged", kubermaticv1.CatalogueCustom, version)
+	object := w.install("judged", "")
+	w.expectInstalled(object, "1.0.0", "")
+	version.Template.Health = mapRule(`self.data.state == "up"`, "", "")
+	w.offer("judged", kubermaticv1.CatalogueCustom, version)
+	w.expectReady(object, kubermaticv1.ReasonProgressing, `it has no field "state" yet`)
+	version.Template.Health = &kubermaticv1.HealthCheck{Mode: kubermaticv1.HealthByLease}
+	w.offer("judged", kubermaticv1.CatalogueCustom, version)
+	w.expectReady(object, kubermaticv1.ReasonProgressing, "2 of 3 objects are healthy", "nobody renewed it")
+	version.Template.Health = nil
+	w.offer("judged", kubermaticv1.CatalogueCustom, version)
+	w.expectInstalled(object, "1.0.0", "")
+	if summary := object.Status.Objects.Summary; summary != "2/2" {
+		t.Errorf("objects are %s, want 2/2", summary)
+	}
+}
+
 // Red when a rule that names an object of the user cluster reads another, or when the version that is withdrawn takes its rules along.
 func TestHealthByAnObjectOfTheCluster(t *testing.T) {
 	w := newWorld(t)

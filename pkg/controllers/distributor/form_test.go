@@ -20,3 +20,15 @@ func TestWrongFormIsRefused(t *testing.T) {
 	w.start()
 	w.expectCondition(object, v1.ConditionReady, "False", v1.ReasonInvalid)
 }
+
+// TestWrongRuleIsRefused holds the same for a rule of health that can't be evaluated.
+func TestWrongRuleIsRefused(t *testing.T) {
+	w := newWorld(t)
+	object := w.catalogueOf("ruled", map[string][]string{"web": {"1.0.0"}})
+	object.Spec.Addons[0].Versions[0].Template.Health = &v1.HealthCheck{
+		Rules: []v1.HealthRule{{APIVersion: "v1", Kind: "ConfigMap", Healthy: "other.ready"}},
+	}
+	w.create(w.master, object)
+	w.start()
+	w.expectCondition(object, v1.ConditionReady, "False", v1.ReasonInvalid)
+}

@@ -135,6 +135,9 @@ func TestACommitIsTakenWholeOrNotAtAll(t *testing.T) {
 			`b.yaml line 4: addon "mimir" version "b": constraints.k8sVersion`},
 		{"a valuesTemplate that does not parse", "- name: mimir\n  versions:\n  - version: a\n    valuesTemplate: |\n      a: 1\n      {{-  := len .x }}\n",
 			`b.yaml line 3: addon "mimir" version "a": valuesTemplate: line 2: unexpected ":="`},
+		{"a rule of health over another root", "- name: mimir\n  versions:\n  - version: a\n    template:\n      method: helm\n" +
+			"      health: {rules: [{apiVersion: v1, kind: A, healthy: other.ready}]}\n    source: {helm: {url: https://charts.example.com, chart: a, version: 1.0.0}}\n",
+			`b.yaml line 3: addon "mimir" version "a": template.health.rules[0].healthy: it is no CEL expression over self`},
 		{"what only the API server refuses", "\n- name: mimir\n  documentationURL: gopher://x\n  versions: [{version: a}]\n",
 			`b.yaml line 2: add-on "mimir": spec.addons[0].documentationURL`},
 	} {
