@@ -64,17 +64,21 @@ func TestContentThatChangesUnderAVersionHaltsAtTheCanary(t *testing.T) {
 	w.changesContent(w.set("tools"), v1.CatalogueCustom, "web")
 }
 
-// AC65, RS51, RS52: The same for core add-ons under a Core set. Red besides when the set does not pin what is there when it comes.
+// AC65, RS51, RS52: The same for core add-ons under a Core set. Red besides when the set does not pin what is there when it comes, or when
+// that makes or writes an object in a user cluster.
 func TestCoreContentThatChangesUnderAVersionHaltsAtTheCanary(t *testing.T) {
 	w := newWorld(t)
+	all := []string{amber, birch, cedar}
 	w.offer(v1.CatalogueCore, "rbac", w.version("1.0.0", "first"))
 	w.run()
-	for _, cluster := range []string{amber, birch, cedar} {
-		w.has("rbac", "first", cluster)
-	}
+	w.has("rbac", "first", all...)
+	namespace := w.now(amber, "rbac").Spec.TargetNamespace
+	before := w.objects(asIs, namespace, all...)
 	of := w.set("core", func(spec *v1.AddonSetSpec) { spec.Type, spec.Addons = v1.AddonSetCore, nil })
-	for _, cluster := range []string{amber, birch, cedar} {
+	for _, cluster := range all {
 		w.pinned(cluster, "rbac")
 	}
+	w.has("rbac", "first", all...) // as they are asked for with their pins
+	w.expectSame("objects of pinned core add-ons", before, w.objects(asIs, namespace, all...))
 	w.changesContent(of, v1.CatalogueCore, "rbac")
 }

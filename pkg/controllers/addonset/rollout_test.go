@@ -122,6 +122,32 @@ func (w *world) counts(want map[string]float64) {
 	})
 }
 
+// TestMetricsAreOverSetsOfBothTypes: another controller tells how the Core set stands. Red when its clusters, its reason or its moves
+// are not added to those of the sets here, or one of its states is counted as another.
+func TestMetricsAreOverSetsOfBothTypes(t *testing.T) {
+	w := newWorld(t, 2, 0)
+	w.offers("web", "1.0.0")
+	of := w.write(w.set("tools", atOnce))
+	w.start()
+	w.says(of, v1.ReasonComplete, current(2))
+	w.counts(map[string]float64{
+		"trellis_set_moves_total": 2, "trellis_set_rollouts Complete": 1, "trellis_set_clusters selected": 2, "trellis_set_clusters current": 2,
+	})
+	core := v1.ClusterCounts{Selected: 100, Current: 200, Moving: 3, Behind: 4, Failed: 5, Sick: 6, Away: 7, Blocked: 8, New: 9}
+	reason := v1.ReasonComplete
+	w.controller.Core = func() (v1.ClusterCounts, string, int64) { return core, reason, 50 }
+	want := map[string]float64{
+		"trellis_set_moves_total": 52, "trellis_set_rollouts Complete": 2,
+		"trellis_set_clusters selected": 102, "trellis_set_clusters current": 202, "trellis_set_clusters moving": 3,
+		"trellis_set_clusters behind": 4, "trellis_set_clusters failed": 5, "trellis_set_clusters sick": 6,
+		"trellis_set_clusters away": 7, "trellis_set_clusters blocked": 8, "trellis_set_clusters new": 9,
+	}
+	w.counts(want)
+	reason = v1.ReasonHalted
+	want["trellis_set_rollouts Complete"], want["trellis_set_rollouts Halted"] = 1, 1
+	w.counts(want)
+}
+
 // TestAProcessThatBeginsInTheMiddleOfAWaveKeepsTheLimit turns red when what an earlier process moved holds no place.
 func TestAProcessThatBeginsInTheMiddleOfAWaveKeepsTheLimit(t *testing.T) {
 	w := newWorld(t, 6, 6, standins.Rule{Act: standins.Act{Takes: 2 * time.Second}})

@@ -215,7 +215,7 @@ func (w *world) at(clusters []*kkpv1.Cluster, holds func(*v1.AddonInstallation) 
 
 // TestACoreSetPinsThenMovesCanariesFirst is the story of a Core set. Red when creating it writes anything but
 // pins, when changed content reaches another cluster before the canary shows that it works, when a halt
-// doesn't hold, when a Kubernetes upgrade waits for it, or when pins outlive the set.
+// doesn't hold, when a Kubernetes upgrade waits for it, when the copy has other events, or when pins outlive the set.
 func TestACoreSetPinsThenMovesCanariesFirst(t *testing.T) {
 	pinThenMove(t, 50)
 }
@@ -262,6 +262,7 @@ func pinThenMove(t testing.TB, size int) {
 	if writes := w.writes.number.Load() - before; writes != int64(size) || player.applied != applied {
 		t.Errorf("%d writes and %d changes of user clusters for %d pins", writes, player.applied-applied, size)
 	}
+	w.told("RolloutStarted,Completed")
 	part("pins")
 
 	player.play() // Ready as pinned: what moves next was not sick before
@@ -273,6 +274,7 @@ func pinThenMove(t testing.TB, size int) {
 	if at := w.at(clusters, isPinned(bad.Content)); !slices.Equal(at, []int{0}) {
 		t.Errorf("%v have the broken content", at)
 	}
+	w.told("RolloutStarted,GroupOpened,Halted")
 	part("the canary halts")
 	of.Annotations[v1.AnnotationGate] = rollout.GateValue(of.Status.Revision, 2)
 	if err := w.seed.Update(t.Context(), of); err != nil {
@@ -295,6 +297,7 @@ func pinThenMove(t testing.TB, size int) {
 	if at := w.at(clusters, isPinned(origin.Content)); len(at) != size-2 {
 		t.Errorf("%d are at what they had", len(at))
 	}
+	w.told("") // the halt goes on, and is not told again
 	part("an upgrade of Kubernetes")
 	counts, reason, moves := w.controller.SetFigures()
 	if counts.Selected != int32(size) || counts.Failed != 1 || reason != v1.ReasonHalted || moves != 2 {

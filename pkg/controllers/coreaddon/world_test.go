@@ -299,3 +299,22 @@ func (w *world) event(words ...string) {
 		}
 	})
 }
+
+// told waits until the reasons of all events are these. One is told after the status that it is about.
+func (w *world) told(want string) {
+	w.t.Helper()
+	var reasons []string
+	expect.Eventually(w.t, expect.Patience, func() error {
+		for {
+			select {
+			case told := <-w.recorder.Events:
+				reasons = append(reasons, strings.Fields(told)[1])
+			default:
+				if got := strings.Join(reasons, ","); got != want {
+					return fmt.Errorf("the events are %q, want %q", got, want)
+				}
+				return nil
+			}
+		}
+	})
+}
