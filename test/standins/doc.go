@@ -14,8 +14,8 @@
 // in status.lastApplied, with the time of the rollback.
 //
 // Start runs the controller of sets in a process of its own, and no manager: in that the installation controller would do what the
-// Player does. Copies of sets and merged catalogues are written by the test (Copies) where the waves of one seed are what is tried; test/seeds
-// and test/sets have the real distributor.
+// Player does. Copies of sets and merged catalogues are written by the test (Copies) where the waves of one seed are what is tried;
+// test/seeds and test/sets have the real distributor.
 //
 // Nothing is random: whoever is chosen, and how long something takes, follows from names and a seed.
 package standins
