@@ -183,7 +183,7 @@ var problems = []struct{ said, told string }{
 
 // problemOf an evaluation, in words without values.
 func problemOf(err error) error {
-	if _, is := errors.AsType[*LimitError](err); is {
+	if _, is := errors.AsType[*toldError](err); is {
 		return err
 	}
 	for _, one := range problems {
@@ -194,14 +194,14 @@ func problemOf(err error) error {
 	return errors.New("the object has values that it can't take")
 }
 
-// LimitError says why nothing was evaluated, or not to its end, in words without values.
-type LimitError struct{ problem string }
+// toldError says why nothing was evaluated, or not to its end, in words without values: all of it may be told.
+type toldError struct{ problem string }
 
-func (e *LimitError) Error() string { return e.problem }
+func (e *toldError) Error() string { return e.problem }
 
 func (l *Look) evaluate(ctx context.Context, expression *compiled, object map[string]any) (any, error) {
 	if expression.problem != nil {
-		return nil, &LimitError{expression.problem.Error()}
+		return nil, &toldError{expression.problem.Error()}
 	}
 	if err := l.left(); err != nil {
 		return nil, err
@@ -223,9 +223,9 @@ func (l *Look) evaluate(ctx context.Context, expression *compiled, object map[st
 	case err == nil:
 		return value.Value(), nil
 	case ctx.Err() != nil: // the pass is over, and what it found does not count
-		return nil, &LimitError{"the pass is over"}
+		return nil, &toldError{"the pass is over"}
 	case within.Err() != nil:
-		return nil, &LimitError{fmt.Sprintf("it takes longer than %s", evaluationTime)}
+		return nil, &toldError{fmt.Sprintf("it takes longer than %s", evaluationTime)}
 	}
 	return nil, err
 }
@@ -235,7 +235,7 @@ func (l *Look) left() error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if l.cost >= lookCost || l.spent >= lookTime {
-		return &LimitError{fmt.Sprintf("the rules cost more than a look may (%d of CEL's units, or %s): let them read less", lookCost, lookTime)}
+		return &toldError{fmt.Sprintf("the rules cost more than a look may (%d of CEL's units, or %s): let them read less", lookCost, lookTime)}
 	}
 	return nil
 }

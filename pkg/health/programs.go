@@ -12,7 +12,6 @@ import (
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/overloads"
 	"cel.dev/cel-go/common/types"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"

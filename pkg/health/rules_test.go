@@ -224,7 +224,7 @@ func FuzzRules(f *testing.F) {
 	f.Fuzz(func(t *testing.T, expression, text string) {
 		about := map[string]any{}
 		if err := yaml.Unmarshal([]byte(text), &about); err != nil {
-			t.Skip()
+			return // no object
 		}
 		rule := v1.HealthRule{APIVersion: "v1", Kind: "A", Healthy: expression, Failed: expression, Message: expression}
 		began := time.Now()

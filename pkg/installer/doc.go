@@ -32,7 +32,8 @@
 //	CopyPullSecret     Applied                      the platform's pull Secret, where pods name it
 //	PostHooks          Applied                      hooks that come last; LastHooks, where health
 //	                                                comes first
-//	Assess             Applied                      until everything works
+//	Assess             Applied                      until everything works, by what its version says
+//	                                                of that (health.go)
 //	GiveWay            Intent or Applied -> Intent  a rollback, where the time for that is over
 //	GoBack             Intent of a rollback         Advance, from the record alone
 //	Prune              Applied                      what earlier revisions had besides

@@ -68,12 +68,15 @@ func grouped[G comparable](inventory ownership.Inventory, groupOf func(ownership
 	return all
 }
 
-// batches are the entries whose health can change, by kind and namespace.
+// batches are the entries whose health can change, by kind and namespace, those with rules apart.
 func (a *assessor) batches(inventory ownership.Inventory) []batch {
-	type place struct{ group, kind, version, namespace string }
+	type place struct {
+		group, kind, version, namespace string
+		isRuled                         bool
+	}
 	return grouped(inventory, func(entry ownership.Entry) (place, bool) {
 		version, changes := a.changes(entry)
-		return place{entry.Group, entry.Kind, version, entry.Namespace}, changes
+		return place{entry.Group, entry.Kind, version, entry.Namespace, a.isRuled(entry.Key)}, changes
 	})
 }
 
@@ -85,7 +88,7 @@ type finding struct {
 	failed   bool
 	unjudged bool
 	finished bool
-	// running says that it is not healthy, or does not matter, and has to be looked at until it ended.
+	// running says that it is well, or does not matter, and has to be looked at until it ended.
 	running  bool
 	podOwner *podOwner
 }
@@ -128,7 +131,6 @@ type assessor struct {
 	owner    ownership.Owner
 	target   calls.Target
 	kinds    *calls.Kinds
-	survey   *Survey
 	standard Standard
 	// ofKind are the rules about all objects of a kind, ofObject those about one object.
 	ofKind   map[schema.GroupKind][]int
@@ -161,7 +163,8 @@ func (a *assessor) all(ctx context.Context, inventory ownership.Inventory) (Heal
 func (a *assessor) assess(ctx context.Context, entries batch) error {
 	version, _ := a.changes(entries[0])
 	gvk := schema.GroupVersionKind{Group: entries[0].Group, Version: version, Kind: entries[0].Kind}
-	where, served, err := a.find(gvk, a.isRuled(entries[0].Key))
+	isRuled := a.isRuled(entries[0].Key)
+	where, served, err := a.find(gvk, isRuled)
 	if err != nil {
 		return fmt.Errorf("looking up the kind of %q: %w", entries[0].Key, err)
 	}
@@ -169,8 +172,8 @@ func (a *assessor) assess(ctx context.Context, entries batch) error {
 		a.unknown(entries, "its kind is not served")
 		return nil
 	}
-	if a.survey != nil && workloadKinds[gvk.GroupKind()] && !a.isRuled(entries[0].Key) {
-		if entries, err = a.survey.withoutHealthy(ctx, a.target, where, entries); err != nil || len(entries) == 0 {
+	if a.standard.Shared != nil && workloadKinds[gvk.GroupKind()] && !isRuled {
+		if entries, err = a.standard.Shared.withoutHealthy(ctx, a.target, where, entries); err != nil || len(entries) == 0 {
 			return err
 		}
 	}

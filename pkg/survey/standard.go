@@ -73,7 +73,7 @@ func (s Standard) Reassess(
 // assessor of an installation that has all of an inventory.
 func (s Standard) assessor(target calls.Target, owner ownership.Owner, whole ownership.Inventory) *assessor {
 	a := &assessor{
-		owner: owner, target: target, kinds: &calls.Kinds{Mapper: target.Mapper}, survey: s.Shared, standard: s,
+		owner: owner, target: target, kinds: &calls.Kinds{Mapper: target.Mapper}, standard: s,
 		ofKind: map[schema.GroupKind][]int{}, ofObject: map[ownership.Key][]int{}, whole: whole,
 	}
 	for at, rule := range s.Rules {

@@ -174,6 +174,23 @@ func TestRulesInLaterLooks(t *testing.T) {
 	}
 }
 
+// Red when a workload that a rule names is taken for healthy since the list of well workloads has it, as it has the one beside it.
+func TestARuleAboutOneOfTwoWorkloads(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	other := strings.Replace(lab.Deployment, "name: web}", "name: other}", 1)
+	inventory := l.Install(l.Prepare(lab.Deployment+"\n---\n"+other), nil)
+	l.Eventually("both are healthy", func() bool { return l.Assess(inventory).Healthy == 2 })
+	for _, name := range []string{"web", "other"} {
+		by := standard(survey.Rule{Kind: aboutDeployments.Kind, Place: calls.Place{Namespace: l.Unique, Name: name}})
+		by.Shared = survey.New(time.Minute, time.Now)
+		health := lab.Must(by.Assess(t.Context(), l.Target, l.Owner, inventory))(t)
+		if health.Healthy != 1 || len(health.Unhealthy) != 1 || health.Unhealthy[0].Key.Name != name {
+			t.Errorf("a rule about %s: %s, %+v", name, states(health), health.Unhealthy)
+		}
+	}
+}
+
 // Red when Jobs are not looked at, by rules alone, until they ended: their going would be drift.
 func TestJobsEndWhateverCounts(t *testing.T) {
 	l := lab.New(t)

@@ -38,8 +38,8 @@ const (
 )
 
 // FuzzModes lets the API server go through a sequence of modes, one for each step of the engine's life: connecting, applying,
-// looking for drift, for health by kstatus, by rules and by a Lease, and for drift again. Whatever the sequence, each step ends in its time, the heap stays bounded and
-// no goroutine stays behind. The corpus has every mode while it connects, and while it applies.
+// looking for drift, for health by kstatus, by rules and by a Lease, and for drift again. Whatever the sequence, each step ends in its
+// time, the heap stays bounded and no goroutine stays behind. The corpus has every mode while it connects, and while it applies.
 func FuzzModes(f *testing.F) {
 	modes := hostile.Modes()
 	for i := range modes {
