@@ -40,6 +40,9 @@ import (
 // childVariable names the file with the assignment of a process of this binary that is to be a controller.
 const childVariable = "TRELLIS_TEST_CRASH_CHILD"
 
+// inputsKey keys the digests of all controllers.
+const inputsKey = "key"
+
 // Labels of installations: a controller sees those of its assignment only, so that many can work at a time.
 const (
 	labelStory = "crash.example/story"
@@ -153,7 +156,7 @@ func dependenciesOf(
 	if err != nil {
 		return addoninstallation.Dependencies{}, err
 	}
-	templates, key := gotemplate.New(), []byte("key")
+	templates, key := gotemplate.New(), []byte(inputsKey)
 	renders := kept.New(kept.Options{
 		Methods: map[string]render.Renderer{
 			string(kubermaticv1.MethodGoTemplate): templates, string(kubermaticv1.MethodHelm): chart.New(),

@@ -2,6 +2,7 @@ package crash_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +20,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/pullsecret"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // pullSecret is the name of the platform's pull Secret, and of its copies.
@@ -162,7 +165,30 @@ func (s *subject) addCopies(t testing.TB, state map[string]string, uids map[owne
 	}
 }
 
-// copied says what a subject lacks to have these copies and no other, all on record.
+// digest is the one that is on record of a copy of the original as it is; "" where it isn't to be copied.
+func (s *subject) digest(t testing.TB) string {
+	t.Helper()
+	records := pullsecret.NewRecords(s.seed, s.seed, pullsecret.Options{
+		Namespace: s.catalogue, Name: pullSecret, Key: []byte(inputsKey),
+		Read: func(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
+			secret := &corev1.Secret{}
+			return secret, s.seed.Get(ctx, key, secret)
+		},
+	})
+	held, err := records.Hold(t.Context(), target.Ref{Name: s.name}, s.cluster.UID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Release()
+	original, err := held.Original(t.Context(), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return original.Digest
+}
+
+// copied says what a subject lacks to have these copies and no other, all on record as they are, and nothing on its way: the record is
+// written last.
 func copied(password string, places ...string) func(testing.TB, *subject) error {
 	return func(t testing.TB, one *subject) error {
 		t.Helper()
@@ -171,9 +197,14 @@ func copied(password string, places ...string) func(testing.TB, *subject) error 
 			return err
 		}
 		var found []string
-		known, wrong := one.copies(t), []error(nil)
+		known, digest, wrong := one.copies(t), one.digest(t), []error(nil)
 		if known == nil {
 			return errors.New("there is no record of copies")
+		}
+		for installation, use := range known.Uses {
+			if len(use.Former) > 0 {
+				wrong = append(wrong, fmt.Errorf("%s still needs copies in %q for its revision of before", installation, use.Former))
+			}
 		}
 		for _, secret := range secrets.Items {
 			if secret.Name != pullSecret || !one.has(secret.Namespace) {
@@ -183,9 +214,11 @@ func copied(password string, places ...string) func(testing.TB, *subject) error 
 			if !bytes.Equal(secret.Data[corev1.DockerConfigJsonKey], login(password)) {
 				wrong = append(wrong, fmt.Errorf("the copy in %q is another", secret.Namespace))
 			}
-			isKnown := func(on pullsecret.Copy) bool { return on.Namespace == secret.Namespace && on.UID == secret.UID }
+			isKnown := func(on pullsecret.Copy) bool {
+				return on.Namespace == secret.Namespace && on.UID == secret.UID && on.Content == digest
+			}
 			if !slices.ContainsFunc(known.All, isKnown) {
-				wrong = append(wrong, fmt.Errorf("the copy in %q is not on record", secret.Namespace))
+				wrong = append(wrong, fmt.Errorf("the copy in %q is not on record as it is", secret.Namespace))
 			}
 		}
 		slices.Sort(found)
