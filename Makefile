@@ -5,6 +5,8 @@ SHELL := /usr/bin/env bash
 .DEFAULT_GOAL := help
 
 COMMA := ,
+# Programs are static, as in images. What tests and demo stand on is compiled once this way; the race detector alone needs gcc.
+export CGO_ENABLED := 0
 CACHE := $(or $(TRELLIS_CACHE),.cache)
 TOOLS := $(CACHE)/tools
 # Images and releases are the same bytes with this release of Go only.
@@ -38,20 +40,20 @@ sandbox-down: ## Stop the sandbox.
 
 .PHONY: build
 build: ## Build both managers into bin/.
-	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
+	go build -trimpath -o bin/ ./cmd/...
 
 .PHONY: binaries
 binaries: ## Build the control planes that tests and demo run (once, minutes).
 	go run ./hack/controlplanes
 
 .PHONY: test
-test: binaries ## Run all tests but cert-manager-check, most of what runs in the test's own process with the race detector.
-	go test -C apis -race ./...
+test: binaries ## Run all tests but cert-manager-check and clusterctl-check, most of what runs in the test's own process with the race detector.
+	CGO_ENABLED=1 go test -C apis -race ./...
 	# The longest first, here and below: what is left for the end runs alone.
-	go test -race -vet=off -timeout 60m ./pkg/controllers/addoninstallation ./charts/... ./cmd/... ./hack/... ./pkg/...
+	CGO_ENABLED=1 go test -race -vet=off -timeout 60m ./pkg/controllers/addoninstallation ./charts/... ./cmd/... ./hack/... ./pkg/...
 	# Nearly all of these run the managers as processes of their own, which the detector does not see: kills, charts, upgrades, the guides' commands.
 	# Those of sets put controllers together that the rooms' own tests run with it.
-	go test -vet=off -timeout 60m ./test/crash ./test/sets $$(go list ./test/... | grep -v -e /test/crash$$ -e /test/sets$$ -e /test/certmanager$$)
+	go test -vet=off -timeout 60m ./test/crash ./test/sets $$(go list ./test/... | grep -v -e /test/crash$$ -e /test/sets$$ -e /test/certmanager$$ -e /test/clusterctl$$)
 
 .PHONY: bench
 bench: binaries ## Measure what the bars are set on: CPU, memory, writes, times (minutes).
@@ -65,6 +67,10 @@ upgrade-check: binaries ## Put this release in the place of FORMER (a commit; th
 .PHONY: cert-manager-check
 cert-manager-check: binaries ## Run both charts' webhooks with certificates by cert-manager, whose controllers are built from source (minutes the first time).
 	go test -v -count=1 -timeout 20m ./test/certmanager
+
+.PHONY: clusterctl-check
+clusterctl-check: binaries ## Install a release by clusterctl, which is built from source, upgrade it and take it off: the objects are those of the charts.
+	go test -v -count=1 -timeout 20m ./test/clusterctl
 
 .PHONY: sets
 sets: binaries ## Simulate AddonSets over CLUSTERS=300, and kill their controllers, on seeds and the master, before and after every write.
@@ -101,6 +107,11 @@ lint: $(GOLANGCI_LINT) ## Check style and the laws of the house.
 catalogue-check: ## Tell what is wrong with a catalogue repository: FOLDER=path, TYPE=Core for one of core add-ons.
 	go run ./hack/cataloguecheck -folder '$(or $(FOLDER),.)' -type '$(or $(TYPE),Custom)'
 
+.PHONY: kkp-check
+kkp-check: binaries ## Hold the Core catalogue to KKP's own add-ons, render all and install what rules give: FOLDER=path of addons in a checkout of KKP 2.31.
+	go test -v -count=1 -timeout 20m -run '^TestKKP|^TestManagersWorkWithTheirRights$$' ./test/charts \
+		-args -kkp-addons '$(abspath $(or $(FOLDER),$(error FOLDER names the folder addons in a checkout of KKP)))'
+
 .PHONY: images
 images: ## Build images of both managers into bin/images; PUSH=host/path pushes them, VERSION and PLATFORMS say which.
 	GOTOOLCHAIN=$(TOOLCHAIN) go run ./hack/images -out bin/images -version '$(VERSION)' -push '$(PUSH)' -platforms '$(or $(PLATFORMS),linux/amd64$(COMMA)linux/arm64)'
@@ -109,6 +120,10 @@ images: ## Build images of both managers into bin/images; PUSH=host/path pushes 
 images-check: images ## Look at each image of bin/images, and build them all again elsewhere with an empty cache: the digests are the same.
 	go test -count=1 -run TestImagesHoldOneProgram ./hack/images -args -made $(abspath bin/images)
 	GOTOOLCHAIN=$(TOOLCHAIN) hack/images/again.sh bin/images/digests.txt '$(VERSION)' '$(or $(PLATFORMS),linux/amd64$(COMMA)linux/arm64)'
+
+.PHONY: release-check
+release-check: upgrade-check cert-manager-check clusterctl-check images-check ## All that a release has to pass beside the tests, traces for at most 5 % more CPU too (tens of minutes).
+	go test -v -count=1 -run '^$$' -bench Tracing -benchtime 1x -timeout 60m ./test/bench/installing -args -hold-tracing
 
 .PHONY: release
 release: ## Write images, charts, CRDs, what clusterctl takes, checksums and notes into bin/release/VERSION; VERSION, PUSH, PLATFORMS as above.

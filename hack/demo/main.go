@@ -57,7 +57,7 @@ func part(ctx context.Context, progress *fleet.Progress, clusters string) error 
 	begin := time.Now()
 	// Beside the folder of `make sandbox`, so that a running sandbox is left alone.
 	folder := filepath.Join(os.TempDir(), "trellis-demo-"+strconv.Itoa(os.Getuid()))
-	box, err := sandbox.Start(ctx, sandbox.Options{Folder: folder, Progress: progress, Clusters: clusters})
+	box, err := sandbox.Start(ctx, sandbox.Options{Folder: folder, Progress: progress, Clusters: clusters, Replicated: true})
 	if err != nil {
 		return err
 	}
@@ -84,9 +84,11 @@ func part(ctx context.Context, progress *fleet.Progress, clusters string) error 
 func endOfLogs(box *sandbox.Sandbox, managers []string) string {
 	var text strings.Builder
 	for _, name := range managers {
-		manager := box.Manager(name).Name
-		log := filepath.Join(box.Folder, "logs", manager+".log")
-		fmt.Fprintf(&text, "--- the end of the log of %s:\n%s\n", manager, fleet.Tail(log, 12))
+		for _, replica := range []string{"", sandbox.StandbySuffix} {
+			manager := box.Manager(name).Name + replica
+			log := filepath.Join(box.Folder, "logs", manager+".log")
+			fmt.Fprintf(&text, "--- the end of the log of %s:\n%s\n", manager, fleet.Tail(log, 12))
+		}
 	}
 	return text.String()
 }

@@ -56,6 +56,7 @@ func (s *story) tell(ctx context.Context) error {
 		{"how long an edit takes to all clusters", s.measureCatalogue},
 		{"how long an installation takes to its first object", s.measureInstallation},
 	}
+	killed := []step{{"leaders are killed at work, and other replicas end it", s.leadersKilled}}
 	if _, err := s.follow(ctx, alone); err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (s *story) tell(ctx context.Context) error {
 	}
 	s.progress.Printf("the story of a set took %.1f s, limit %.0f s", took.Seconds(), setsLimit.Seconds())
 	s.bars = append(s.bars, bar{"the story of a set", took, setsLimit})
-	_, err = s.follow(ctx, measured)
+	_, err = s.follow(ctx, append(measured, killed...))
 	return err
 }
 

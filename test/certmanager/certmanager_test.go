@@ -51,7 +51,10 @@ func (p *platform) secret() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: p.chart + "-webhook"}}
 }
 
-var errBefore = errors.New("it is the certificate of before")
+var (
+	errBefore  = errors.New("it is the certificate of before")
+	errNothing = errors.New("it has nothing")
+)
 
 // expectIssued waits for a certificate other than before, and for its authority in all webhooks of the chart.
 func (p *platform) expectIssued(before *x509.Certificate) (issued *x509.Certificate) {

@@ -1,6 +1,7 @@
 package certmanager
 
 import (
+	"context"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/pod"
 )
 
 // charts of which each has an API server of its own, by its name.
@@ -38,13 +40,12 @@ var programs = sync.OnceValues(func() (built, error) {
 	folder := filepath.Join(fleet.Shared().Folder(), "programs")
 	module := filepath.Join(root, "hack", "controlplanes", "cert-manager")
 	made := built{certManager: filepath.Join(folder, "cert-manager"), managers: folder}
-	for _, arguments := range [][]string{
-		{"build", "-C", module, "-o", made.certManager, "."},
-		{"build", "-C", root, "-o", folder + "/", "./cmd/..."},
-	} {
-		if output, err := exec.Command("go", arguments...).CombinedOutput(); err != nil {
-			return built{}, fmt.Errorf("go %v: %w\n%s", arguments, err, output)
-		}
+	build := exec.Command("go", "build", "-C", module, "-o", made.certManager, ".")
+	if output, err := build.CombinedOutput(); err != nil {
+		return built{}, fmt.Errorf("building cert-manager: %w\n%s", err, output)
+	}
+	if err := binaries.BuildOwn(context.Background(), root, folder, "./cmd/...", pod.EnterPackage); err != nil {
+		return built{}, err
 	}
 	output, err := exec.Command("go", "list", "-C", module, "-m", "-f", "{{.Dir}}", "github.com/cert-manager/cert-manager").Output()
 	if err != nil {

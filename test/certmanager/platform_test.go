@@ -7,15 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	chartkit "github.com/trellis-addons/trellis/test/charts"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/pod"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -28,9 +26,9 @@ type platform struct {
 	chart  string
 	client client.Client
 	port   int
-	// arguments are those of the manager's container.
-	arguments []string
-	log       string
+	// spec is that of the manager's pod.
+	spec corev1.PodSpec
+	log  string
 }
 
 // install applies a chart whose webhooks have a certificate by cert-manager, and whose Service leads here.
@@ -68,7 +66,7 @@ func install(t *testing.T, chart string) *platform {
 	return p
 }
 
-// leadHere changes what says where the webhooks are, and keeps the arguments of the manager.
+// leadHere changes what says where the webhooks are, and keeps the pod of the manager.
 func (p *platform) leadHere(object *unstructured.Unstructured) {
 	p.t.Helper()
 	var err error
@@ -85,9 +83,7 @@ func (p *platform) leadHere(object *unstructured.Unstructured) {
 		}
 		err = unstructured.SetNestedSlice(object.Object, webhooks, "webhooks")
 	case object.GetKind() == "Deployment":
-		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
-		first, _ := containers[0].(map[string]any)
-		p.arguments, _, err = unstructured.NestedStringSlice(first, "args")
+		p.spec, err = pod.SpecOf(object)
 	}
 	if err != nil {
 		p.t.Fatal(err)
@@ -118,62 +114,44 @@ func (p *platform) run(command fleet.Command) *fleet.Process {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.t.Cleanup(func() {
-		process.Kill()
-		if p.t.Failed() {
-			p.t.Logf("the end of the log of %s:\n%s", command.Name, fleet.Tail(command.Log, 12))
-		}
-	})
+	p.endWithTest(process, command.Log)
 	return process
 }
 
-// runManager starts the manager as its Deployment would, with a token of its ServiceAccount and the Secrets of its volumes, and gives
-// where it serves.
+func (p *platform) endWithTest(process *fleet.Process, log string) {
+	p.t.Cleanup(func() {
+		process.Kill()
+		if p.t.Failed() {
+			p.t.Logf("the end of the log of %s:\n%s", process.Name(), fleet.Tail(log, 12))
+		}
+	})
+}
+
+// runManager starts the manager as its Deployment's pod, and gives where it serves.
 func (p *platform) runManager() (manager *fleet.Process, address string) {
 	p.t.Helper()
-	folder := p.t.TempDir()
-	mounts := strings.NewReplacer(
-		"/etc/trellis/webhook-path/", mounted(p.t, p.client, p.chart+"-webhook-path")+"/",
-		"/etc/trellis/webhook", mounted(p.t, p.client, p.chart+"-webhook"))
 	address = fmt.Sprintf("127.0.0.1:%d", p.port)
-	here := map[string]string{
-		"--health-probe-bind-address": "0", "--metrics-bind-address": "0", "--query-bind-address": "0", "--webhook-bind-address": address,
-		"--memory-limit": "536870912", "--store-folder": filepath.Join(folder, "store"),
+	here := []string{
+		"--health-probe-bind-address=0", "--metrics-bind-address=0", "--webhook-bind-address=" + address,
 	}
-	arguments := []string{"--kubeconfig", p.kubeconfig(folder)}
-	for _, argument := range p.arguments {
-		name, _, _ := strings.Cut(argument, "=")
-		if own, isReplaced := here[name]; isReplaced {
-			argument = name + "=" + own
-		}
-		arguments = append(arguments, mounts.Replace(argument))
+	if p.chart == "trellis-seed" {
+		here = append(here, "--query-bind-address=0")
 	}
 	made, err := programs()
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	program := filepath.Join(made.managers, strings.TrimPrefix(p.chart, "trellis-")+"-controller-manager")
-	return p.run(fleet.Command{Name: p.chart, Path: program, Arguments: arguments, Log: p.log}), address
-}
-
-// kubeconfig with a token of the chart's ServiceAccount.
-func (p *platform) kubeconfig(folder string) string {
-	p.t.Helper()
-	token := &authenticationv1.TokenRequest{}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: p.chart}}
-	if err := p.client.SubResource("token").Create(p.t.Context(), account, token); err != nil {
-		p.t.Fatal(err)
+	node := pod.Node{
+		Fleet: fleet.Shared(), Cluster: fleet.Shared().Cluster(p.chart), Client: p.client, Folder: p.t.TempDir(),
+		Enter: filepath.Join(made.managers, pod.Enter),
 	}
-	config, err := clientcmd.Load(fleet.Shared().Cluster(p.chart).Kubeconfig)
+	process, err := node.Run(p.t.Context(), pod.Container{
+		Name: p.chart, Namespace: namespace, Spec: p.spec, Arguments: here, Log: p.log,
+		Program: filepath.Join(made.managers, strings.TrimPrefix(p.chart, "trellis-")+"-controller-manager"),
+	})
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	for _, user := range config.AuthInfos {
-		user.Token = token.Status.Token
-	}
-	path := filepath.Join(folder, "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		p.t.Fatal(err)
-	}
-	return path
+	p.endWithTest(process, p.log)
+	return process, address
 }

@@ -1,8 +1,8 @@
 package charts
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -12,29 +12,29 @@ import (
 	"sync"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/pod"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// programs builds both managers, once.
+// programs builds both managers, and what their pods take, once.
 var programs = sync.OnceValues(func() (string, error) {
-	folder := filepath.Join(fleet.Shared().Folder(), "programs")
-	command := exec.Command("go", "build", "-o", folder+string(filepath.Separator), "../../cmd/...")
-	if output, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the managers: %w\n%s", err, output)
+	root, err := binaries.Root()
+	if err != nil {
+		return "", err
 	}
-	return folder, nil
+	folder := filepath.Join(fleet.Shared().Folder(), "programs")
+	return folder, binaries.BuildOwn(context.Background(), root, folder, "./cmd/...", pod.EnterPackage)
 })
 
 // program is the path of the manager that a chart installs.
@@ -208,29 +208,24 @@ func catalogue(sources *fleet.Sources) *kubermaticv1.AddonCatalogue {
 	}
 }
 
-// run starts a manager as its Deployment would, with a token of its ServiceAccount, and gives the address of its metrics.
+// run starts a manager as a node would its Deployment's pod, and gives the address of its metrics.
 func run(t *testing.T, r rendering, webhooks string) (metrics string) {
 	t.Helper()
-	folder := t.TempDir()
+	_, objects := render(t, r)
 	metrics = address(t)
-	given := []string{"--kubeconfig", kubeconfigOf(t, r, folder), "--health-probe-bind-address=0", "--metrics-bind-address=" + metrics}
+	given := []string{"--health-probe-bind-address=0", "--metrics-bind-address=" + metrics}
 	given = append(given, AdmissionFlags(r.chart, namespace, webhooks)...)
 	if r.chart == "trellis-seed" {
 		given = append(given, "--query-bind-address=127.0.0.1:0")
 	}
-	for _, argument := range arguments(t, r) {
-		switch name, _, _ := strings.Cut(argument, "="); name {
-		case "--health-probe-bind-address", "--metrics-bind-address", "--query-bind-address",
-			"--webhook-bind-address", "--webhook-hosts":
-		case "--memory-limit": // the kubelet puts the container's limit here
-			given = append(given, "--memory-limit=536870912")
-		case "--store-folder":
-			given = append(given, "--store-folder="+filepath.Join(folder, "store"))
-		default:
-			given = append(given, argument)
-		}
+	path := program(t, r.chart)
+	node := pod.Node{
+		Fleet: fleet.Shared(), Cluster: fleet.Shared().Cluster(cluster), Client: platformClient(t), Folder: t.TempDir(),
+		Enter: filepath.Join(filepath.Dir(path), pod.Enter),
 	}
-	process, err := fleet.Shared().Run(fleet.Command{Name: r.chart, Path: program(t, r.chart), Arguments: given, Log: logOf(r)})
+	process, err := node.Run(t.Context(), pod.Container{
+		Name: r.chart, Namespace: namespace, Spec: deployment(t, objects).Spec.Template.Spec, Program: path, Arguments: given, Log: logOf(r),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,28 +234,6 @@ func run(t *testing.T, r rendering, webhooks string) (metrics string) {
 }
 
 func logOf(r rendering) string { return filepath.Join(fleet.Shared().Folder(), r.chart+"-rights.log") }
-
-// kubeconfigOf writes a kubeconfig with the rights of the chart's ServiceAccount.
-func kubeconfigOf(t *testing.T, r rendering, folder string) string {
-	t.Helper()
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: r.chart, Namespace: namespace}}
-	token := &authenticationv1.TokenRequest{}
-	if err := platformClient(t).SubResource("token").Create(t.Context(), account, token); err != nil {
-		t.Fatalf("asking for a token of %q: %v", r.chart, err)
-	}
-	config, err := clientcmd.Load(fleet.Shared().Cluster(cluster).Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, user := range config.AuthInfos {
-		user.Token = token.Status.Token
-	}
-	path := filepath.Join(folder, "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // installAndRemove an add-on; meanwhile is called while it, and the core add-ons, are there.
 func installAndRemove(t *testing.T, c client.Client, meanwhile func()) {

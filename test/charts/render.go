@@ -13,7 +13,6 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -101,20 +100,4 @@ func Documents(name, text string) ([]*unstructured.Unstructured, error) {
 		}
 	}
 	return objects, nil
-}
-
-// MemoryLimit is the default limit of the manager's container in a chart, in bytes.
-func MemoryLimit(name string) (uint64, error) {
-	loaded, err := Load(name)
-	if err != nil {
-		return 0, err
-	}
-	resources, _ := loaded.Values["resources"].(map[string]any)
-	limits, _ := resources["limits"].(map[string]any)
-	text, _ := limits["memory"].(string)
-	limit, err := resource.ParseQuantity(text)
-	if err != nil {
-		return 0, fmt.Errorf("reading the memory limit of chart %q: %w", name, err)
-	}
-	return uint64(limit.Value()), nil
 }

@@ -37,6 +37,8 @@ type Command struct {
 	Home string
 	// Log is the file that takes its output, appended to; default is one in the fleet's folder of logs.
 	Log string
+	// System changes what the kernel starts it with; nil: nothing.
+	System func(*syscall.SysProcAttr)
 }
 
 // Process is a program that runs until it ends, is stopped, or its owner dies.

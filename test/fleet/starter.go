@@ -48,6 +48,9 @@ func (s *starter) start(command Command) (*Process, error) {
 	p.command.Stdout, p.command.Stderr, p.command.Dir = log, log, command.Home
 	p.command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + command.Home}, command.Environment...)
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if command.System != nil {
+		command.System(p.command.SysProcAttr)
+	}
 	if err := s.launch(p); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", command.Name, err)
 	}

@@ -62,7 +62,7 @@ func occupy(folder string) (*os.File, error) {
 		return nil, fmt.Errorf("writing the sandbox's process id: %w", err)
 	}
 	sweep(folder, false)
-	for _, name := range []string{"bin", "kubeconfigs", "logs", "store"} {
+	for _, name := range []string{"bin", "kubeconfigs", "logs", "pods"} {
 		if err := os.MkdirAll(filepath.Join(folder, name), 0o700); err != nil {
 			return nil, fmt.Errorf("making the sandbox's folder: %w", err)
 		}
@@ -89,7 +89,7 @@ func (s *Sandbox) vacate(keepLogs bool) {
 // sweep removes everything that a sandbox makes, except the lock and the ports.
 func sweep(folder string, keepLogs bool) {
 	for _, name := range []string{
-		"ready", "env", "ca.crt", "bin", "kubeconfigs", "store", "controlplanes", "controlplanes.lock",
+		"ready", "env", "ca.crt", "bin", "kubeconfigs", "pods", "controlplanes", "controlplanes.lock",
 	} {
 		_ = os.RemoveAll(filepath.Join(folder, name))
 	}

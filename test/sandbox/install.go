@@ -9,19 +9,17 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/charts"
+	"github.com/trellis-addons/trellis/test/pod"
 )
 
 // distributor is the ServiceAccount of deploy/seed/rights.yaml, as whom the master's manager writes to the seeds.
@@ -60,7 +58,9 @@ func (s *Sandbox) ChartValues(cluster string) map[string]any {
 		values["clusterAPI"] = clusterAPIValues()
 		delete(values, "standalone") // there is nothing that KKP would do
 	}
-	if !slices.Contains(s.elect, cluster) {
+	if s.replicated {
+		values["replicas"] = 2
+	} else if !slices.Contains(s.elect, cluster) {
 		values["extraArgs"] = []any{"--leader-elect=false"}
 	}
 	return values
@@ -69,7 +69,7 @@ func (s *Sandbox) ChartValues(cluster string) map[string]any {
 // install applies what the chart of each manager brings, but for the Deployment: the managers are processes on this machine, and serve
 // their webhooks here, each at a port that stays over its restarts.
 func (s *Sandbox) install(ctx context.Context) error {
-	s.webhooks, s.deployed = map[string]string{}, map[string][]string{}
+	s.webhooks, s.deployed = map[string]string{}, map[string]corev1.PodSpec{}
 	for _, cluster := range s.managed() {
 		port, err := s.ports.Free("webhooks " + cluster)
 		if err != nil {
@@ -87,7 +87,7 @@ func (s *Sandbox) install(ctx context.Context) error {
 			if object.GetKind() != "Deployment" {
 				err = s.create(ctx, cluster, object)
 			} else {
-				s.deployed[cluster], err = argumentsOf(object)
+				s.deployed[cluster], err = pod.SpecOf(object)
 			}
 			if err != nil {
 				return err
@@ -95,17 +95,6 @@ func (s *Sandbox) install(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// argumentsOf are those of the manager's container, but for the one that takes its value from the container's limit.
-func argumentsOf(object *unstructured.Unstructured) ([]string, error) {
-	deployment := &appsv1.Deployment{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, deployment); err != nil {
-		return nil, fmt.Errorf("reading the Deployment of a chart: %w", err)
-	}
-	return slices.DeleteFunc(deployment.Spec.Template.Spec.Containers[0].Args, func(argument string) bool {
-		return strings.Contains(argument, "$(MEMORY_LIMIT)")
-	}), nil
 }
 
 // allowDistributor gives the master's manager on a seed what deploy/seed/rights.yaml grants, and returns the kubeconfig for the Seed.

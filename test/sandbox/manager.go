@@ -2,30 +2,33 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/trellis-addons/trellis/test/charts"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/pod"
 )
 
-// Manager is one of the product's managers as a process of its own. When it ends by itself it is started again, as a
-// kubelet would.
+// Manager is one of the product's managers, as the container of its chart's pod. When it ends by itself it is started again, as a kubelet
+// would.
 type Manager struct {
 	// Name is that of the control plane and "controller-manager".
 	Name string
 
 	// cluster is the control plane that it works for.
-	cluster     string
-	sandbox     *Sandbox
-	program     string
-	arguments   []string
-	environment []string
+	cluster   string
+	sandbox   *Sandbox
+	container pod.Container
+	// run starts the container with what comes after its own environment and arguments.
+	run func(ctx context.Context, environment, arguments []string) (*fleet.Process, error)
 	// memory is the limit of its data in bytes, as a container's; 0 for none.
 	memory  uint64
 	mutex   sync.Mutex
@@ -48,54 +51,58 @@ func (s *Sandbox) startManagers(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.limited {
-		if err := s.limitManagers(); err != nil {
-			return err
-		}
-	}
 	for _, manager := range s.managers {
 		if err := manager.Start(ctx); err != nil {
 			return err
 		}
 		s.progress.Printf("%s runs", manager.Name)
 	}
-	return nil
-}
-
-// addManager has a manager run with its chart's arguments and as its chart's ServiceAccount. What says where it serves and keeps
-// things is replaced: it has no pod of its own here.
-func (s *Sandbox) addManager(ctx context.Context, cluster, program string, arguments ...string) error {
-	kubeconfig, err := s.kubeconfigFor(ctx, cluster, chartOf(cluster))
-	if err != nil {
-		return err
+	if !s.replicated {
+		return nil
 	}
-	path := s.Kubeconfig("manager-" + cluster)
-	if err := os.WriteFile(path, kubeconfig, 0o600); err != nil {
-		return fmt.Errorf("writing the kubeconfig of the manager of %s: %w", cluster, err)
-	}
-	if err := s.awaitRights(ctx, cluster, chartOf(cluster)); err != nil {
-		return err
-	}
-	here := []string{"--kubeconfig", path, "--store-folder", s.path("store", cluster), "--metrics-secure=false"}
-	s.managers[cluster] = &Manager{
-		Name: cluster + "-controller-manager", cluster: cluster, sandbox: s, program: s.path("bin", program),
-		arguments:   slices.Concat(s.deployed[cluster], here, arguments, s.admissionFlags(cluster)),
-		environment: s.environments[cluster],
-	}
-	return nil
-}
-
-// limitManagers gives each manager the memory that its chart's container has.
-func (s *Sandbox) limitManagers() error {
-	for cluster, manager := range s.managers {
-		limit, err := charts.MemoryLimit(chartOf(cluster))
+	for cluster, first := range s.managers {
+		standby, err := s.Standby(ctx, cluster)
 		if err != nil {
 			return err
 		}
-		manager.memory = limit
-		manager.arguments = append(manager.arguments, fmt.Sprintf("--memory-limit=%d", limit))
+		s.standbys = append(s.standbys, standby)
+		s.progress.Printf("%s has a second replica, which waits", first.Name)
 	}
 	return nil
+}
+
+// addManager has a manager run as its chart's pod. What says where it serves is replaced: it shares this machine's addresses.
+func (s *Sandbox) addManager(ctx context.Context, cluster, program string, arguments ...string) error {
+	if err := s.awaitRights(ctx, cluster, chartOf(cluster)); err != nil {
+		return err
+	}
+	s.managers[cluster] = s.newManager(cluster, pod.Container{
+		Name: cluster + "-controller-manager", Namespace: Namespace, Spec: s.deployed[cluster], Program: s.path("bin", program),
+		Arguments: slices.Concat([]string{"--metrics-secure=false"}, arguments, s.admissionFlags(cluster)), Environment: s.environments[cluster],
+	})
+	return nil
+}
+
+func (s *Sandbox) newManager(cluster string, container pod.Container) *Manager {
+	made := &Manager{Name: container.Name, cluster: cluster, sandbox: s, container: container}
+	if s.limited {
+		made.memory = uint64(container.Spec.Containers[0].Resources.Limits.Memory().Value())
+	}
+	made.run = func(ctx context.Context, environment, arguments []string) (*fleet.Process, error) {
+		container := container
+		container.Environment = slices.Concat(container.Environment, environment)
+		container.Arguments = slices.Concat(container.Arguments, arguments)
+		return s.node(cluster).Run(ctx, container)
+	}
+	return made
+}
+
+// node is where the pods of a control plane run.
+func (s *Sandbox) node(cluster string) *pod.Node {
+	return &pod.Node{
+		Fleet: s.Fleet, Cluster: s.Server(cluster), Client: s.Client(cluster), Folder: s.path("pods"),
+		Enter: s.path("bin", pod.Enter), Open: s.refused != nil,
+	}
 }
 
 // Manager is the one of the master or of a seed.
@@ -128,14 +135,12 @@ func (m *Manager) launch(ctx context.Context, environment ...string) error {
 		if err != nil {
 			return err
 		}
-		process, err := m.sandbox.Fleet.Run(fleet.Command{
-			Name: m.Name, Path: m.program, Environment: slices.Concat(m.environment, environment),
-			Arguments: slices.Concat(m.arguments, flags, []string{"--health-probe-bind-address", probe, "--metrics-bind-address", metrics}),
-		})
+		here := []string{"--health-probe-bind-address", probe, "--metrics-bind-address", metrics}
+		process, err := m.run(ctx, environment, slices.Concat(flags, here))
 		if err != nil {
 			return err
 		}
-		if err := m.limit(process); err != nil {
+		if err := errors.Join(m.limit(process), m.note(process)); err != nil {
 			return err
 		}
 		m.mutex.Lock()
@@ -159,6 +164,18 @@ func (m *Manager) limit(process *fleet.Process) error {
 	}
 	return nil
 }
+
+// note keeps the process id beside the volumes, for whoever wants to stop or to kill the manager by hand.
+func (m *Manager) note(process *fleet.Process) error {
+	path := m.sandbox.path("pods", m.Name, "pid")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(strconv.Itoa(process.PID())+"\n"), 0o600)
+}
+
+// Store is the folder in which the manager keeps content, on this machine.
+func (m *Manager) Store() string { return filepath.Join(m.sandbox.path("pods", m.Name), "store") }
 
 // MetricsURL is where the manager's process of this moment tells its metrics.
 func (m *Manager) MetricsURL() string {

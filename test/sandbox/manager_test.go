@@ -39,7 +39,11 @@ func serveProbes(arguments []string) {
 func TestManagerIsKeptRunning(t *testing.T) {
 	f := fleet.ForTest(t)
 	manager := &Manager{
-		Name: "manager", sandbox: &Sandbox{Fleet: f}, program: os.Args[0], environment: []string{managerVariable + "=1"},
+		Name: "manager", sandbox: &Sandbox{Fleet: f}, run: func(_ context.Context, _, arguments []string) (*fleet.Process, error) {
+			return f.Run(fleet.Command{
+				Name: "manager", Path: os.Args[0], Environment: []string{managerVariable + "=1"}, Arguments: arguments,
+			})
+		},
 	}
 	t.Cleanup(manager.Stop)
 	if err := manager.Start(t.Context()); err != nil {

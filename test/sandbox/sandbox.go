@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -23,6 +25,7 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/pod"
 )
 
 // Options say where a sandbox lives and what it tells.
@@ -40,6 +43,8 @@ type Options struct {
 	// Elect names the control planes whose managers wait for their lease, as in a pod. The others work as soon as they start, also after
 	// a crash.
 	Elect []string
+	// Replicated has two replicas of each manager, which wait for their lease. What is asked of webhooks and queries goes to the first.
+	Replicated bool
 	// Audit has the API servers note each call of the managers: those of user clusters all that an administrator calls.
 	Audit bool
 	// Environment are variables of managers, as KEY=value, by control plane.
@@ -60,6 +65,7 @@ type Sandbox struct {
 	tags         string
 	limited      bool
 	elect        []string
+	replicated   bool
 	audit        bool
 	environments map[string][]string
 	progress     *fleet.Progress
@@ -67,12 +73,15 @@ type Sandbox struct {
 	phases       []Phase
 	clients      map[string]client.WithWatch
 	managers     map[string]*Manager
+	standbys     []*Manager
 	ports        *fleet.Ports
 	queryPorts   map[string]int
 	// webhooks are the addresses of the managers' webhooks, by control plane.
 	webhooks map[string]string
-	// deployed are the arguments that the charts give the managers, by control plane.
-	deployed map[string][]string
+	// deployed are the pods of the charts' Deployments, by control plane.
+	deployed map[string]corev1.PodSpec
+	// refused is why pods can't be confined on this machine; nil: they are.
+	refused error
 	// provider plays the providers of Cluster API, where there is that.
 	provider *clusterapi.Player
 	stop     sync.Once
@@ -112,7 +121,7 @@ func Start(ctx context.Context, options Options) (*Sandbox, error) {
 	log.SetLogger(logr.Discard()) // the clients' library warns at length when nobody has said where to log
 	s := &Sandbox{
 		Folder: folder, clusters: options.Clusters, root: root, cache: cache, tags: options.Tags, limited: options.Limited,
-		elect: options.Elect, audit: options.Audit, environments: options.Environment, progress: options.Progress,
+		elect: options.Elect, replicated: options.Replicated, audit: options.Audit, environments: options.Environment, progress: options.Progress,
 		clients: map[string]client.WithWatch{}, managers: map[string]*Manager{},
 	}
 	if s.lock, err = occupy(folder); err != nil {
@@ -174,11 +183,12 @@ func (s *Sandbox) build(ctx context.Context) error {
 		return err
 	}
 	s.progress.Printf("building both managers")
-	command := exec.CommandContext(ctx, "go", "build", "-tags", s.tags, "-o", s.path("bin")+"/",
-		"./cmd/master-controller-manager", "./cmd/seed-controller-manager")
-	command.Dir = s.root
-	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, output)
+	packages := []string{"./cmd/master-controller-manager", "./cmd/seed-controller-manager", pod.EnterPackage}
+	if err := binaries.BuildOwn(ctx, s.root, s.path("bin"), append([]string{"-tags", s.tags}, packages...)...); err != nil {
+		return err
+	}
+	if s.refused = pod.Refused(ctx, s.path("bin", pod.Enter)); s.refused != nil {
+		s.progress.Printf("managers will be plain processes, and not confined as in pods: %v", s.refused)
 	}
 	return nil
 }
@@ -224,7 +234,7 @@ func (s *Sandbox) Stop() { s.end(false) }
 func (s *Sandbox) end(keepLogs bool) {
 	s.stop.Do(func() {
 		_ = os.Remove(s.path("ready"))
-		for _, manager := range s.managers {
+		for _, manager := range slices.Concat(slices.Collect(maps.Values(s.managers)), s.standbys) {
 			manager.Stop()
 		}
 		if s.provider != nil {

@@ -111,6 +111,9 @@ func (s *Sandbox) controlPlanes() []fleet.ClusterOptions {
 	if s.audit {
 		for i := range clusters {
 			clusters[i].Audit = Users(clusters[i].Name)
+			if s.clusters == ClusterAPI { // which is the master too
+				clusters[i].Audit = append(clusters[i].Audit, Users(Master)...)
+			}
 		}
 	}
 	for _, cluster := range s.userClusters() {

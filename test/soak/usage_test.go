@@ -56,7 +56,7 @@ func (p *platform) usage(t testing.TB, manager string) usage {
 	told := p.metrics(t, manager)
 	return usage{
 		heap: int(told["go_memstats_heap_alloc_bytes"]), goroutines: int(told["go_goroutines"]), files: len(files),
-		children: len(childrenOf(pid)), stored: filesBelow(filepath.Join(p.Folder, "store", manager)),
+		children: len(childrenOf(pid)), stored: filesBelow(p.Manager(manager).Store()),
 	}
 }
 

@@ -3,8 +3,8 @@ package upgrade
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +17,7 @@ import (
 
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/pod"
 )
 
 // patience is how long hundreds of installations may take.
@@ -34,35 +35,33 @@ func programOf(chart string) string {
 	return strings.TrimPrefix(chart, "trellis-") + "-controller-manager"
 }
 
-// start runs a release's program with the arguments of the Deployment and the account of the chart, as a kubelet would, and returns
-// when it is ready.
+// start runs a release's program as the pod of the Deployment that the API server has, and returns when it is ready.
 func (p *platform) start(of release, chart, where string) {
 	p.t.Helper()
-	path := filepath.Join(p.t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(path, p.kubeconfig(where, chart), 0o600); err != nil {
-		p.t.Fatal(err)
-	}
 	folder := p.t.TempDir()
 	log := filepath.Join(folder, "log")
+	node := pod.Node{
+		Fleet: p.fleet, Cluster: p.fleet.Cluster(where), Client: p.client(where), Folder: folder, Enter: thisRelease(p.t).program(pod.Enter),
+	}
 	err := fleet.WithPort(p.t.Context(), func(ctx context.Context, port int) error {
 		free, err := fleet.FreePort()
 		if err != nil {
 			return err
 		}
 		probes, metrics := fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("127.0.0.1:%d", free)
-		here := map[string]string{
-			"--health-probe-bind-address": probes, "--metrics-bind-address": metrics, "--metrics-secure": "false",
-			"--query-bind-address": "0", "--memory-limit": "536870912", "--store-folder": filepath.Join(folder, "store"),
+		arguments := []string{
+			"--leader-elect=false", "--health-probe-bind-address=" + probes, "--metrics-bind-address=" + metrics,
 		}
-		arguments := []string{"--kubeconfig", path, "--leader-elect=false"}
-		for _, argument := range p.argumentsOf(chart, where) {
-			name, _, _ := strings.Cut(argument, "=")
-			if own, isReplaced := here[name]; isReplaced {
-				argument = name + "=" + own
-			}
-			arguments = append(arguments, argument)
+		spec := p.specOf(chart, where)
+		if slices.ContainsFunc(spec.Containers[0].Args, func(argument string) bool { return strings.HasPrefix(argument, "--metrics-secure=") }) {
+			arguments = append(arguments, "--metrics-secure=false") // older releases know of none
 		}
-		process, err := p.fleet.Run(fleet.Command{Name: chart, Path: of.program(programOf(chart)), Arguments: arguments, Log: log})
+		if chart == "trellis-seed" {
+			arguments = append(arguments, "--query-bind-address=0")
+		}
+		process, err := node.Run(ctx, pod.Container{
+			Name: chart, Namespace: platformNamespace, Spec: spec, Program: of.program(programOf(chart)), Arguments: arguments, Log: log,
+		})
 		if err != nil {
 			return err
 		}

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -193,22 +193,14 @@ func (p *platform) connectCluster() {
 	})
 }
 
-// argumentsOf are those of the manager's container, as the API server has the Deployment.
-func (p *platform) argumentsOf(chart, where string) []string {
+// specOf is that of the manager's pod, as the API server has the Deployment.
+func (p *platform) specOf(chart, where string) corev1.PodSpec {
 	p.t.Helper()
-	found := &unstructured.Unstructured{}
-	found.SetAPIVersion("apps/v1")
-	found.SetKind("Deployment")
+	found := &appsv1.Deployment{}
 	if err := p.client(where).Get(p.t.Context(), client.ObjectKey{Namespace: platformNamespace, Name: chart}, found); err != nil {
 		p.t.Fatal(err)
 	}
-	containers, _, _ := unstructured.NestedSlice(found.Object, "spec", "template", "spec", "containers")
-	first, _ := containers[0].(map[string]any)
-	arguments, _, err := unstructured.NestedStringSlice(first, "args")
-	if err != nil || len(arguments) == 0 {
-		p.t.Fatalf("Deployment %q has no arguments: %v", chart, err)
-	}
-	return arguments
+	return found.Spec.Template.Spec
 }
 
 // await waits longer than expect does: there are hundreds of objects.

@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/pod"
 )
 
 // older is a commit that knows neither AddonSets, nor tasks of the charts, nor several fields, and its records are of today's form.
@@ -52,19 +54,29 @@ var builds = struct {
 // both gives the release of a commit, and this one.
 func both(t *testing.T, commit string) (before, now release) {
 	t.Helper()
+	return releaseOf(t, commit), thisRelease(t)
+}
+
+// thisRelease is this checkout's, with what pods take.
+func thisRelease(t *testing.T) release {
+	t.Helper()
+	return releaseOf(t, "")
+}
+
+// releaseOf is that of a commit; "": of this checkout.
+func releaseOf(t *testing.T, commit string) release {
+	t.Helper()
 	builds.Lock()
 	defer builds.Unlock()
-	for _, of := range []string{commit, ""} {
-		if _, isBuilt := builds.made[of]; isBuilt {
-			continue
-		}
-		made, err := buildRelease(of)
-		if err != nil {
-			t.Fatal(err)
-		}
-		builds.made[of] = made
+	if made, isBuilt := builds.made[commit]; isBuilt {
+		return made
 	}
-	return builds.made[commit], builds.made[""]
+	made, err := buildRelease(commit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	builds.made[commit] = made
+	return made
 }
 
 func buildRelease(commit string) (release, error) {
@@ -76,7 +88,7 @@ func buildRelease(commit string) (release, error) {
 		return buildFormer(root, commit)
 	}
 	now := newRelease("this release", root, filepath.Join(folder, "now"))
-	return now, build(root, now.programs)
+	return now, binaries.BuildOwn(context.Background(), root, now.programs, "./cmd/...", pod.EnterPackage)
 }
 
 // buildFormer takes the former release out of the history of the repository, and builds it, unless the cache has it.
@@ -91,7 +103,7 @@ func buildFormer(root, commit string) (release, error) {
 		return release{}, err
 	}
 	name := strings.TrimSpace(string(found))
-	kept := filepath.Join(cache, "former", name)
+	kept := filepath.Join(cache, "releases", name)
 	made := newRelease("release "+name[:7], kept, filepath.Join(kept, "bin"))
 	if _, err := os.Stat(kept); err == nil {
 		return made, nil
@@ -113,23 +125,13 @@ func buildFormer(root, commit string) (release, error) {
 	if output, err := unpack.CombinedOutput(); err != nil {
 		return release{}, fmt.Errorf("unpacking commit %s: %w\n%s", name, err, output)
 	}
-	if err := build(begun, filepath.Join(begun, "bin")); err != nil {
+	if err := binaries.BuildOwn(context.Background(), begun, filepath.Join(begun, "bin"), "./cmd/..."); err != nil {
 		return release{}, err
 	}
 	if err := os.Rename(begun, kept); err != nil && !errors.Is(err, fs.ErrExist) { // another run was faster
 		return release{}, err
 	}
 	return made, nil
-}
-
-// build both programs of a checkout, as tests are built, so that what both stand on is compiled once.
-func build(root, into string) error {
-	command := exec.Command("go", "build", "-buildvcs=false", "-o", into+string(filepath.Separator), "./cmd/...")
-	command.Dir, command.Env = root, append(os.Environ(), "GOWORK=off")
-	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("building %q: %w\n%s", root, err, output)
-	}
-	return nil
 }
 
 func git(root string, arguments ...string) ([]byte, error) {

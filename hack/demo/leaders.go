@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/sandbox"
+)
+
+const (
+	// many is an add-on of many objects, and begins the names of as many catalogues.
+	many           = "many"
+	manyObjects    = 600
+	manyCatalogues = 20
+)
+
+// leadersKilled kills the leaders of the master's and of a seed's manager in the middle of their work. Another replica ends it: nothing is
+// lost, and nothing is written twice.
+func (s *story) leadersKilled(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	if err := s.publishMany(ctx); err != nil {
+		return err
+	}
+	leaders, err := s.leaders(ctx)
+	if err != nil {
+		return err
+	}
+	objects, err := s.watchNames(ctx, older.Name, &corev1.ConfigMapList{}, many)
+	if err != nil {
+		return err
+	}
+	merged, err := s.watchNames(ctx, older.Seed, &kubermaticv1.AddonCatalogueList{}, sandbox.CatalogueNamespace)
+	if err != nil {
+		return err
+	}
+	installation := &kubermaticv1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{Name: many, Namespace: older.Namespace()},
+		Spec: kubermaticv1.AddonInstallationSpec{
+			AddonRef: kubermaticv1.AddonReference{Name: many}, TargetNamespace: many, CreateNamespace: true,
+		},
+	}
+	if err := s.box.Client(older.Seed).Create(ctx, installation); err != nil {
+		return fmt.Errorf("creating installation %q in %s: %w", many, older.Name, err)
+	}
+	if err := s.killAtWork(ctx, older.Seed, objects, manyObjects); err != nil {
+		return err
+	}
+	if err := s.makeMany(ctx, 0, manyCatalogues/2); err != nil {
+		return err
+	}
+	if err := s.killAtWork(ctx, sandbox.Master, merged, manyCatalogues); err != nil {
+		return err
+	}
+	if err := s.makeMany(ctx, manyCatalogues/2, manyCatalogues); err != nil {
+		return err
+	}
+	begin := time.Now()
+	err = s.box.Await(ctx, older.Seed, installation, func(client.Object) error {
+		return errors.Join(expect.Condition(installation, kubermaticv1.ConditionReady, "True", ""), merged.all(manyCatalogues))
+	})
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(objects.once(manyObjects), merged.once(manyCatalogues), s.othersLead(ctx, leaders)); err != nil {
+		return err
+	}
+	s.progress.Printf("  others lead, and ended it after %.1f s: %d objects in %s and %d catalogues on %s, each written once",
+		time.Since(begin).Seconds(), manyObjects, older.Name, manyCatalogues, older.Seed)
+	return nil
+}
+
+// publishMany makes the add-on, and waits until it is offered.
+func (s *story) publishMany(ctx context.Context) error {
+	var manifests strings.Builder
+	for i := range manyObjects {
+		fmt.Fprintf(&manifests, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-%d}\n---\n", many, i)
+	}
+	if _, err := s.box.Sources.Commit(many, map[string]string{"all.yaml": manifests.String()}); err != nil {
+		return err
+	}
+	seen, err := s.watchOffers(ctx, many+" 1.0.0")
+	if err != nil {
+		return err
+	}
+	if err := s.box.Client(sandbox.Master).Create(ctx, s.manyCatalogue(many)); err != nil {
+		return fmt.Errorf("creating catalogue %q: %w", many, err)
+	}
+	for range sandbox.UserClusters() {
+		if err := <-seen; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// manyCatalogue has one add-on, whose name is its own.
+func (s *story) manyCatalogue(name string) *kubermaticv1.AddonCatalogue {
+	made := catalogue(name, sandbox.Namespace)
+	version := s.probeVersion("1.0.0")
+	version.Source.Git.Remote = kubermaticv1.GitRemote(s.box.Sources.GitURL + "/" + many + ".git")
+	made.Spec.Addons = []kubermaticv1.Addon{{Name: kubermaticv1.AddonName(name), Versions: []kubermaticv1.AddonVersion{version}}}
+	return made
+}
+
+// makeMany makes catalogues from one number up to another.
+func (s *story) makeMany(ctx context.Context, from, to int) error {
+	for i := from; i < to; i++ {
+		name := fmt.Sprintf("%s-%d", many, i)
+		if err := s.box.Client(sandbox.Master).Create(ctx, s.manyCatalogue(name)); err != nil {
+			return fmt.Errorf("creating catalogue %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// killAtWork kills the manager of a control plane when it has written something.
+func (s *story) killAtWork(ctx context.Context, cluster string, written *names, whole int) error {
+	err := wait.PollUntilContextCancel(ctx, time.Millisecond, true, func(context.Context) (bool, error) { return written.count() > 0, nil })
+	if err != nil {
+		return fmt.Errorf("%s writes nothing: %w", s.box.Manager(cluster).Name, err)
+	}
+	s.box.Manager(cluster).Process().Kill()
+	s.progress.Printf("  %s was killed with kill -9 when %d of %d were there", s.box.Manager(cluster).Name, written.count(), whole)
+	return nil
+}
+
+// leaders are the holders of the leases, by control plane.
+func (s *story) leaders(ctx context.Context) (map[string]string, error) {
+	holders := map[string]string{}
+	for _, cluster := range []string{sandbox.Master, older.Seed} {
+		var leases coordinationv1.LeaseList
+		if err := s.box.Client(cluster).List(ctx, &leases, client.InNamespace(sandbox.Namespace)); err != nil {
+			return nil, fmt.Errorf("reading the leases of %s: %w", cluster, err)
+		}
+		for i := range leases.Items {
+			holders[cluster+" "+leases.Items[i].Name] = *leases.Items[i].Spec.HolderIdentity
+		}
+	}
+	return holders, nil
+}
+
+// othersLead is an error where one leads who led before, or nobody did.
+func (s *story) othersLead(ctx context.Context, before map[string]string) error {
+	now, err := s.leaders(ctx)
+	if err != nil {
+		return err
+	}
+	if len(before) != 2 {
+		return fmt.Errorf("there were leases of %v, want one on each", before)
+	}
+	for lease, holder := range before {
+		if now[lease] == holder {
+			err = errors.Join(err, fmt.Errorf("%s is held by %s, who was killed", lease, holder))
+		}
+	}
+	return err
+}
+
+// names are the objects that a watch saw, each with what became of it.
+type names struct {
+	mutex sync.Mutex
+	seen  map[string][]watch.EventType
+}
+
+// watchNames watches objects in a namespace whose names begin with many, from now on until the context ends.
+func (s *story) watchNames(ctx context.Context, cluster string, of client.ObjectList, namespace string) (*names, error) {
+	events, err := s.box.Client(cluster).Watch(ctx, of, client.InNamespace(namespace))
+	if err != nil {
+		return nil, fmt.Errorf("watching %s in %s: %w", namespace, cluster, err)
+	}
+	watched := &names{seen: map[string][]watch.EventType{}}
+	go func() {
+		defer events.Stop()
+		for event := range events.ResultChan() {
+			watched.add(event)
+		}
+	}()
+	return watched, nil
+}
+
+func (n *names) add(event watch.Event) {
+	object, isObject := event.Object.(client.Object)
+	isStatus := isObject && event.Type == watch.Modified && object.GetGeneration() == 1 // that is told apart from the content
+	if !isObject || isStatus || !strings.HasPrefix(object.GetName(), many+"-") {
+		return
+	}
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.seen[object.GetName()] = append(n.seen[object.GetName()], event.Type)
+}
+
+func (n *names) count() int {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	return len(n.seen)
+}
+
+// all is an error until so many were seen.
+func (n *names) all(want int) error {
+	if have := n.count(); have != want {
+		return fmt.Errorf("%d of %d are there", have, want)
+	}
+	return nil
+}
+
+// once is an error where one was written other than once, or there are not so many.
+func (n *names) once(want int) error {
+	err := n.all(want)
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	for name, events := range n.seen {
+		if !slices.Equal(events, []watch.EventType{watch.Added}) {
+			err = errors.Join(err, fmt.Errorf("%s was written more than once: %v", name, events))
+		}
+	}
+	return err
+}
