@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/trellis-addons/trellis/hack/docs/markdown"
 	"github.com/trellis-addons/trellis/test/binaries"
 )
 
@@ -20,8 +21,8 @@ var (
 	histogramSeries = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
 
-// TestAlertsAreAboutMetricsThatExist: red when an alert is about a metric that no manager has, or can't be read, when it has no page that says
-// what to do, and when a page is about none.
+// TestAlertsAreAboutMetricsThatExist: red when an alert is about a metric that no manager has, or can't be read, when no part of the page
+// is about it, and when a part is about none.
 func TestAlertsAreAboutMetricsThatExist(t *testing.T) {
 	metrics, pages := specPage(t, "metrics.md"), headingOf.FindAllStringSubmatch(specPage(t, "alerts.md"), -1)
 	explained := map[string]bool{}
@@ -46,15 +47,90 @@ func TestAlertsAreAboutMetricsThatExist(t *testing.T) {
 					t.Errorf("%s: %s", name, expression)
 				}
 			}
-			annotations := rule["annotations"].(map[string]any)
-			if annotations["runbook"] != "docs/spec/alerts.md#"+strings.ToLower(name) || annotations["summary"] == "" {
-				t.Errorf("%s has annotations %v", name, annotations)
+			if summary, _ := rule["annotations"].(map[string]any)["summary"].(string); summary == "" {
+				t.Errorf("%s has no summary", name)
 			}
 		}
 	}
 	for name, isThere := range explained {
 		if !isThere {
 			t.Errorf("docs/spec/alerts.md explains %s, which no chart has", name)
+		}
+	}
+}
+
+// advice is in what an alert's page says to do: a word to run or to look at, or a page to read.
+var advice = regexp.MustCompile("`[^`]+`|\\]\\([^)]+\\)")
+
+// TestRunbooksSayWhatToDo: red when an alert leads to no part of a page of the checkout, or to one that does not say what it means and what
+// to do, and when a page of the platform's own does not take that place.
+func TestRunbooksSayWhatToDo(t *testing.T) {
+	root, err := binaries.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range withEverySetting() {
+		hosted := load(t, r.chart).Metadata.Home + "/blob/main/"
+		_, objects := render(t, r)
+		for _, rule := range alertsOf(t, objects) {
+			file, isHosted := strings.CutPrefix(runbookOf(rule), hosted)
+			name, anchor, _ := strings.Cut(file, "#")
+			text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+			if !isHosted || err != nil {
+				t.Errorf("%s leads to %q, which is no page below %s: %v", rule["alert"], runbookOf(rule), hosted, err)
+				continue
+			}
+			if missing := missingOfRunbook(string(text), anchor); missing != "" {
+				t.Errorf("%s leads to %s#%s, which lacks %s", rule["alert"], name, anchor, missing)
+			}
+		}
+		const own = "https://docs.example.com/spec/alerts.html"
+		r.values = map[string]any{"metrics": map[string]any{"prometheusRule": map[string]any{"enabled": true, "runbookURL": own}}}
+		_, objects = render(t, r)
+		for _, rule := range alertsOf(t, objects) {
+			if want := own + "#" + strings.ToLower(rule["alert"].(string)); runbookOf(rule) != want {
+				t.Errorf("%s leads to %q, expected %q", rule["alert"], runbookOf(rule), want)
+			}
+		}
+	}
+}
+
+// runbookOf is the URL that an alert leads to; "" without one.
+func runbookOf(rule map[string]any) string {
+	url, _ := rule["annotations"].(map[string]any)["runbook_url"].(string)
+	return url
+}
+
+// missingOfRunbook is what a page lacks to say of an alert what it means and what to do.
+func missingOfRunbook(text, anchor string) string {
+	for _, part := range strings.Split(text, "\n## ")[1:] {
+		heading, below, _ := strings.Cut(part, "\n")
+		if markdown.Anchor(heading, map[string]int{}) != anchor {
+			continue
+		}
+		meaning, toDo, _ := strings.Cut(strings.TrimSpace(below), "**What to do.**")
+		switch {
+		case meaning == "":
+			return "what the alert means"
+		case !advice.MatchString(toDo):
+			return "what to do"
+		}
+		return ""
+	}
+	return "the heading"
+}
+
+// Red when a heading alone, or a sentence that names nothing, counts as what to do.
+func TestRunbooksThatSayNothing(t *testing.T) {
+	for want, text := range map[string]string{
+		"":                     "## Broken\n\nIt broke.\n\n**What to do.** Look at `kubectl get pods`.\n",
+		"what to do":           "## Broken\n\nIt broke.\n\n**What to do.** Be patient.\n\n## Next\n\n**What to do.** `ls`.\n",
+		"what the alert means": "## Broken\n\n**What to do.** [Read](x.md).\n",
+		"the heading":          "## BrokenToo\n\nIt broke.\n\n**What to do.** `ls`.\n",
+	} {
+		page := "# Alerts\n\n" + text
+		if missing := missingOfRunbook(page, "broken"); missing != want {
+			t.Errorf("%q lacks %q, expected %q", page, missing, want)
 		}
 	}
 }

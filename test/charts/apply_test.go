@@ -29,7 +29,8 @@ import (
 const cluster = "charts"
 
 func TestMain(m *testing.M) {
-	fleet.Main(m, fleet.ClusterOptions{Name: cluster, Controllers: true}, fleet.ClusterOptions{Name: upgraded})
+	other := fleet.ClusterOptions{Name: upgraded, Audit: []string{"system:serviceaccount:" + crdsAccount}}
+	fleet.Main(m, fleet.ClusterOptions{Name: cluster, Controllers: true}, other)
 }
 
 // connect gives a client of an API server whose platform namespace admits restricted pods only.

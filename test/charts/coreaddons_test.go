@@ -70,26 +70,32 @@ func smallKKPImage() map[string]string {
 const secretOf = "\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: digitalocean-csi, namespace: kube-system}\n" +
 	"stringData: {token: '{{ .Credentials.Digitalocean.Token }}'}\n"
 
+// kkpFiles are those of KKP's image: the small one, or with KKP's own add-ons.
+func kkpFiles(t *testing.T) map[string]string {
+	t.Helper()
+	if *kkpAddons == "" {
+		return smallKKPImage()
+	}
+	files := map[string]string{}
+	folder := os.DirFS(*kkpAddons)
+	err := fs.WalkDir(folder, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(folder, file)
+		files[path.Join("addons", file)] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
 // kkpImage puts the image of KKP's add-ons into the registry.
 func kkpImage(t *testing.T, sources *fleet.Sources) {
 	t.Helper()
-	files := smallKKPImage()
-	if *kkpAddons != "" {
-		files = map[string]string{}
-		folder := os.DirFS(*kkpAddons)
-		err := fs.WalkDir(folder, ".", func(file string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
-				return err
-			}
-			content, err := fs.ReadFile(folder, file)
-			files[path.Join("addons", file)] = string(content)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := sources.Image("kkp/addons", "v2.31.0", files); err != nil {
+	if _, err := sources.Image("kkp/addons", "v2.31.0", kkpFiles(t)); err != nil {
 		t.Fatal(err)
 	}
 }

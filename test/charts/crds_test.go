@@ -109,8 +109,8 @@ func programOfOthers(t *testing.T, name string) string {
 	return path
 }
 
-// runProgram runs a program of somebody against the API server.
-func runProgram(t *testing.T, name string, arguments ...string) {
+// runProgram runs a program of somebody against the API server, and gives what it told.
+func runProgram(t *testing.T, name string, arguments ...string) string {
 	t.Helper()
 	home := t.TempDir()
 	kubeconfig := filepath.Join(home, "kubeconfig")
@@ -119,7 +119,9 @@ func runProgram(t *testing.T, name string, arguments ...string) {
 	}
 	command := exec.CommandContext(t.Context(), programOfOthers(t, name), arguments...)
 	command.Env = []string{"HOME=" + home, "KUBECONFIG=" + kubeconfig}
-	if output, err := command.CombinedOutput(); err != nil {
+	output, err := command.CombinedOutput()
+	if err != nil {
 		t.Fatalf("%s %s: %v\n%s", name, strings.Join(arguments, " "), err, output)
 	}
+	return string(output)
 }

@@ -96,6 +96,7 @@ func TestValuesSchemaRefusesMistakes(t *testing.T) {
 		"no toleration":   {"tolerations": []any{map[string]any{"keys": "a"}}},
 		"no resources":    {"resources": map[string]any{"limit": map[string]any{"memory": "1Gi"}}},
 		"no label":        {"commonLabels": map[string]any{"a": 1}},
+		"no web page":     {"metrics": map[string]any{"prometheusRule": map[string]any{"runbookURL": "docs/spec/alerts.md"}}},
 		"no volume":       {"extraVolumes": []any{map[string]any{"secret": "a"}}},
 	}
 	for _, name := range []string{"trellis-master", "trellis-seed"} {

@@ -45,10 +45,15 @@ topologySpreadConstraints: {{- toYaml $constraints | nindent 2 }}
 {{- end }}
 {{- end }}
 
+{{- /* Whether metrics are served inside the pod only, or not at all: empty if not. */ -}}
+{{- define "trellis.metricsInside" -}}
+{{- if regexMatch "^(127\\.|localhost:|\\[::1\\]:|0$)" .Values.metricsBindAddress }}true{{ end }}
+{{- end }}
+
 {{- /* Whether metrics are served to others, with what has to be so for it: empty if not. */ -}}
 {{- define "trellis.metricsServed" -}}
 {{- if or .Values.metrics.service.enabled .Values.metrics.serviceMonitor.enabled }}
-{{- if regexMatch "^(127\\.|localhost:|\\[::1\\]:|0$)" .Values.metricsBindAddress }}
+{{- if include "trellis.metricsInside" . }}
 {{- fail "metrics.service needs a metricsBindAddress that is not inside the pod, such as :8085" }}
 {{- end }}
 {{- if and .Values.networkPolicy.enabled (not .Values.networkPolicy.metricsFrom) }}

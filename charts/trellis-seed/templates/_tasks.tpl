@@ -8,12 +8,14 @@
 {{- $names | sortAlpha | toJson }}
 {{- end }}
 
-{{- /* The kinds of the chart that have more than one version, in the plural; nothing for none. */ -}}
+{{- /* The kinds of the chart, in the plural, whose objects may be stored in more than one version: by the chart's CRD, or by what the one of
+  the cluster tells, where the renderer sees a cluster. Nothing for none. */ -}}
 {{- define "trellis.versionedKinds" -}}
 {{- $kinds := list }}
 {{- range $path, $_ := .Files.Glob "crds/*.yaml" }}
 {{- $crd := $.Files.Get $path | fromYaml }}
-{{- if gt (len $crd.spec.versions) 1 }}
+{{- $found := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" $crd.metadata.name }}
+{{- if or (gt (len $crd.spec.versions) 1) (gt (len (dig "status" "storedVersions" list $found)) 1) }}
 {{- $kinds = append $kinds $crd.spec.names.plural }}
 {{- end }}
 {{- end }}
