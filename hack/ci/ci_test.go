@@ -109,6 +109,52 @@ func TestPipelinesUseTargetsThatExist(t *testing.T) {
 	}
 }
 
+// Red when a pipeline releases what did not pass release-check.
+func TestWhatIsReleasedIsCheckedBefore(t *testing.T) {
+	checks := func(scripts ...string) bool {
+		return slices.ContainsFunc(scripts, func(script string) bool { return strings.Contains(script, "make release-check ") })
+	}
+	var github struct {
+		Jobs map[string]struct {
+			Needs []string
+			Steps []struct{ Run string }
+		}
+	}
+	decode(t, "github/trellis.yaml", &github)
+	var runs []string
+	for _, step := range github.Jobs["release-check"].Steps {
+		runs = append(runs, step.Run)
+	}
+	if !checks(runs...) || !slices.Contains(github.Jobs["release"].Needs, "release-check") {
+		t.Errorf("on GitHub a release needs %v, and its check runs %q", github.Jobs["release"].Needs, runs)
+	}
+	type job struct {
+		Stage  string
+		Script []string
+	}
+	var gitlab struct {
+		Stages  []string
+		Check   job `yaml:"release-check"`
+		Release job
+	}
+	decode(t, "gitlab/trellis.yaml", &gitlab)
+	at := slices.Index(gitlab.Stages, gitlab.Check.Stage)
+	if !checks(gitlab.Check.Script...) || at < 0 || at >= slices.Index(gitlab.Stages, gitlab.Release.Stage) {
+		t.Errorf("on GitLab a release is in stage %q, and its check in %q runs %q", gitlab.Release.Stage, gitlab.Check.Stage, gitlab.Check.Script)
+	}
+}
+
+func decode(t *testing.T, file string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yamlnodes.Unmarshal(text, into); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
 // The README names each pipeline, and each setting that a team has to bring. Red when one is left out.
 func TestTheReadmeNamesWhatIsThere(t *testing.T) {
 	readme, err := os.ReadFile("README.md")

@@ -180,6 +180,14 @@ func namesPage(root string) (string, error) {
 		page.heading(plain(title))
 		table(page, one, "name", "")
 	}
+	ofCharts, err := chartNames(all)
+	if err != nil {
+		return "", err
+	}
+	page.heading("Of the charts")
+	page.paragraph("Labels by which [roles for people](../spec/roles.md) gather the rules of others, with the charts in namespace " +
+		code(namespace) + ".")
+	table(page, ofCharts, "name", "")
 	kept, err := keptNames(root)
 	if err != nil {
 		return "", err

@@ -3,5 +3,6 @@
 //
 // One API server is seed and user cluster, as in a platform of one cluster, and one namespace takes all objects. Nothing runs
 // Deployments: a stand-in writes their status once, for both sides, so that installations get Ready. Bars are printed beside
-// the figures; a benchmark fails on errors only, since a shared machine can't hold times.
+// the figures; a benchmark fails on errors only, since a shared machine can't hold times. The bar of traces is one on pairs of
+// rounds, and -hold-tracing asks for it to be held.
 package installing
