@@ -66,6 +66,7 @@ func Programs() []Program {
 		{Name: "kwok", Module: "kwok", Release: kwokRelease, Package: "sigs.k8s.io/kwok/cmd/kwok", Upstream: "sigs.k8s.io/kwok"},
 		kubernetes("kube-apiserver", Newer),
 		clusterAPI(),
+		clusterctl(),
 		oldest(),
 	}
 }
@@ -81,6 +82,14 @@ func clusterAPI() Program {
 			{From: "core/config/crd/bases", To: "crds"},
 			{From: "core/config/webhook/manifests.yaml", To: "webhooks.yaml"},
 		},
+	}
+}
+
+// clusterctl is what installs providers on a management cluster, ours among them: the test of a release asks for it.
+func clusterctl() Program {
+	return Program{
+		Name: "clusterctl", Module: "cluster-api", Release: capiRelease, OnDemand: true,
+		Package: "sigs.k8s.io/cluster-api/cmd/clusterctl", Upstream: "sigs.k8s.io/cluster-api",
 	}
 }
 

@@ -1,0 +1,18 @@
+package clusterctl
+
+import (
+	"testing"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// management is the cluster that clusterctl gets, and byHelm the one that helm gets.
+const management, byHelm = "management", "helm"
+
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard()) // the clients' library warns at length when nobody has said where to log
+	fleet.Main(m, fleet.ClusterOptions{Name: management}, fleet.ClusterOptions{Name: byHelm})
+}
