@@ -47,13 +47,13 @@ binaries: ## Build the control planes that tests and demo run (once, minutes).
 	go run ./hack/controlplanes
 
 .PHONY: test
-test: binaries ## Run all tests but cert-manager-check and clusterctl-check, most of what runs in the test's own process with the race detector.
+test: binaries ## Run all tests but those with targets of their own below, most of what runs in the test's own process with the race detector.
 	CGO_ENABLED=1 go test -C apis -race ./...
 	# The longest first, here and below: what is left for the end runs alone.
 	CGO_ENABLED=1 go test -race -vet=off -timeout 60m ./pkg/controllers/addoninstallation ./charts/... ./cmd/... ./hack/... ./pkg/...
 	# Nearly all of these run the managers as processes of their own, which the detector does not see: kills, charts, upgrades, the guides' commands.
 	# Those of sets put controllers together that the rooms' own tests run with it.
-	go test -vet=off -timeout 60m ./test/crash ./test/sets $$(go list ./test/... | grep -v -e /test/crash$$ -e /test/sets$$ -e /test/certmanager$$ -e /test/clusterctl$$)
+	go test -vet=off -timeout 60m ./test/crash ./test/sets $$(go list ./test/... | grep -v -e /test/crash$$ -e /test/sets$$ -e /test/certmanager$$ -e /test/clusterctl$$ -e /test/release$$)
 
 .PHONY: bench
 bench: binaries ## Measure what the bars are set on: CPU, memory, writes, times (minutes).
@@ -67,6 +67,10 @@ upgrade-check: binaries ## Put this release in the place of FORMER (a commit; th
 .PHONY: cert-manager-check
 cert-manager-check: binaries ## Run both charts' webhooks with certificates by cert-manager, whose controllers are built from source (minutes the first time).
 	go test -v -count=1 -timeout 20m ./test/certmanager
+
+.PHONY: install-check
+install-check: binaries ## Make a release, and install it on bare API servers out of one private registry, where no other host can be reached.
+	GOTOOLCHAIN=$(TOOLCHAIN) go test -v -count=1 -timeout 30m ./test/release
 
 .PHONY: clusterctl-check
 clusterctl-check: binaries ## Install a release by clusterctl, which is built from source, upgrade it and take it off: the objects are those of the charts.
@@ -108,9 +112,13 @@ catalogue-check: ## Tell what is wrong with a catalogue repository: FOLDER=path,
 	go run ./hack/cataloguecheck -folder '$(or $(FOLDER),.)' -type '$(or $(TYPE),Custom)'
 
 .PHONY: kkp-check
-kkp-check: binaries ## Hold the Core catalogue to KKP's own add-ons, render all and install what rules give: FOLDER=path of addons in a checkout of KKP 2.31.
-	go test -v -count=1 -timeout 20m -run '^TestKKP|^TestManagersWorkWithTheirRights$$' ./test/charts \
-		-args -kkp-addons '$(abspath $(or $(FOLDER),$(error FOLDER names the folder addons in a checkout of KKP)))'
+kkp-check: kkp-folder binaries ## Hold the Core catalogue to KKP's own add-ons, render all and install what rules give: FOLDER=path of addons in a checkout of KKP 2.31.
+	go test -v -count=1 -timeout 20m -run '^TestKKP|^TestManagersWorkWithTheirRights$$' ./test/charts -args -kkp-addons '$(abspath $(FOLDER))'
+
+# Asked for before anything is built.
+.PHONY: kkp-folder
+kkp-folder:
+	@test -d '$(or $(FOLDER),$(error FOLDER names the folder addons in a checkout of KKP))' || { echo 'FOLDER: $(FOLDER) is no folder'; exit 1; }
 
 .PHONY: images
 images: ## Build images of both managers into bin/images; PUSH=host/path pushes them, VERSION and PLATFORMS say which.
@@ -122,7 +130,7 @@ images-check: images ## Look at each image of bin/images, and build them all aga
 	GOTOOLCHAIN=$(TOOLCHAIN) hack/images/again.sh bin/images/digests.txt '$(VERSION)' '$(or $(PLATFORMS),linux/amd64$(COMMA)linux/arm64)'
 
 .PHONY: release-check
-release-check: upgrade-check cert-manager-check clusterctl-check images-check ## All that a release has to pass beside the tests, traces for at most 5 % more CPU too (tens of minutes).
+release-check: upgrade-check install-check cert-manager-check clusterctl-check images-check ## All that a release has to pass beside the tests, traces for at most 5 % more CPU too (tens of minutes).
 	go test -v -count=1 -run '^$$' -bench Tracing -benchtime 1x -timeout 60m ./test/bench/installing -args -hold-tracing
 
 .PHONY: release

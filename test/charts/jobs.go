@@ -74,16 +74,22 @@ func RunTask(t *testing.T, where *fleet.Cluster, c client.Client, job *batchv1.J
 
 // Jobs runs the Jobs of a cluster without controllers and nodes, for as long as a test, and keeps what came of them by their names.
 type Jobs struct {
-	// program is the path of the one that an image has, by the last part of the image's name.
-	program func(name string) string
-	mutex   sync.Mutex
-	runs    map[string]TaskRun
+	run   func(job *batchv1.Job) (TaskRun, error)
+	mutex sync.Mutex
+	runs  map[string]TaskRun
 }
 
-// PlayJobs begins to run Jobs. The programs are there already: Helm waits for its hooks.
+// PlayJobs begins to run Jobs by RunTask. A program is the one that an image has, by the last part of the image's name; all are there
+// already: Helm waits for its hooks.
 func PlayJobs(t *testing.T, where *fleet.Cluster, c client.Client, program func(name string) string) *Jobs {
 	t.Helper()
-	played := &Jobs{program: program, runs: map[string]TaskRun{}}
+	return PlayJobsBy(t, c, func(job *batchv1.Job) (TaskRun, error) { return RunTask(t, where, c, job, program(programOf(job))) })
+}
+
+// PlayJobsBy begins to run Jobs.
+func PlayJobsBy(t *testing.T, c client.Client, run func(job *batchv1.Job) (TaskRun, error)) *Jobs {
+	t.Helper()
+	played := &Jobs{run: run, runs: map[string]TaskRun{}}
 	ctx, stop := context.WithCancel(t.Context())
 	var done sync.WaitGroup
 	done.Go(func() {
@@ -94,7 +100,7 @@ func PlayJobs(t *testing.T, where *fleet.Cluster, c client.Client, program func(
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				played.look(ctx, t, where, c)
+				played.look(ctx, t, c)
 			}
 		}
 	})
@@ -105,7 +111,7 @@ func PlayJobs(t *testing.T, where *fleet.Cluster, c client.Client, program func(
 	return played
 }
 
-func (j *Jobs) look(ctx context.Context, t *testing.T, where *fleet.Cluster, c client.Client) {
+func (j *Jobs) look(ctx context.Context, t *testing.T, c client.Client) {
 	var found batchv1.JobList
 	if err := c.List(ctx, &found); err != nil {
 		return // the next look finds them
@@ -115,7 +121,7 @@ func (j *Jobs) look(ctx context.Context, t *testing.T, where *fleet.Cluster, c c
 		if len(job.Status.Conditions) > 0 {
 			continue
 		}
-		run, err := RunTask(t, where, c, job, j.program(programOf(job)))
+		run, err := j.run(job)
 		if err == nil {
 			err = finish(ctx, c, job, run.Failed)
 		}

@@ -78,9 +78,19 @@ func (n *Node) pull(ctx context.Context, container Container, reference string, 
 	return pulled, unpack(found, pulled.Folder)
 }
 
-// login is that of a registry among the pod's pull Secrets; anonymous where there is none.
+// login is that of a registry among the pull Secrets of the pod, which admission takes from its account where it names none; anonymous
+// where there is none.
 func (n *Node) login(ctx context.Context, container Container, registry string) (authn.Authenticator, error) {
-	for _, of := range container.Spec.ImagePullSecrets {
+	named := container.Spec.ImagePullSecrets
+	if len(named) == 0 {
+		account := &corev1.ServiceAccount{}
+		key := client.ObjectKey{Namespace: container.Namespace, Name: container.Spec.ServiceAccountName}
+		if err := n.Client.Get(ctx, key, account); err != nil {
+			return nil, err
+		}
+		named = account.ImagePullSecrets
+	}
+	for _, of := range named {
 		secret := &corev1.Secret{}
 		if err := n.Client.Get(ctx, client.ObjectKey{Namespace: container.Namespace, Name: of.Name}, secret); err != nil {
 			return nil, err

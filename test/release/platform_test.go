@@ -1,0 +1,223 @@
+package release
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	"github.com/trellis-addons/trellis/test/charts"
+	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/pod"
+	kit "github.com/trellis-addons/trellis/test/world"
+)
+
+const (
+	namespace        = "kubermatic"
+	clusterName      = "one"
+	clusterNamespace = "cluster-one"
+	distributor      = "trellis-distributor"
+)
+
+// chartOf says which chart an API server gets.
+var chartOf = map[string]string{masterName: "trellis-master", seedName: "trellis-seed"}
+
+// platform is what the guide installs.
+type platform struct {
+	t        *testing.T
+	guide    guide
+	sources  *fleet.Sources
+	clients  map[string]client.Client
+	managers []*fleet.Process
+	// transport reaches the registry.
+	transport http.RoundTripper
+}
+
+func newPlatform(t *testing.T, followed guide, sources *fleet.Sources) *platform {
+	t.Helper()
+	p := &platform{t: t, guide: followed, sources: sources, clients: map[string]client.Client{}, transport: transport(t, sources)}
+	for _, name := range []string{masterName, seedName, userName} {
+		p.clients[name] = kit.Client(t, fleet.Shared().Cluster(name).Config)
+	}
+	followed.writeFiles(t)
+	for file, content := range map[string]string{"ca.crt": string(sources.CA), "here.yaml": here} {
+		if err := os.WriteFile(filepath.Join(followed.folder, file), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+// here are values that the page does not have: there is no KKP, and the registry is on this machine.
+const here = `standalone: {enabled: true}
+sources: {allowCIDRs: [127.0.0.0/8]}
+`
+
+func (p *platform) client(where string) client.Client { return p.clients[where] }
+
+func (p *platform) create(where string, object client.Object) {
+	p.t.Helper()
+	if err := p.client(where).Create(p.t.Context(), object); err != nil {
+		p.t.Fatalf("creating %T %q on %s: %v", object, object.GetName(), where, err)
+	}
+}
+
+// installCharts runs the page's commands for the programs on the master and on the seed, and has nodes run what they made.
+func (p *platform) installCharts() {
+	p.t.Helper()
+	for where := range chartOf {
+		p.guide.run(p.t, where, "kubectl apply --server-side -f crds-standalone.yaml")
+		p.playJobs(where)
+	}
+	for _, line := range p.guide.commands(p.t, "kubectl create namespace kubermatic") {
+		for where, comment := range map[string]string{masterName: "# on the master", seedName: "# on each seed"} {
+			command, said, isSaid := strings.Cut(line, "# on ")
+			if isSaid && "# on "+said != comment {
+				continue
+			}
+			if strings.HasPrefix(line, "helm upgrade --install") {
+				command += " --values here.yaml"
+				if where == masterName {
+					command += " --set standalone.kkpVersion=2.31.0"
+				}
+			}
+			p.guide.run(p.t, where, command)
+		}
+	}
+	for _, where := range []string{masterName, seedName} {
+		p.runManager(where)
+	}
+}
+
+// node is where an API server's pods run.
+func (p *platform) node(where string) *pod.Node {
+	return &pod.Node{
+		Fleet: fleet.Shared(), Cluster: fleet.Shared().Cluster(where), Client: p.client(where), Folder: filepath.Join(p.guide.home, "pods"),
+		Enter: filepath.Join(os.Getenv(insideVariable), "bin", pod.Enter),
+	}
+}
+
+// pullAndRun starts a container of its image, as a node does.
+func (p *platform) pullAndRun(where string, container pod.Container) (*fleet.Process, error) {
+	node := p.node(where)
+	var err error
+	if container.Image, err = node.Pull(p.t.Context(), container, p.transport); err != nil {
+		return nil, err
+	}
+	return node.Run(p.t.Context(), container)
+}
+
+// playJobs runs the pods of a chart's Jobs: what hooks of Helm wait for.
+func (p *platform) playJobs(where string) {
+	p.t.Helper()
+	charts.PlayJobsBy(p.t, p.client(where), func(job *batchv1.Job) (charts.TaskRun, error) {
+		log := filepath.Join(p.t.TempDir(), "log")
+		container := pod.Container{Name: job.Name, Namespace: job.Namespace, Spec: job.Spec.Template.Spec, Log: log}
+		process, err := p.pullAndRun(where, container)
+		if err != nil {
+			return charts.TaskRun{}, err
+		}
+		<-process.Done()
+		p.t.Logf("Job %s on %s: %v\n%s", job.Name, where, process.Ended(), fleet.Tail(log, 10))
+		return charts.TaskRun{Output: fleet.Tail(log, 100), Failed: process.Ended().Error() != "exit status 0"}, nil
+	})
+}
+
+// runManager runs the pod of a chart's Deployment. Webhooks are asked at this machine's address, since there is no network of pods.
+func (p *platform) runManager(where string) {
+	p.t.Helper()
+	chart, manager := chartOf[where], &appsv1.Deployment{}
+	if err := p.client(where).Get(p.t.Context(), client.ObjectKey{Namespace: namespace, Name: chart}, manager); err != nil {
+		p.t.Fatal(err)
+	}
+	image := manager.Spec.Template.Spec.Containers[0].Image
+	if !strings.HasPrefix(image, p.sources.Registry+"/trellis/") || !strings.Contains(image, "@sha256:") {
+		p.t.Errorf("%s runs %q: not of the registry, or not by digest", chart, image)
+	}
+	webhooks := address(p.t)
+	p.leadHere(where, webhooks)
+	arguments := append(charts.AdmissionFlags(chart, namespace, webhooks), "--health-probe-bind-address=0", "--metrics-bind-address=0")
+	if where == seedName {
+		arguments = append(arguments, "--query-bind-address=0")
+	}
+	log := filepath.Join(p.t.TempDir(), "log")
+	process, err := p.pullAndRun(where, pod.Container{
+		Name: chart, Namespace: namespace, Spec: manager.Spec.Template.Spec, Arguments: arguments, Log: log,
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.managers = append(p.managers, process)
+	p.t.Cleanup(func() {
+		process.Kill()
+		if p.t.Failed() {
+			p.t.Logf("the end of the log of %s:\n%s", chart, fleet.Tail(log, 20))
+		}
+	})
+}
+
+func address(t *testing.T) string {
+	t.Helper()
+	port, err := fleet.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", port)
+}
+
+// leadHere has the webhooks of a chart asked at an address.
+func (p *platform) leadHere(where, at string) {
+	p.t.Helper()
+	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	if err := p.client(where).Get(p.t.Context(), client.ObjectKey{Name: namespace + "." + chartOf[where]}, configuration); err != nil {
+		p.t.Fatal(err)
+	}
+	for i := range configuration.Webhooks {
+		of := &configuration.Webhooks[i].ClientConfig
+		of.Service, of.URL = nil, new("https://"+at) // the manager adds the path
+	}
+	if err := p.client(where).Update(p.t.Context(), configuration); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// connectSeed gives the master a kubeconfig of the seed, with the release's rights.
+func (p *platform) connectSeed() {
+	p.t.Helper()
+	p.guide.run(p.t, seedName, "kubectl apply -f seed-rights.yaml")
+	token := &authenticationv1.TokenRequest{}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: distributor}}
+	if err := p.client(seedName).SubResource("token").Create(p.t.Context(), account, token); err != nil {
+		p.t.Fatal(err)
+	}
+	config, err := clientcmd.Load(fleet.Shared().Cluster(seedName).Kubeconfig)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, user := range config.AuthInfos {
+		user.Token = token.Status.Token
+	}
+	kubeconfig, err := clientcmd.Write(*config)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.create(masterName, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "kubeconfig-seed"}, Data: map[string][]byte{"kubeconfig": kubeconfig},
+	})
+	p.create(masterName, &kkpv1.Seed{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: seedName},
+		Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "kubeconfig-seed", Namespace: namespace}},
+	})
+}
