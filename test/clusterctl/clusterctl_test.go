@@ -20,8 +20,8 @@ spec: {addons: [{name: web, versions: [{version: 1.0.0}]}]}
 
 // clusterctl takes the folder as docs/spec/release.md says, and comes to the objects of the charts: on install, and on an upgrade that it
 // finds by itself. Taken off again, what people wrote stays, with the kinds, the namespace and the roles. Red when a release has an image
-// without a host, another contract, a text that clusterctl changes, an object of no chart or one too few, or when the seed's manager does not
-// serve Clusters of Cluster API.
+// without a host, another contract, a text that clusterctl changes, an object of no chart or one too few, or when the seed's manager does
+// not serve Clusters of Cluster API.
 func TestClusterctlTakesTheRelease(t *testing.T) {
 	folder := releases(t)
 	putClusterAPI(t, folder)

@@ -27,12 +27,20 @@ const (
 	providerLabel, provider = "cluster.x-k8s.io/provider", "addon-trellis"
 )
 
+// values are what each chart is rendered with, by its name: those of docs/guides/cluster-api.md. The master's platform is one
+// without KKP, and the seed serves Clusters of Cluster API alone, for which there is nothing to do that KKP would. Upgrades
+// are not held: what holds them outlives `clusterctl delete`, before which nobody could say that it is to be taken off.
+var values = map[string]map[string]any{
+	"trellis-master": {"standalone": map[string]any{"enabled": true}},
+	"trellis-seed":   {"clusterAPI": map[string]any{"kinds": []any{"cluster-api"}}},
+}
+
 // ErrVariable says that clusterctl would put something in place of a part of the text.
 var ErrVariable = errors.New("the components have ${ or $$, which clusterctl takes for a variable")
 
 // Provider is the components YAML: one namespace, the CRDs of the charts and those below a folder
-// of KKP's kinds, which a management cluster has nobody else to bring, and what the charts render to
-// for a cluster that is master and seed, without what Helm alone runs.
+// of KKP's kinds, which a management cluster has nobody else to bring, and what the charts render to,
+// each with its values, for a management cluster that is master and seed, without what Helm alone runs.
 func Provider(charts []chart.Chart, kkp string) (string, error) {
 	crds, err := Joined(kkp)
 	if err != nil {
@@ -43,7 +51,11 @@ func Provider(charts []chart.Chart, kkp string) (string, error) {
 		texts = append(texts, one.CRDs()...)
 	}
 	for _, one := range charts {
-		rendered, err := one.Render(Namespace, "clusterctl", map[string]any{"standalone": map[string]any{"enabled": true}})
+		own, found := values[one.Name()]
+		if !found {
+			return "", fmt.Errorf("nothing says which values chart %q has here", one.Name())
+		}
+		rendered, err := one.Render(Namespace, "clusterctl", own)
 		if err != nil {
 			return "", err
 		}

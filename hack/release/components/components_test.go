@@ -2,7 +2,9 @@ package components
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,19 +38,78 @@ func TestVariablesAreRefused(t *testing.T) {
 	}
 }
 
-// Red when clusterctl gets a Job that only Helm knows when to run.
-func TestWhatHelmRunsIsLeftOut(t *testing.T) {
+// read reads a chart of the checkout as that of a release, and gives the folder with KKP's kinds besides.
+func read(t *testing.T, name string) (one chart.Chart, kkp string) {
+	t.Helper()
 	root, err := binaries.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := chart.Read(filepath.Join(root, "charts", "trellis-seed"), "1.2.3", chart.Image{Repository: "example.com/seed-controller-manager"})
+	one, err = chart.Read(filepath.Join(root, "charts", name), "1.2.3", chart.Image{Repository: "example.com/manager"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := Provider([]chart.Chart{read}, filepath.Join(root, "deploy", "standalone", "crds"))
+	return one, filepath.Join(root, "deploy", "standalone", "crds")
+}
+
+// Red when clusterctl gets a Job that only Helm knows when to run.
+func TestWhatHelmRunsIsLeftOut(t *testing.T) {
+	seed, kkp := read(t, "trellis-seed")
+	text, err := Provider([]chart.Chart{seed}, kkp)
 	if err != nil || strings.Contains(text, "helm.sh/hook") || strings.Contains(text, "kind: Job") || !strings.Contains(text, "kind: Deployment") {
 		t.Errorf("the components have what Helm runs, or no manager: %v", err)
+	}
+}
+
+// Each manager does what a management cluster is for: Clusters are Cluster API's, and KKP is not there. Red when a chart has the other's
+// values or none, when an upgrade would be held, or when rights are asked for that KKP's Clusters alone take.
+func TestEachChartHasItsOwnValues(t *testing.T) {
+	told := []string{"--standalone", "--cluster-kinds", "--cluster-api-providers", "--allow-cluster-cidrs", "--hold-upgrades"}
+	for name, want := range map[string][]string{
+		"trellis-master": {"--standalone"},
+		"trellis-seed": {
+			"--cluster-kinds=cluster-api", "--cluster-api-providers=kubeadmcontrolplanes.controlplane.cluster.x-k8s.io", "--hold-upgrades=false",
+		},
+	} {
+		one, kkp := read(t, name)
+		text, err := Provider([]chart.Chart{one}, kkp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for line := range strings.Lines(text) {
+			flag := strings.TrimPrefix(strings.TrimSpace(line), "- ")
+			if before, _, _ := strings.Cut(flag, "="); slices.Contains(told, before) {
+				got = append(got, flag)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("flags of %s (-want +got):\n%s", name, diff)
+		}
+		if strings.Contains(text, "- clusters/status\n") {
+			t.Errorf("%s writes the status of KKP's Clusters", name)
+		}
+	}
+}
+
+// Red when a chart that is renamed is rendered with no values at all.
+func TestAChartWithoutValuesIsRefused(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"Chart.yaml":  "apiVersion: v2\nname: other\nversion: 1.0.0\nappVersion: 1.0.0\nkubeVersion: '>= 1.34.0-0'\n",
+		"values.yaml": "image:\n  repository: a\n  digest: b\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other, err := chart.Read(folder, "1.2.3", chart.Image{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, kkp := read(t, "trellis-seed")
+	if _, err := Provider([]chart.Chart{other}, kkp); err == nil || !strings.Contains(err.Error(), `"other"`) {
+		t.Errorf("got %v", err)
 	}
 }
 
