@@ -39,8 +39,8 @@ type IncompatibleError struct {
 	Message string
 	// Fitting is the newest version that would fit; may be empty.
 	Fitting string
-	// IsDown says that Fitting would be a downgrade, which is not allowed.
-	IsDown bool
+	// WayDown says how to let Fitting in, which would be a downgrade; empty: it is none.
+	WayDown string
 }
 
 func (e *IncompatibleError) Error() string {
@@ -51,7 +51,7 @@ func (e *IncompatibleError) Error() string {
 	if e.Fitting == "" {
 		return text + "; no version fits"
 	}
-	return text + wouldFit(e.Fitting, e.IsDown)
+	return text + wouldFit(e.Fitting, e.WayDown)
 }
 
 // Reason implements Refusal.
@@ -60,11 +60,12 @@ func (e *IncompatibleError) Reason() string { return e.Excluded }
 // DowngradeRefusedError says that a version is lower than the installed one.
 type DowngradeRefusedError struct {
 	Addon, Version, Installed string
+	// WayDown says how to let it in.
+	WayDown string
 }
 
 func (e *DowngradeRefusedError) Error() string {
-	return fmt.Sprintf("version %q of add-on %q is lower than the installed %q: set annotation %s to \"true\" to let it in",
-		e.Version, e.Addon, e.Installed, v1.AnnotationAllowDowngrade)
+	return fmt.Sprintf("version %q of add-on %q is lower than the installed %q: %s", e.Version, e.Addon, e.Installed, e.WayDown)
 }
 
 // Reason implements Refusal.
@@ -74,7 +75,8 @@ func (e *DowngradeRefusedError) Reason() string { return v1.ReasonDowngradeRefus
 type WithdrawnError struct {
 	Addon, Installed string
 	Fitting          string
-	IsDown           bool
+	// WayDown is as in IncompatibleError.
+	WayDown string
 }
 
 func (e *WithdrawnError) Error() string {
@@ -82,17 +84,24 @@ func (e *WithdrawnError) Error() string {
 	if e.Fitting == "" {
 		return text
 	}
-	return text + wouldFit(e.Fitting, e.IsDown)
+	return text + wouldFit(e.Fitting, e.WayDown)
 }
 
 // Reason implements Refusal.
 func (e *WithdrawnError) Reason() string { return v1.ReasonWithdrawn }
 
-// wouldFit ends a refusal with the version that fits, and the annotation for a downgrade.
-func wouldFit(version string, isDown bool) string {
-	if !isDown {
+// wouldFit ends a refusal with the version that fits, and the way of a downgrade.
+func wouldFit(version, wayDown string) string {
+	if wayDown == "" {
 		return fmt.Sprintf("; version %q would fit", version)
 	}
-	return fmt.Sprintf("; version %q would fit, which is lower: set annotation %s to \"true\" to let it in",
-		version, v1.AnnotationAllowDowngrade)
+	return fmt.Sprintf("; version %q would fit, which is lower: %s", version, wayDown)
+}
+
+// wayDown is how a downgrade of an installation is let in.
+func (o SelectOptions) wayDown() string {
+	if o.BySet {
+		return fmt.Sprintf("put %q among what the item of the set allows to let it in", v1.PermissionDowngrade)
+	}
+	return fmt.Sprintf("set annotation %s to \"true\" to let it in", v1.AnnotationAllowDowngrade)
 }

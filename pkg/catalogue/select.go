@@ -13,6 +13,8 @@ type SelectOptions struct {
 	AllowDowngrade bool
 	// Core is spec.coreAddon; other installations get nothing from Core catalogues.
 	Core bool
+	// BySet says that an AddonSet of type Custom asks: a downgrade is let in by its item, and not by an annotation.
+	BySet bool
 }
 
 // Selection is the result of Select.
@@ -224,11 +226,16 @@ func (s *selector) newestFitting(preReleases bool) *entryVersion {
 	return nil
 }
 
-func (s *selector) fitting() (version string, isDown bool) {
-	if best := s.newestFitting(false); best != nil {
-		return best.version.Version, s.isDown(best)
+// fitting is the newest version that fits, and how to let it in where it is lower.
+func (s *selector) fitting() (version, wayDown string) {
+	best := s.newestFitting(false)
+	if best == nil {
+		return "", ""
 	}
-	return "", false
+	if s.isDown(best) {
+		wayDown = s.options.wayDown()
+	}
+	return best.version.Version, wayDown
 }
 
 // known lists existing versions, to help with a mistyped one.
@@ -246,20 +253,21 @@ func (s *selector) unknown(detail string) Refusal {
 }
 
 func (s *selector) withdrawn() Refusal {
-	fitting, isDown := s.fitting()
-	return &WithdrawnError{Addon: string(s.entry.Addon.Name), Installed: s.installed, Fitting: fitting, IsDown: isDown}
+	fitting, wayDown := s.fitting()
+	return &WithdrawnError{Addon: string(s.entry.Addon.Name), Installed: s.installed, Fitting: fitting, WayDown: wayDown}
 }
 
 func (s *selector) downgrade(version *entryVersion) Refusal {
 	return &DowngradeRefusedError{
 		Addon: string(s.entry.Addon.Name), Version: version.version.Version, Installed: s.installed,
+		WayDown: s.options.wayDown(),
 	}
 }
 
 func (s *selector) incompatible(version *entryVersion, reason, message string) Refusal {
-	fitting, isDown := s.fitting()
+	fitting, wayDown := s.fitting()
 	return &IncompatibleError{
 		Addon: string(s.entry.Addon.Name), Version: version.version.Version,
-		Excluded: reason, Message: message, Fitting: fitting, IsDown: isDown,
+		Excluded: reason, Message: message, Fitting: fitting, WayDown: wayDown,
 	}
 }

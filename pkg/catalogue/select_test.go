@@ -142,7 +142,10 @@ func TestSelectNamesTheFittingVersion(t *testing.T) {
 func TestSelectTellsTheWayDown(t *testing.T) {
 	t.Parallel()
 	bound := entryOf(t, v1.CatalogueCustom, offered{"1.0.0", "", ""}, offered{"2.0.0", ">= 1.37", ""})
-	const way = `version "1.0.0" would fit, which is lower: set annotation addons.kubermatic.k8c.io/allow-downgrade to "true" to let it in`
+	const (
+		way       = `version "1.0.0" would fit, which is lower: set annotation addons.kubermatic.k8c.io/allow-downgrade to "true" to let it in`
+		wayOfSets = `put "Downgrade" among what the item of the set allows to let it in`
+	)
 	for _, test := range []struct {
 		why, wanted, installed string
 		options                catalogue.SelectOptions
@@ -150,6 +153,8 @@ func TestSelectTellsTheWayDown(t *testing.T) {
 	}{
 		{"what is installed fits no more", "2.x", "2.0.0", catalogue.SelectOptions{}, way},
 		{"what is installed was withdrawn", "", "1.5.0", catalogue.SelectOptions{}, way},
+		{"a set asks", "2.x", "2.0.0", catalogue.SelectOptions{BySet: true}, `which is lower: ` + wayOfSets},
+		{"a set asks for a lower one", "1.0.0", "2.0.0", catalogue.SelectOptions{BySet: true}, `is lower than the installed "2.0.0": ` + wayOfSets},
 		{"nothing is installed", "2.0.0", "", catalogue.SelectOptions{}, `version "1.0.0" would fit`},
 		{"it is allowed, and not asked for", "2.x", "2.0.0", catalogue.SelectOptions{AllowDowngrade: true}, `version "1.0.0" would fit`},
 	} {

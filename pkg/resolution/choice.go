@@ -69,6 +69,7 @@ func (r Request) choose(entry *catalogue.Entry, wanted string) (Choice, catalogu
 	}
 	selection, refusal := catalogue.Select(entry, wanted, r.Installed, r.platform(entry), catalogue.SelectOptions{
 		AllowDowngrade: r.Installation.Annotations[v1.AnnotationAllowDowngrade] == "true", Core: core,
+		BySet: !core && r.Installation.Labels[v1.LabelSet] != "",
 	})
 	choice := Choice{
 		Version: selection.Version, Origin: selection.Origin, Core: entry.Type == v1.CatalogueCore,

@@ -111,7 +111,7 @@ func (r *resolver) selectVersion(of *item, in *place, next []string, installed s
 	}
 	platform := r.platform(in, next)
 	selected, refusal := r.selects(entry, of.AddonRef.Version, installed, platform,
-		catalogue.SelectOptions{AllowDowngrade: of.allows(v1.PermissionDowngrade)})
+		catalogue.SelectOptions{AllowDowngrade: of.allows(v1.PermissionDowngrade), BySet: true})
 	if refusal != nil {
 		withdrawn, isWithdrawn := errors.AsType[*catalogue.WithdrawnError](refusal)
 		return choice{reason: refusal.Reason(), message: refusal.Error(), quiet: isWithdrawn && withdrawn != nil}

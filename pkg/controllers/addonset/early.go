@@ -65,7 +65,7 @@ func (p planner) fitsBoth(of *set, wanted *item, in *place, installed string) bo
 		return false
 	}
 	selected, refusal := p.selects(entry, wanted.AddonRef.Version, installed, p.platform(in, in.ahead),
-		catalogue.SelectOptions{AllowDowngrade: wanted.allows(v1.PermissionDowngrade)})
+		catalogue.SelectOptions{AllowDowngrade: wanted.allows(v1.PermissionDowngrade), BySet: true})
 	if refusal != nil || of.staged && catalogue.SourceMoves(selected.Version) {
 		return false
 	}
