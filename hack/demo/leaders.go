@@ -24,14 +24,16 @@ import (
 const (
 	// many is an add-on of many objects, and begins the names of as many catalogues.
 	many           = "many"
-	manyObjects    = 600
+	manyObjects    = 1000
 	manyCatalogues = 20
+	// killedLimit is for a busy machine: two leases run out, and a thousand objects are written.
+	killedLimit = 5 * time.Minute
 )
 
-// leadersKilled kills the leaders of the master's and of a seed's manager in the middle of their work. Another replica ends it: nothing is
-// lost, and nothing is written twice.
+// leadersKilled kills the leaders of the master's and of a seed's manager in the middle of their work. Another process ends it, the other
+// replica or the one that is started in the killed one's place: nothing is lost, and no content is written again.
 func (s *story) leadersKilled(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, killedLimit)
 	defer cancel()
 	if err := s.publishMany(ctx); err != nil {
 		return err
@@ -54,16 +56,18 @@ func (s *story) leadersKilled(ctx context.Context) error {
 			AddonRef: kubermaticv1.AddonReference{Name: many}, TargetNamespace: many, CreateNamespace: true,
 		},
 	}
+	killed := s.killAtWork(ctx, older.Seed, objects, manyObjects)
 	if err := s.box.Client(older.Seed).Create(ctx, installation); err != nil {
 		return fmt.Errorf("creating installation %q in %s: %w", many, older.Name, err)
 	}
-	if err := s.killAtWork(ctx, older.Seed, objects, manyObjects); err != nil {
+	if err := <-killed; err != nil {
 		return err
 	}
+	killed = s.killAtWork(ctx, sandbox.Master, merged, manyCatalogues)
 	if err := s.makeMany(ctx, 0, manyCatalogues/2); err != nil {
 		return err
 	}
-	if err := s.killAtWork(ctx, sandbox.Master, merged, manyCatalogues); err != nil {
+	if err := <-killed; err != nil {
 		return err
 	}
 	if err := s.makeMany(ctx, manyCatalogues/2, manyCatalogues); err != nil {
@@ -71,15 +75,16 @@ func (s *story) leadersKilled(ctx context.Context) error {
 	}
 	begin := time.Now()
 	err = s.box.Await(ctx, older.Seed, installation, func(client.Object) error {
-		return errors.Join(expect.Condition(installation, kubermaticv1.ConditionReady, "True", ""), merged.all(manyCatalogues))
+		return errors.Join(expect.Condition(installation, kubermaticv1.ConditionReady, "True", ""),
+			objects.missing(manyObjects), merged.missing(manyCatalogues))
 	})
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(objects.once(manyObjects), merged.once(manyCatalogues), s.othersLead(ctx, leaders)); err != nil {
+	if err := errors.Join(objects.notOnce(manyObjects), merged.notOnce(manyCatalogues), s.othersLead(ctx, leaders)); err != nil {
 		return err
 	}
-	s.progress.Printf("  others lead, and ended it after %.1f s: %d objects in %s and %d catalogues on %s, each written once",
+	s.progress.Printf("  other processes lead, and ended it after %.1f s: %d objects in %s and %d catalogues on %s, each content written once",
 		time.Since(begin).Seconds(), manyObjects, older.Name, manyCatalogues, older.Seed)
 	return nil
 }
@@ -128,18 +133,33 @@ func (s *story) makeMany(ctx context.Context, from, to int) error {
 	return nil
 }
 
-// killAtWork kills the manager of a control plane when it has written something.
-func (s *story) killAtWork(ctx context.Context, cluster string, written *names, whole int) error {
-	err := wait.PollUntilContextCancel(ctx, time.Millisecond, true, func(context.Context) (bool, error) { return written.count() > 0, nil })
+// killAtWork waits for the first of what the leader of a control plane is about to write, and kills it there.
+func (s *story) killAtWork(ctx context.Context, cluster string, written *seen, whole int) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- s.killAt(ctx, cluster, written, whole) }()
+	return done
+}
+
+// killAt kills the manager of a control plane that leads when it has written something, and not yet all.
+func (s *story) killAt(ctx context.Context, cluster string, written *seen, whole int) error {
+	leader, err := s.box.Leader(ctx, cluster)
 	if err != nil {
-		return fmt.Errorf("%s writes nothing: %w", s.box.Manager(cluster).Name, err)
+		return err
 	}
-	s.box.Manager(cluster).Process().Kill()
-	s.progress.Printf("  %s was killed with kill -9 when %d of %d were there", s.box.Manager(cluster).Name, written.count(), whole)
+	err = wait.PollUntilContextCancel(ctx, time.Millisecond, true, func(context.Context) (bool, error) { return written.count() > 0, nil })
+	if err != nil {
+		return fmt.Errorf("%s writes nothing: %w", leader.Name, err)
+	}
+	leader.Process().Kill()
+	there := written.count()
+	if there >= whole {
+		return fmt.Errorf("%s had written all of %d before it was killed", leader.Name, whole)
+	}
+	s.progress.Printf("  %s was killed with kill -9 when %d of %d were there", leader.Name, there, whole)
 	return nil
 }
 
-// leaders are the holders of the leases, by control plane.
+// leaders are the holders of the leases, one on each of both control planes.
 func (s *story) leaders(ctx context.Context) (map[string]string, error) {
 	holders := map[string]string{}
 	for _, cluster := range []string{sandbox.Master, older.Seed} {
@@ -147,43 +167,43 @@ func (s *story) leaders(ctx context.Context) (map[string]string, error) {
 		if err := s.box.Client(cluster).List(ctx, &leases, client.InNamespace(sandbox.Namespace)); err != nil {
 			return nil, fmt.Errorf("reading the leases of %s: %w", cluster, err)
 		}
-		for i := range leases.Items {
-			holders[cluster+" "+leases.Items[i].Name] = *leases.Items[i].Spec.HolderIdentity
+		if len(leases.Items) != 1 || leases.Items[0].Spec.HolderIdentity == nil {
+			return nil, fmt.Errorf("%s has %d leases in namespace %q, want one that is held", cluster, len(leases.Items), sandbox.Namespace)
 		}
+		holders[cluster] = *leases.Items[0].Spec.HolderIdentity
 	}
 	return holders, nil
 }
 
-// othersLead is an error where one leads who led before, or nobody did.
+// othersLead is an error where one leads who led before.
 func (s *story) othersLead(ctx context.Context, before map[string]string) error {
 	now, err := s.leaders(ctx)
 	if err != nil {
 		return err
 	}
-	if len(before) != 2 {
-		return fmt.Errorf("there were leases of %v, want one on each", before)
-	}
-	for lease, holder := range before {
-		if now[lease] == holder {
-			err = errors.Join(err, fmt.Errorf("%s is held by %s, who was killed", lease, holder))
+	for cluster, holder := range before {
+		if now[cluster] == holder {
+			err = errors.Join(err, fmt.Errorf("%s still leads on %s: no leader was killed", holder, cluster))
 		}
 	}
 	return err
 }
 
-// names are the objects that a watch saw, each with what became of it.
-type names struct {
-	mutex sync.Mutex
-	seen  map[string][]watch.EventType
+// seen are the objects that a watch saw, each with what became of it.
+type seen struct {
+	// what they are, for errors.
+	what   string
+	mutex  sync.Mutex
+	events map[string][]watch.EventType
 }
 
 // watchNames watches objects in a namespace whose names begin with many, from now on until the context ends.
-func (s *story) watchNames(ctx context.Context, cluster string, of client.ObjectList, namespace string) (*names, error) {
+func (s *story) watchNames(ctx context.Context, cluster string, of client.ObjectList, namespace string) (*seen, error) {
 	events, err := s.box.Client(cluster).Watch(ctx, of, client.InNamespace(namespace))
 	if err != nil {
-		return nil, fmt.Errorf("watching %s in %s: %w", namespace, cluster, err)
+		return nil, fmt.Errorf("watching %T in namespace %s of %s: %w", of, namespace, cluster, err)
 	}
-	watched := &names{seen: map[string][]watch.EventType{}}
+	watched := &seen{what: fmt.Sprintf("%T in namespace %s of %s", of, namespace, cluster), events: map[string][]watch.EventType{}}
 	go func() {
 		defer events.Stop()
 		for event := range events.ResultChan() {
@@ -193,39 +213,40 @@ func (s *story) watchNames(ctx context.Context, cluster string, of client.Object
 	return watched, nil
 }
 
-func (n *names) add(event watch.Event) {
+func (n *seen) add(event watch.Event) {
 	object, isObject := event.Object.(client.Object)
-	isStatus := isObject && event.Type == watch.Modified && object.GetGeneration() == 1 // that is told apart from the content
+	// The status of a catalogue is written after its content, and does not count.
+	isStatus := isObject && event.Type == watch.Modified && object.GetGeneration() == 1
 	if !isObject || isStatus || !strings.HasPrefix(object.GetName(), many+"-") {
 		return
 	}
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	n.seen[object.GetName()] = append(n.seen[object.GetName()], event.Type)
+	n.events[object.GetName()] = append(n.events[object.GetName()], event.Type)
 }
 
-func (n *names) count() int {
+func (n *seen) count() int {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	return len(n.seen)
+	return len(n.events)
 }
 
-// all is an error until so many were seen.
-func (n *names) all(want int) error {
+// missing is an error until so many were seen.
+func (n *seen) missing(want int) error {
 	if have := n.count(); have != want {
-		return fmt.Errorf("%d of %d are there", have, want)
+		return fmt.Errorf("%d of %d are there: %s", have, want, n.what)
 	}
 	return nil
 }
 
-// once is an error where one was written other than once, or there are not so many.
-func (n *names) once(want int) error {
-	err := n.all(want)
+// notOnce is an error where the content of one was written more than once, or there are not so many.
+func (n *seen) notOnce(want int) error {
+	err := n.missing(want)
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	for name, events := range n.seen {
+	for name, events := range n.events {
 		if !slices.Equal(events, []watch.EventType{watch.Added}) {
-			err = errors.Join(err, fmt.Errorf("%s was written more than once: %v", name, events))
+			err = errors.Join(err, fmt.Errorf("%s was written more than once: %v: %s", name, events, n.what))
 		}
 	}
 	return err

@@ -1,5 +1,5 @@
-// Command demo starts a sandbox of its own, tells the story of an add-on on it, then that of an upgrade of Kubernetes on one with Cluster
-// API, and ends: with exit status 0 when every step held, else with the reason. What it asserts, it reads from the API servers.
+// Command demo starts a sandbox of its own, tells the story of an add-on and of a set on it, kills leaders at work, then tells that of an
+// upgrade of Kubernetes on a sandbox with Cluster API, and ends: with exit status 0 when every step held, else with the reason. What it asserts, it reads from the API servers.
 // "demo cluster-api" tells the second alone.
 package main
 
@@ -57,7 +57,7 @@ func part(ctx context.Context, progress *fleet.Progress, clusters string) error 
 	begin := time.Now()
 	// Beside the folder of `make sandbox`, so that a running sandbox is left alone.
 	folder := filepath.Join(os.TempDir(), "trellis-demo-"+strconv.Itoa(os.Getuid()))
-	box, err := sandbox.Start(ctx, sandbox.Options{Folder: folder, Progress: progress, Clusters: clusters, Replicated: true})
+	box, err := sandbox.Start(ctx, sandbox.Options{Folder: folder, Progress: progress, Clusters: clusters, Replicated: clusters != sandbox.ClusterAPI})
 	if err != nil {
 		return err
 	}
@@ -84,10 +84,9 @@ func part(ctx context.Context, progress *fleet.Progress, clusters string) error 
 func endOfLogs(box *sandbox.Sandbox, managers []string) string {
 	var text strings.Builder
 	for _, name := range managers {
-		for _, replica := range []string{"", sandbox.StandbySuffix} {
-			manager := box.Manager(name).Name + replica
-			log := filepath.Join(box.Folder, "logs", manager+".log")
-			fmt.Fprintf(&text, "--- the end of the log of %s:\n%s\n", manager, fleet.Tail(log, 12))
+		for _, replica := range box.Replicas(name) {
+			log := filepath.Join(box.Folder, "logs", replica.Name+".log")
+			fmt.Fprintf(&text, "--- the end of the log of %s:\n%s\n", replica.Name, fleet.Tail(log, 12))
 		}
 	}
 	return text.String()

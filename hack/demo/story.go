@@ -52,11 +52,11 @@ func (s *story) tell(ctx context.Context) error {
 		{"a cluster that is not selected any more is as before", s.setUnselected},
 		{"the set is deleted, and user clusters are clean", s.setDeleted},
 	}
-	measured := []step{
+	last := []step{
 		{"how long an edit takes to all clusters", s.measureCatalogue},
 		{"how long an installation takes to its first object", s.measureInstallation},
+		{"leaders are killed at work, and other processes end it", s.leadersKilled},
 	}
-	killed := []step{{"leaders are killed at work, and other replicas end it", s.leadersKilled}}
 	if _, err := s.follow(ctx, alone); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (s *story) tell(ctx context.Context) error {
 	}
 	s.progress.Printf("the story of a set took %.1f s, limit %.0f s", took.Seconds(), setsLimit.Seconds())
 	s.bars = append(s.bars, bar{"the story of a set", took, setsLimit})
-	_, err = s.follow(ctx, append(measured, killed...))
+	_, err = s.follow(ctx, last)
 	return err
 }
 

@@ -4,5 +4,6 @@
 //
 // Every program comes as a Go module. Each upstream release has a module of its own below hack/controlplanes, so that
 // its dependencies are exactly those of the release and none of them enters the product's go.mod. A built program is
-// kept in the cache folder under its version, so it is built once and a new version never meets an old file.
+// kept in the cache folder under its version, so it is built once and a new version never meets an old file. Programs
+// of Trellis itself are built for each run (own.go).
 package binaries

@@ -85,7 +85,7 @@ func clusterAPI() Program {
 	}
 }
 
-// clusterctl is what installs providers on a management cluster, ours among them: the test of a release asks for it.
+// clusterctl is what installs providers on a management cluster, ours among them: test/clusterctl asks for it.
 func clusterctl() Program {
 	return Program{
 		Name: "clusterctl", Module: "cluster-api", Release: capiRelease, OnDemand: true,

@@ -2,6 +2,6 @@
 // server that has what a chart installs, and the chart's manager serves with what they issued.
 //
 // The API server asks the webhooks as it does in a cluster, through the chart's Service, and holds the certificate against the Service's
-// name. Here the Service leads to this machine, and the webhooks name the manager's port; nothing else of the chart is changed. What a
-// kubelet would do is done by the test: it puts the Secrets of the pod's volumes into folders, and keeps them up to date in its way.
+// name. Here the Service leads to this machine, and the webhooks name the manager's port; nothing else of the chart is changed. The
+// manager runs as the pod of its Deployment (package pod), whose volumes follow the Secrets.
 package certmanager

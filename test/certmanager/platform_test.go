@@ -141,7 +141,7 @@ func (p *platform) runManager() (manager *fleet.Process, address string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	node := pod.Node{
+	node := &pod.Node{
 		Fleet: fleet.Shared(), Cluster: fleet.Shared().Cluster(p.chart), Client: p.client, Folder: p.t.TempDir(),
 		Enter: filepath.Join(made.managers, pod.Enter),
 	}
@@ -152,6 +152,7 @@ func (p *platform) runManager() (manager *fleet.Process, address string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	p.t.Cleanup(node.Wait) // after its end
 	p.endWithTest(process, p.log)
 	return process, address
 }

@@ -137,14 +137,18 @@ func (o opened) of(chart string) rendering {
 // usageOf is what a manager tells of its flags.
 func usageOf(t *testing.T, chart string) string {
 	t.Helper()
-	usage, _ := exec.CommandContext(t.Context(), program(t, chart), "-h").CombinedOutput() // it ends with a code
-	return string(usage)
+	output, _ := exec.CommandContext(t.Context(), program(t, chart), "-h").CombinedOutput() // it ends with a code
+	usage := string(output)
+	if shown, known := strings.Count(usage, "-bind-address string"), len(listening(usage)); shown == 0 || shown != known {
+		t.Fatalf("%s has %d flags for addresses that it listens at, of which %d show their default", chart, shown, known)
+	}
+	return usage
 }
 
 // listensAt is a flag's line in a manager's usage, with its default below, or an argument.
 var listensAt = regexp.MustCompile(`(?m)^ *--?([a-z-]+)-bind-address(?:=(.*)| string\n.*\(default "(.*)"\))$`)
 
-// listening are addresses by the flag's name. Red for a flag whose default is not shown.
+// listening are addresses by the flag's name.
 func listening(text string) map[string]string {
 	found := map[string]string{}
 	for _, match := range listensAt.FindAllStringSubmatch(text, -1) {

@@ -60,7 +60,7 @@ func checkout(t *testing.T, root string) string {
 		write(t, filepath.Join(folder, file), text)
 	}
 	for _, arguments := range [][]string{{"init", "--quiet"}, {"add", "."}, {"commit", "--quiet", "-m", "One"}} {
-		execute(t, "git", append([]string{"-C", folder, "-c", "user.name=a", "-c", "user.email=a@b"}, arguments...)...)
+		execute(t, "git", append([]string{"-C", folder, "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgSign=false"}, arguments...)...)
 	}
 	return folder
 }

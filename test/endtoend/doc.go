@@ -1,2 +1,2 @@
-// Package endtoend holds tests of the whole platform: both managers as processes of their own on real API servers.
+// Package endtoend holds tests of the whole platform: both managers as the pods of their charts on real API servers.
 package endtoend

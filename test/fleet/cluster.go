@@ -80,6 +80,13 @@ func (c *Cluster) connect() error {
 	return writeFiles(c.folder, map[string][]byte{"kubeconfig": c.Kubeconfig})
 }
 
+// KubeconfigFor is Kubeconfig with another token.
+func (c *Cluster) KubeconfigFor(token string) ([]byte, error) {
+	config := rest.CopyConfig(c.Config)
+	config.BearerToken = token
+	return kubeconfig(c.Name, config)
+}
+
 // URL of the API server.
 func (c *Cluster) URL() string { return "https://" + address(c.port) }
 

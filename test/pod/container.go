@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,7 +37,20 @@ func (n *Node) environmentOf(container Container) ([]string, error) {
 		}
 		environment = append(environment, variable.Name+"="+value)
 	}
-	return append(environment, container.Environment...), nil
+	return lastOf(append(environment, container.Environment...)), nil
+}
+
+// lastOf has each variable once, with what it was set to last: a program takes its first mention.
+func lastOf(environment []string) []string {
+	var kept []string
+	for at, variable := range environment {
+		name, _, _ := strings.Cut(variable, "=")
+		isSetAgain := slices.ContainsFunc(environment[at+1:], func(later string) bool { return strings.HasPrefix(later, name+"=") })
+		if !isSetAgain {
+			kept = append(kept, variable)
+		}
+	}
+	return kept
 }
 
 func valueOf(container Container, variable corev1.EnvVar) (string, error) {
@@ -46,10 +60,6 @@ func valueOf(container Container, variable corev1.EnvVar) (string, error) {
 		return variable.Value, nil
 	case from.ResourceFieldRef != nil && from.ResourceFieldRef.Resource == "limits.memory":
 		return strconv.FormatInt(container.Spec.Containers[0].Resources.Limits.Memory().Value(), 10), nil
-	case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.namespace":
-		return container.Namespace, nil
-	case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.name":
-		return container.Name, nil
 	}
 	return "", fmt.Errorf("variable %q is made of what no pod here has", variable.Name)
 }

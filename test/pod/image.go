@@ -43,16 +43,16 @@ var (
 
 // Pull unpacks the image of a container for this machine, with the logins of the pod's pull Secrets and of nobody else.
 func (n *Node) Pull(ctx context.Context, container Container, transport http.RoundTripper) (*Image, error) {
-	reference := container.Spec.Containers[0].Image
-	pulled, err := n.pull(ctx, container, reference, transport)
+	pulled, err := n.pull(ctx, container, transport)
 	if err != nil {
-		return nil, fmt.Errorf("pulling %q: %w", reference, err)
+		return nil, fmt.Errorf("pulling %q for pod %q in namespace %q of cluster %q: %w",
+			container.Spec.Containers[0].Image, container.Name, container.Namespace, n.Cluster.Name, err)
 	}
 	return pulled, nil
 }
 
-func (n *Node) pull(ctx context.Context, container Container, reference string, transport http.RoundTripper) (*Image, error) {
-	named, err := name.ParseReference(reference)
+func (n *Node) pull(ctx context.Context, container Container, transport http.RoundTripper) (*Image, error) {
+	named, err := name.ParseReference(container.Spec.Containers[0].Image)
 	if err != nil {
 		return nil, err
 	}

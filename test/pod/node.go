@@ -10,8 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -32,10 +34,13 @@ type Node struct {
 	Client  client.Client
 	// Folder keeps volumes, absolute.
 	Folder string
-	// Enter is the program of package enter, static; "" is for an open node.
+	// Enter is the program of package enter, static. An open node needs none.
 	Enter string
 	// Open has containers be plain processes, where there are no user namespaces to be had.
 	Open bool
+
+	// following are those that have volumes follow what they are made of.
+	following sync.WaitGroup
 }
 
 // Container is the only one of a pod.
@@ -56,21 +61,29 @@ type Container struct {
 	Log string
 }
 
-var errPod = errors.New("it has to have one container, and a user")
+var (
+	errPod    = errors.New("it has to have one container, a user, and nothing that is run before or beside its program")
+	errPlain  = errors.New("an image takes a root of its own, which an open node has not")
+	errChange = errors.New("it has a command, a folder to work in, or a user of its own, which no pod here has")
+)
 
 // Run starts a container. What its volumes are made of is there already, and they follow it until the process ends.
 func (n *Node) Run(ctx context.Context, container Container) (*fleet.Process, error) {
 	process, err := n.run(ctx, container)
 	if err != nil {
-		return nil, fmt.Errorf("running pod %q: %w", container.Name, err)
+		return nil, fmt.Errorf("running pod %q in namespace %q of cluster %q: %w", container.Name, container.Namespace, n.Cluster.Name, err)
 	}
 	return process, nil
 }
 
 func (n *Node) run(ctx context.Context, container Container) (*fleet.Process, error) {
-	security := container.Spec.SecurityContext
-	if len(container.Spec.Containers) != 1 || security == nil || security.RunAsUser == nil {
-		return nil, errPod
+	if err := container.check(); err != nil {
+		return nil, err
+	}
+	if !n.Open {
+		if err := Refused(ctx, n.Enter); err != nil {
+			return nil, err
+		}
 	}
 	laidOut, err := n.layOut(ctx, container)
 	if err != nil {
@@ -97,6 +110,20 @@ func (n *Node) run(ctx context.Context, container Container) (*fleet.Process, er
 	return process, err
 }
 
+// check finds what a node would carry out and this one does not.
+func (c Container) check() error {
+	security := c.Spec.SecurityContext
+	if len(c.Spec.Containers) != 1 || len(c.Spec.InitContainers) > 0 || security == nil || security.RunAsUser == nil {
+		return errPod
+	}
+	inner := c.Spec.Containers[0]
+	hasUser := inner.SecurityContext != nil && (inner.SecurityContext.RunAsUser != nil || inner.SecurityContext.RunAsGroup != nil)
+	if len(inner.Command) > 0 || inner.WorkingDir != "" || len(inner.EnvFrom) > 0 || hasUser {
+		return errChange
+	}
+	return nil
+}
+
 // confined starts package enter in namespaces of its own, where whoever runs this is the pod's user and may mount.
 func (n *Node) confined(container Container, volumes []volume, arguments, environment []string) (fleet.Command, error) {
 	within, mounts, err := container.program()
@@ -119,8 +146,13 @@ func (n *Node) confined(container Container, volumes []volume, arguments, enviro
 	if err != nil {
 		return fleet.Command{}, err
 	}
+	user := int(*container.Spec.SecurityContext.RunAsUser)
+	group := user
+	if given := container.Spec.SecurityContext.RunAsGroup; given != nil {
+		group = int(*given)
+	}
 	return fleet.Command{Path: n.Enter, Arguments: []string{string(said)}, System: func(system *syscall.SysProcAttr) {
-		asUser(system, int(*container.Spec.SecurityContext.RunAsUser))
+		asUser(system, user, group)
 	}}, nil
 }
 
@@ -139,13 +171,21 @@ func (c Container) program() (within string, mounts []entry.Mount, err error) {
 
 // plain starts the program with the folders of volumes in the place of where they would be mounted.
 func (n *Node) plain(container Container, volumes []volume, arguments, environment []string) (fleet.Command, error) {
+	if container.Image != nil {
+		return fleet.Command{}, errPlain
+	}
 	slices.SortFunc(volumes, func(a, b volume) int { return cmp.Compare(len(b.at), len(a.at)) }) // the longer path is the more precise
 	var places []string
 	for _, volume := range volumes {
 		places = append(places, volume.at, volume.folder)
-		if volume.at == accountFolder {
-			environment = append(environment, clientcmd.RecommendedConfigPathEnvVar+"="+filepath.Join(volume.folder, keyKubeconfig))
+		if volume.at != accountFolder {
+			continue
 		}
+		kubeconfig, err := n.kubeconfig(volume)
+		if err != nil {
+			return fleet.Command{}, err
+		}
+		environment = append(environment, clientcmd.RecommendedConfigPathEnvVar+"="+kubeconfig)
 	}
 	here := strings.NewReplacer(places...)
 	for at := range arguments {
@@ -174,20 +214,26 @@ func Refused(ctx context.Context, program string) error {
 	}
 	command := exec.CommandContext(ctx, program, string(said))
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	asUser(command.SysProcAttr, 1)
+	asUser(command.SysProcAttr, 1, 1)
+	runtime.LockOSThread() // it ends with the thread that started it
+	defer runtime.UnlockOSThread()
 	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("this user may not make namespaces, or not mount in them: %w %s", err, bytes.TrimSpace(output))
+		return fmt.Errorf("this user may not make user namespaces, or not mount in them; allow it by sysctl (user.max_user_namespaces above 0, "+
+			"kernel.apparmor_restrict_unprivileged_userns=0), or of the container that this runs in: %w %s", err, bytes.TrimSpace(output))
 	}
 	return nil
 }
 
 // asUser starts a process as a user in namespaces of its own, who is whoever runs this, and may mount there.
-func asUser(system *syscall.SysProcAttr, user int) {
+func asUser(system *syscall.SysProcAttr, user, group int) {
 	system.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS
 	system.UidMappings = []syscall.SysProcIDMap{{ContainerID: user, HostID: os.Getuid(), Size: 1}}
-	system.GidMappings = []syscall.SysProcIDMap{{ContainerID: user, HostID: os.Getgid(), Size: 1}}
+	system.GidMappings = []syscall.SysProcIDMap{{ContainerID: group, HostID: os.Getgid(), Size: 1}}
 	system.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
 }
 
 // folderOf is what is kept of a container.
-func (n *Node) folderOf(container Container) string { return filepath.Join(n.Folder, container.Name) }
+func (n *Node) folderOf(container Container) string { return n.Kept(container.Name) }
+
+// Kept is the folder of what a container has on this machine, each of its volumes by its name.
+func (n *Node) Kept(name string) string { return filepath.Join(n.Folder, name) }

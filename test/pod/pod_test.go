@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,9 +49,6 @@ func newNode(t *testing.T) (*Node, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Refused(t.Context(), filepath.Join(folder, Enter)); err != nil {
-		t.Fatal(err)
-	}
 	of := fleet.Shared().Cluster("one")
 	return &Node{
 		Fleet: fleet.Shared(), Cluster: of, Client: world.Client(t, of.Config), Folder: t.TempDir(), Enter: filepath.Join(folder, Enter),
@@ -85,6 +83,11 @@ func probe() corev1.PodSpec {
 func TestAContainerHasWhatAPodHas(t *testing.T) {
 	node, program := newNode(t)
 	known := layOut(t, node.Client)
+	left, err := unix.Dup(int(os.Stderr.Fd())) // it stays open in programs that are started
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(left)
 	told := filepath.Join(t.TempDir(), "log")
 	process, err := node.Run(t.Context(), Container{
 		Name: "probe", Namespace: namespace, Spec: probe(), Program: program, Environment: []string{"TRY=yes"}, Log: told,
@@ -101,11 +104,15 @@ func TestAContainerHasWhatAPodHas(t *testing.T) {
 		fmt.Sprintf("environment [PATH=/ HOME=/ KUBERNETES_SERVICE_HOST=%s KUBERNETES_SERVICE_PORT=%s LIMIT=1073741824 TRY=yes]", host, port),
 		"folder / [dev etc probe proc var] <nil>", "folder /dev [full null random urandom zero] <nil>",
 		"write /written read-only file system", "write /dev/written read-only file system", "write /probe read-only file system",
+		"write /proc/sys/kernel/domainname read-only file system", "ends with its parent by signal 9 <nil>",
 		"write /var/own/written <nil>", "write /etc/secret/written read-only file system", "null <nil>",
 		"mount operation not permitted", "namespace operation not permitted", "chroot operation not permitted",
 		"token 3 <nil>", "followed first <nil>",
 	} {
 		expect.Eventually(t, expect.Patience, func() error { return says(told, line) })
+	}
+	if err := says(told, fmt.Sprintf("open %d", left)); err == nil {
+		t.Error("a file of whoever started it is open")
 	}
 	known.Data["word"] = []byte("second")
 	if err := node.Client.Update(t.Context(), known); err != nil {
@@ -131,7 +138,7 @@ func TestAnOpenNodeRunsPlainProcesses(t *testing.T) {
 	folder := filepath.Join(node.Folder, "probe")
 	for _, line := range []string{
 		fmt.Sprintf("arguments [%s --limit=1073741824 $(ABSENT) %s/own/file %s/secret/word]", program, folder, folder),
-		"followed first <nil>", "KUBECONFIG=" + folder + "/account/kubeconfig]",
+		"followed first <nil>", "KUBECONFIG=" + folder + "/account.yaml]",
 	} {
 		expect.Eventually(t, expect.Patience, func() error { return says(told, line) })
 	}

@@ -13,7 +13,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -22,8 +21,6 @@ import (
 const (
 	// accountFolder is where every container finds who it is.
 	accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
-	// keyKubeconfig is beside it, for a plain process.
-	keyKubeconfig = "kubeconfig"
 	// tokenLife is how long the token of an account lasts: nothing renews it, and a sandbox may stay for days.
 	tokenLife = 30 * 24 * time.Hour
 	// lookEvery is how often volumes are compared with what they are made of. A kubelet takes a minute.
@@ -49,7 +46,7 @@ func (n *Node) layOut(ctx context.Context, container Container) ([]volume, error
 	}
 	for _, mount := range container.Spec.Containers[0].VolumeMounts {
 		of := slices.IndexFunc(container.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name })
-		if of < 0 || mount.SubPath != "" {
+		if of < 0 || mount.SubPath+mount.SubPathExpr != "" {
 			return nil, fmt.Errorf("mount %q is of no volume, or of a part of one", mount.MountPath)
 		}
 		one := volume{at: mount.MountPath, folder: filepath.Join(n.folderOf(container), mount.Name), isWritable: !mount.ReadOnly}
@@ -77,29 +74,23 @@ func (n *Node) account(ctx context.Context, container Container) ([]volume, erro
 	if err := n.Client.SubResource("token").Create(ctx, of, token); err != nil {
 		return nil, fmt.Errorf("asking for a token of %q: %w", of.Name, err)
 	}
-	kubeconfig, err := n.kubeconfig(token.Status.Token)
-	if err != nil {
-		return nil, err
-	}
 	one := volume{at: accountFolder, folder: filepath.Join(n.folderOf(container), "account")}
 	if err := os.MkdirAll(one.folder, 0o700); err != nil {
 		return nil, err
 	}
 	return []volume{one}, one.show(map[string][]byte{
 		"token": []byte(token.Status.Token), "ca.crt": n.Cluster.Config.CAData, "namespace": []byte(container.Namespace),
-		keyKubeconfig: kubeconfig,
 	})
 }
 
-func (n *Node) kubeconfig(token string) ([]byte, error) {
-	config, err := clientcmd.Load(n.Cluster.Kubeconfig)
+// kubeconfig writes one with the token of an account beside its volume, for a plain process, and gives its path.
+func (n *Node) kubeconfig(account volume) (string, error) {
+	content, err := n.Cluster.KubeconfigFor(string(account.has["token"]))
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig of %q: %w", n.Cluster.Name, err)
+		return "", err
 	}
-	for _, user := range config.AuthInfos {
-		user.Token = token
-	}
-	return clientcmd.Write(*config)
+	path := account.folder + ".yaml"
+	return path, os.WriteFile(path, content, 0o600)
 }
 
 // source gives what a volume is made of; nil for an empty one.
@@ -107,21 +98,11 @@ func (n *Node) source(container Container, of *corev1.Volume) (func(context.Cont
 	switch {
 	case of.EmptyDir != nil:
 		return nil, nil
-	case of.Secret != nil && len(of.Secret.Items) == 0:
+	case of.Secret != nil && len(of.Secret.Items) == 0 && of.Secret.Optional == nil:
 		return func(ctx context.Context) (map[string][]byte, error) {
 			found := &corev1.Secret{}
 			err := n.Client.Get(ctx, client.ObjectKey{Namespace: container.Namespace, Name: of.Secret.SecretName}, found)
 			return found.Data, err
-		}, nil
-	case of.ConfigMap != nil && len(of.ConfigMap.Items) == 0:
-		return func(ctx context.Context) (map[string][]byte, error) {
-			found := &corev1.ConfigMap{}
-			err := n.Client.Get(ctx, client.ObjectKey{Namespace: container.Namespace, Name: of.ConfigMap.Name}, found)
-			files := map[string][]byte{}
-			for key, text := range found.Data {
-				files[key] = []byte(text)
-			}
-			return files, err
 		}, nil
 	}
 	return nil, fmt.Errorf("volume %q is of a kind that no pod here has", of.Name)
@@ -135,6 +116,9 @@ func (v *volume) look(ctx context.Context) error {
 	files, err := v.read(ctx)
 	if err != nil {
 		return err
+	}
+	if files == nil {
+		files = map[string][]byte{} // that is shown too, once
 	}
 	return v.show(files)
 }
@@ -158,6 +142,7 @@ func (v *volume) show(files map[string][]byte) error {
 		}
 	}
 	next, data := filepath.Join(v.folder, "..next"), filepath.Join(v.folder, "..data")
+	_ = os.Remove(next) // of one that was ended in the middle
 	if err := os.Symlink(filepath.Base(inside), next); err != nil {
 		return err
 	}
@@ -185,11 +170,15 @@ func (n *Node) follow(process *fleet.Process, volumes []volume) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {
-		defer stop()
-		for ticker := time.NewTicker(lookEvery); ; {
+		<-process.Done()
+		stop()
+	}()
+	n.following.Go(func() {
+		ticker := time.NewTicker(lookEvery)
+		defer ticker.Stop()
+		for {
 			select {
-			case <-process.Done():
-				ticker.Stop()
+			case <-ctx.Done():
 				return
 			case <-ticker.C:
 				for at := range volumes {
@@ -197,5 +186,8 @@ func (n *Node) follow(process *fleet.Process, volumes []volume) {
 				}
 			}
 		}
-	}()
+	})
 }
+
+// Wait returns when no volume is followed any more: all containers have ended, and nothing is written to the Folder.
+func (n *Node) Wait() { n.following.Wait() }

@@ -18,7 +18,9 @@ type guide struct {
 	page  *markdown.Page
 	names *strings.Replacer
 	// folder is where its commands run: the release, with the page's files.
-	folder, home, programs string
+	folder string
+	// home is their HOME, and programs has kubectl and helm.
+	home, programs string
 }
 
 // The words of the page that a site replaces.

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sys/unix"
@@ -54,7 +56,10 @@ func outside() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	again := exec.CommandContext(context.Background(), "/proc/self/exe", os.Args[1:]...)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	again := exec.CommandContext(ctx, "/proc/self/exe", os.Args[1:]...)
+	again.Cancel, again.WaitDelay = func() error { return again.Process.Signal(syscall.SIGTERM) }, time.Minute // it cleans up
 	again.Env, again.Stdout, again.Stderr = append(os.Environ(), insideVariable+"="+folder), os.Stdout, os.Stderr
 	again.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL,

@@ -14,7 +14,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
@@ -31,8 +31,11 @@ const (
 	distributor      = "trellis-distributor"
 )
 
-// chartOf says which chart an API server gets.
-var chartOf = map[string]string{masterName: "trellis-master", seedName: "trellis-seed"}
+// managed are the API servers with a manager, in the order in which they get one and lose it, and chartOf says which.
+var (
+	managed = []string{masterName, seedName}
+	chartOf = map[string]string{masterName: "trellis-master", seedName: "trellis-seed"}
+)
 
 // platform is what the guide installs.
 type platform struct {
@@ -77,14 +80,14 @@ func (p *platform) create(where string, object client.Object) {
 // installCharts runs the page's commands for the programs on the master and on the seed, and has nodes run what they made.
 func (p *platform) installCharts() {
 	p.t.Helper()
-	for where := range chartOf {
+	for _, where := range managed {
 		p.guide.run(p.t, where, "kubectl apply --server-side -f crds-standalone.yaml")
 		p.playJobs(where)
 	}
 	for _, line := range p.guide.commands(p.t, "kubectl create namespace kubermatic") {
-		for where, comment := range map[string]string{masterName: "# on the master", seedName: "# on each seed"} {
+		for _, where := range managed {
 			command, said, isSaid := strings.Cut(line, "# on ")
-			if isSaid && "# on "+said != comment {
+			if isSaid && said != map[string]string{masterName: "the master", seedName: "each seed"}[where] {
 				continue
 			}
 			if strings.HasPrefix(line, "helm upgrade --install") {
@@ -96,7 +99,7 @@ func (p *platform) installCharts() {
 			p.guide.run(p.t, where, command)
 		}
 	}
-	for _, where := range []string{masterName, seedName} {
+	for _, where := range managed {
 		p.runManager(where)
 	}
 }
@@ -140,7 +143,7 @@ func (p *platform) runManager(where string) {
 	p.t.Helper()
 	chart, manager := chartOf[where], &appsv1.Deployment{}
 	if err := p.client(where).Get(p.t.Context(), client.ObjectKey{Namespace: namespace, Name: chart}, manager); err != nil {
-		p.t.Fatal(err)
+		p.t.Fatalf("reading Deployment %q on %s: %v", chart, where, err)
 	}
 	image := manager.Spec.Template.Spec.Containers[0].Image
 	if !strings.HasPrefix(image, p.sources.Registry+"/trellis/") || !strings.Contains(image, "@sha256:") {
@@ -180,16 +183,17 @@ func address(t *testing.T) string {
 // leadHere has the webhooks of a chart asked at an address.
 func (p *platform) leadHere(where, at string) {
 	p.t.Helper()
-	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	if err := p.client(where).Get(p.t.Context(), client.ObjectKey{Name: namespace + "." + chartOf[where]}, configuration); err != nil {
-		p.t.Fatal(err)
+	configuration := &unstructured.Unstructured{}
+	configuration.SetGroupVersionKind(admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration"))
+	err := p.client(where).Get(p.t.Context(), client.ObjectKey{Name: namespace + "." + chartOf[where]}, configuration)
+	if err == nil {
+		err = charts.AskAt([]*unstructured.Unstructured{configuration}, at)
 	}
-	for i := range configuration.Webhooks {
-		of := &configuration.Webhooks[i].ClientConfig
-		of.Service, of.URL = nil, new("https://"+at) // the manager adds the path
+	if err == nil {
+		err = p.client(where).Update(p.t.Context(), configuration)
 	}
-	if err := p.client(where).Update(p.t.Context(), configuration); err != nil {
-		p.t.Fatal(err)
+	if err != nil {
+		p.t.Fatalf("having the webhooks of %s asked at %s: %v", chartOf[where], at, err)
 	}
 }
 
@@ -202,14 +206,7 @@ func (p *platform) connectSeed() {
 	if err := p.client(seedName).SubResource("token").Create(p.t.Context(), account, token); err != nil {
 		p.t.Fatal(err)
 	}
-	config, err := clientcmd.Load(fleet.Shared().Cluster(seedName).Kubeconfig)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	for _, user := range config.AuthInfos {
-		user.Token = token.Status.Token
-	}
-	kubeconfig, err := clientcmd.Write(*config)
+	kubeconfig, err := fleet.Shared().Cluster(seedName).KubeconfigFor(token.Status.Token)
 	if err != nil {
 		p.t.Fatal(err)
 	}

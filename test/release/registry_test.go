@@ -3,7 +3,6 @@ package release
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -26,7 +25,7 @@ func transport(t *testing.T, sources *fleet.Sources) http.RoundTripper {
 	t.Helper()
 	authorities := x509.NewCertPool()
 	if !authorities.AppendCertsFromPEM(sources.CA) {
-		t.Fatal(errors.New("the sources have no authority"))
+		t.Fatal("the sources have no authority")
 	}
 	return &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}}
 }

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -25,7 +24,7 @@ import (
 // distributor is the ServiceAccount of deploy/seed/rights.yaml, as whom the master's manager writes to the seeds.
 const distributor = "trellis-distributor"
 
-// tokenLife is how long the managers' tokens last: nothing renews them, and a sandbox may stay for days.
+// tokenLife is how long the token in a Seed's kubeconfig lasts: nothing renews it, and a sandbox may stay for days.
 const tokenLife = 30 * 24 * time.Hour
 
 // chartOf is the chart that installs a control plane's manager.
@@ -66,8 +65,8 @@ func (s *Sandbox) ChartValues(cluster string) map[string]any {
 	return values
 }
 
-// install applies what the chart of each manager brings, but for the Deployment: the managers are processes on this machine, and serve
-// their webhooks here, each at a port that stays over its restarts.
+// install applies what the chart of each manager brings, but for the Deployment, whose pods run on this machine: they serve their webhooks
+// here, each at a port that stays over its restarts.
 func (s *Sandbox) install(ctx context.Context) error {
 	s.webhooks, s.deployed = map[string]string{}, map[string]corev1.PodSpec{}
 	for _, cluster := range s.managed() {
@@ -115,7 +114,7 @@ func (s *Sandbox) allowDistributor(ctx context.Context, seed string) ([]byte, er
 	if err := s.awaitRights(ctx, seed, distributor); err != nil {
 		return nil, err
 	}
-	return s.kubeconfigFor(ctx, seed, distributor)
+	return s.kubeconfigOfDistributor(ctx, seed)
 }
 
 // awaitRights waits until the API server follows what was bound to a ServiceAccount, in the cluster and in the platform namespace: it
@@ -142,21 +141,14 @@ func (s *Sandbox) awaitRights(ctx context.Context, cluster, account string) erro
 	return nil
 }
 
-// kubeconfigFor is one with a token of a ServiceAccount in the platform namespace.
-func (s *Sandbox) kubeconfigFor(ctx context.Context, cluster, account string) ([]byte, error) {
+// kubeconfigOfDistributor is one with a token of its ServiceAccount on a seed.
+func (s *Sandbox) kubeconfigOfDistributor(ctx context.Context, seed string) ([]byte, error) {
 	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenLife.Seconds()))}}
-	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: account}}
-	if err := s.Client(cluster).SubResource("token").Create(ctx, of, token); err != nil {
-		return nil, fmt.Errorf("asking for a token of %q on %s: %w", account, cluster, err)
+	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: distributor}}
+	if err := s.Client(seed).SubResource("token").Create(ctx, of, token); err != nil {
+		return nil, fmt.Errorf("asking for a token of %q on %s: %w", distributor, seed, err)
 	}
-	config, err := clientcmd.Load(s.Server(cluster).Kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig of %s: %w", cluster, err)
-	}
-	for _, user := range config.AuthInfos {
-		user.Token = token.Status.Token
-	}
-	return clientcmd.Write(*config)
+	return s.Server(seed).KubeconfigFor(token.Status.Token)
 }
 
 // admissionFlags have a manager serve its webhooks where they are asked.

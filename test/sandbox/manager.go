@@ -65,7 +65,7 @@ func (s *Sandbox) startManagers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.standbys = append(s.standbys, standby)
+		s.standbys[cluster] = standby
 		s.progress.Printf("%s has a second replica, which waits", first.Name)
 	}
 	return nil
@@ -89,10 +89,10 @@ func (s *Sandbox) newManager(cluster string, container pod.Container) *Manager {
 		made.memory = uint64(container.Spec.Containers[0].Resources.Limits.Memory().Value())
 	}
 	made.run = func(ctx context.Context, environment, arguments []string) (*fleet.Process, error) {
-		container := container
-		container.Environment = slices.Concat(container.Environment, environment)
-		container.Arguments = slices.Concat(container.Arguments, arguments)
-		return s.node(cluster).Run(ctx, container)
+		started := container
+		started.Environment = slices.Concat(container.Environment, environment)
+		started.Arguments = slices.Concat(container.Arguments, arguments)
+		return s.node(cluster).Run(ctx, started)
 	}
 	return made
 }
@@ -141,6 +141,7 @@ func (m *Manager) launch(ctx context.Context, environment ...string) error {
 			return err
 		}
 		if err := errors.Join(m.limit(process), m.note(process)); err != nil {
+			process.Kill()
 			return err
 		}
 		m.mutex.Lock()
@@ -167,15 +168,18 @@ func (m *Manager) limit(process *fleet.Process) error {
 
 // note keeps the process id beside the volumes, for whoever wants to stop or to kill the manager by hand.
 func (m *Manager) note(process *fleet.Process) error {
-	path := m.sandbox.path("pods", m.Name, "pid")
+	path := filepath.Join(m.kept(), "pid")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
 	return os.WriteFile(path, []byte(strconv.Itoa(process.PID())+"\n"), 0o600)
 }
 
+// kept is what a node keeps of the manager's container.
+func (m *Manager) kept() string { return (&pod.Node{Folder: m.sandbox.path("pods")}).Kept(m.Name) }
+
 // Store is the folder in which the manager keeps content, on this machine.
-func (m *Manager) Store() string { return filepath.Join(m.sandbox.path("pods", m.Name), "store") }
+func (m *Manager) Store() string { return filepath.Join(m.kept(), "store") }
 
 // MetricsURL is where the manager's process of this moment tells its metrics.
 func (m *Manager) MetricsURL() string {

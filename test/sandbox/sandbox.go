@@ -40,7 +40,7 @@ type Options struct {
 	Tags string
 	// Limited gives each manager the memory that its chart's container has, and not more.
 	Limited bool
-	// Elect names the control planes whose managers wait for their lease, as in a pod. The others work as soon as they start, also after
+	// Elect names the control planes whose managers wait for their lease, as on a platform. The others work as soon as they start, also after
 	// a crash.
 	Elect []string
 	// Replicated has two replicas of each manager, which wait for their lease. What is asked of webhooks and queries goes to the first.
@@ -73,7 +73,7 @@ type Sandbox struct {
 	phases       []Phase
 	clients      map[string]client.WithWatch
 	managers     map[string]*Manager
-	standbys     []*Manager
+	standbys     map[string]*Manager
 	ports        *fleet.Ports
 	queryPorts   map[string]int
 	// webhooks are the addresses of the managers' webhooks, by control plane.
@@ -122,7 +122,7 @@ func Start(ctx context.Context, options Options) (*Sandbox, error) {
 	s := &Sandbox{
 		Folder: folder, clusters: options.Clusters, root: root, cache: cache, tags: options.Tags, limited: options.Limited,
 		elect: options.Elect, replicated: options.Replicated, audit: options.Audit, environments: options.Environment, progress: options.Progress,
-		clients: map[string]client.WithWatch{}, managers: map[string]*Manager{},
+		clients: map[string]client.WithWatch{}, managers: map[string]*Manager{}, standbys: map[string]*Manager{},
 	}
 	if s.lock, err = occupy(folder); err != nil {
 		return nil, err
@@ -234,7 +234,7 @@ func (s *Sandbox) Stop() { s.end(false) }
 func (s *Sandbox) end(keepLogs bool) {
 	s.stop.Do(func() {
 		_ = os.Remove(s.path("ready"))
-		for _, manager := range slices.Concat(slices.Collect(maps.Values(s.managers)), s.standbys) {
+		for _, manager := range slices.Concat(slices.Collect(maps.Values(s.managers)), slices.Collect(maps.Values(s.standbys))) {
 			manager.Stop()
 		}
 		if s.provider != nil {

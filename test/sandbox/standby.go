@@ -3,20 +3,44 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
-// StandbySuffix ends the name of a second replica.
-const StandbySuffix = "-standby"
+// Replicas are the managers of a control plane, the first before the second where there are two.
+func (s *Sandbox) Replicas(cluster string) []*Manager {
+	replicas := []*Manager{s.managers[cluster]}
+	if second := s.standbys[cluster]; second != nil {
+		replicas = append(replicas, second)
+	}
+	return replicas
+}
+
+// Leader is the replica of a control plane's manager that leads, by what it tells itself.
+func (s *Sandbox) Leader(ctx context.Context, cluster string) (*Manager, error) {
+	for _, replica := range s.Replicas(cluster) {
+		told, err := fleet.Get(ctx, replica.MetricsURL())
+		if err != nil {
+			return nil, fmt.Errorf("asking %s whether it leads: %w", replica.Name, err)
+		}
+		if leads.Match(told) {
+			return replica, nil
+		}
+	}
+	return nil, fmt.Errorf("no manager of %s leads: %w", cluster, errNotYet)
+}
+
+// leads is the line of a manager's metrics that says so.
+var leads = regexp.MustCompile(`(?m)^leader_election_master_status\{.*\} 1$`)
 
 // Standby starts a second replica of a control plane's manager, as its Deployment has with two: another pod of the same Deployment. It
 // waits for the lease. What is asked of webhooks and queries goes to the first.
 func (s *Sandbox) Standby(ctx context.Context, cluster string) (*Manager, error) {
 	first := s.managers[cluster]
 	second := first.container
-	second.Name += StandbySuffix
+	second.Name += "-standby"
 	served := []string{"--webhook-bind-address"}
 	if cluster != Master {
 		served = append(served, "--query-bind-address")

@@ -13,7 +13,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -104,14 +103,7 @@ func (p *platform) kubeconfig(where, account string) []byte {
 	if err := p.client(where).SubResource("token").Create(p.t.Context(), of, token); err != nil {
 		p.t.Fatal(err)
 	}
-	config, err := clientcmd.Load(p.fleet.Cluster(where).Kubeconfig)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	for _, user := range config.AuthInfos {
-		user.Token = token.Status.Token
-	}
-	content, err := clientcmd.Write(*config)
+	content, err := p.fleet.Cluster(where).KubeconfigFor(token.Status.Token)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ package entry
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -30,6 +31,10 @@ func (c Container) Become() error {
 	if len(c.Arguments) == 0 {
 		return nil
 	}
+	// What whoever started it has open is not the container's.
+	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("closing what was open: %w", err)
+	}
 	return fmt.Errorf("starting %q: %w", c.Arguments[0], unix.Exec(c.Arguments[0], c.Arguments, c.Environment))
 }
 
@@ -49,6 +54,9 @@ func (c Container) layOut() error {
 	if err := c.bind(Mount{From: "/proc", To: "/proc", IsWritable: true}, unix.MS_REC); err != nil {
 		return err
 	}
+	if err := c.guardProc(); err != nil {
+		return err
+	}
 	for _, mount := range c.Mounts {
 		if err := c.bind(mount, 0); err != nil {
 			return err
@@ -58,6 +66,23 @@ func (c Container) layOut() error {
 		return nil
 	}
 	return readOnly(c.Root)
+}
+
+// guardProc makes read-only what of /proc is the machine's own, as container runtimes do: root may write there.
+func (c Container) guardProc() error {
+	for _, of := range []string{"bus", "fs", "irq", "sys", "sysrq-trigger"} {
+		at := filepath.Join(c.Root, "proc", of)
+		if _, err := os.Stat(at); err != nil {
+			continue // not every kernel has all
+		}
+		if err := unix.Mount(at, at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return fmt.Errorf("mounting /proc/%s: %w", of, err)
+		}
+		if err := readOnly(at); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // bind puts a mount where it belongs.
