@@ -1,5 +1,6 @@
 // Command demo starts a sandbox of its own, tells the story of an add-on and of a set on it, kills leaders at work, then tells that of an
-// upgrade of Kubernetes on a sandbox with Cluster API, and ends: with exit status 0 when every step held, else with the reason. What it asserts, it reads from the API servers.
+// upgrade of Kubernetes on a sandbox with Cluster API, and ends: with exit status 0 when every step held, else with the reason. What it
+// asserts, it reads from the API servers.
 // "demo cluster-api" tells the second alone.
 package main
 
@@ -15,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/sandbox"
 )
@@ -57,11 +59,12 @@ func part(ctx context.Context, progress *fleet.Progress, clusters string) error 
 	begin := time.Now()
 	// Beside the folder of `make sandbox`, so that a running sandbox is left alone.
 	folder := filepath.Join(os.TempDir(), "trellis-demo-"+strconv.Itoa(os.Getuid()))
-	box, err := sandbox.Start(ctx, sandbox.Options{Folder: folder, Progress: progress, Clusters: clusters, Replicated: clusters != sandbox.ClusterAPI})
+	options := sandbox.Options{Folder: folder, Progress: progress, Clusters: clusters, Replicated: clusters != sandbox.ClusterAPI}
+	box, err := sandbox.Start(ctx, options)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder) // with the repositories that the story adds
+	defer func() { _ = disk.RemoveAll(folder) }() // with the repositories that the story adds
 	defer box.Stop()
 	memory := box.WatchMemory(ctx)
 	told := &story{box: box, progress: progress}

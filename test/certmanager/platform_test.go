@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	chartkit "github.com/trellis-addons/trellis/test/charts"
+	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/pod"
 	kit "github.com/trellis-addons/trellis/test/world"
@@ -142,7 +143,7 @@ func (p *platform) runManager() (manager *fleet.Process, address string) {
 		p.t.Fatal(err)
 	}
 	node := &pod.Node{
-		Fleet: fleet.Shared(), Cluster: fleet.Shared().Cluster(p.chart), Client: p.client, Folder: p.t.TempDir(),
+		Fleet: fleet.Shared(), Cluster: fleet.Shared().Cluster(p.chart), Client: p.client, Folder: disk.TempDir(p.t),
 		Enter: filepath.Join(made.managers, pod.Enter),
 	}
 	process, err := node.Run(p.t.Context(), pod.Container{

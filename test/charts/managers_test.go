@@ -21,6 +21,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/pod"
@@ -220,7 +221,7 @@ func run(t *testing.T, r rendering, webhooks string) (metrics string) {
 	}
 	path := program(t, r.chart)
 	node := pod.Node{
-		Fleet: fleet.Shared(), Cluster: fleet.Shared().Cluster(cluster), Client: platformClient(t), Folder: t.TempDir(),
+		Fleet: fleet.Shared(), Cluster: fleet.Shared().Cluster(cluster), Client: platformClient(t), Folder: disk.TempDir(t),
 		Enter: filepath.Join(filepath.Dir(path), pod.Enter),
 	}
 	process, err := node.Run(t.Context(), pod.Container{

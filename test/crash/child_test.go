@@ -33,6 +33,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/images"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
+	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/world"
 )
@@ -73,7 +74,7 @@ func startController(t testing.TB, name string, work assignment) *fleet.Process 
 	if err != nil {
 		t.Fatal(err)
 	}
-	work.Folder = t.TempDir()
+	work.Folder = disk.TempDir(t)
 	content, err := json.Marshal(work)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/world"
 )
@@ -87,7 +88,7 @@ func (s *subject) serveHere(t *testing.T) (begun *atomic.Int32, stop func()) {
 	config := s.seedGate.Config(s.name)
 	begun = &atomic.Int32{}
 	work := assignment{
-		Server: config.Host, CA: config.CAData, Token: config.BearerToken, Catalogue: s.catalogue, Folder: t.TempDir(),
+		Server: config.Host, CA: config.CAData, Token: config.BearerToken, Catalogue: s.catalogue, Folder: disk.TempDir(t),
 		Installations: map[string]string{labelCase: s.name},
 	}
 	made := world.Seed(t, work.reach(), s.catalogue, work.choose)

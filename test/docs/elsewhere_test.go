@@ -129,11 +129,8 @@ func TestBlocksThatTakeABareServer(t *testing.T) {
 func programs(t *testing.T, root string) string {
 	t.Helper()
 	folder := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", folder+"/",
-		"./cmd/master-controller-manager", "./cmd/seed-controller-manager")
-	build.Dir = root
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the managers: %v\n%s", err, output)
+	if err := binaries.BuildOwn(t.Context(), root, folder, "./cmd/..."); err != nil {
+		t.Fatal(err)
 	}
 	cache, err := binaries.Cache()
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/trellis-addons/trellis/test/disk"
 )
 
 // folder is a fleet's place on disk. A lock beside it, held while the owner lives, tells it from one left behind; the
@@ -53,7 +55,7 @@ func claimPath(path string) (*folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the fleet's folder %q is in use: %w", path, err)
 	}
-	if err := os.RemoveAll(path); err != nil {
+	if err := disk.RemoveAll(path); err != nil {
 		return nil, fmt.Errorf("emptying the fleet's folder: %w", err)
 	}
 	if err := os.Mkdir(path, 0o700); err != nil {
@@ -63,7 +65,7 @@ func claimPath(path string) (*folder, error) {
 }
 
 func (f *folder) release() {
-	_ = os.RemoveAll(f.path)
+	_ = disk.RemoveAll(f.path)
 	_ = os.Remove(f.lock.Name())
 	_ = f.lock.Close()
 }

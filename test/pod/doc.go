@@ -8,8 +8,8 @@
 // is started with is taken from the pod (container.go). The process begins as package enter, which moves into the root, gives everything up
 // and becomes the program: one process, with one id, that can be measured, stopped and killed.
 //
-// What would change what runs, and is not carried out here, is refused: commands, init containers, users of a container's own, other kinds of
-// volumes and variables. Probes, lifecycle hooks, resources but the limit of memory as a variable, and fsGroup are passed over.
+// What would change what runs, and is not carried out here, is refused: commands, init containers, users of a container's own, other
+// kinds of volumes and variables. Probes, lifecycle hooks, resources but the limit of memory as a variable, and fsGroup are passed over.
 //
 // It takes user namespaces. Where a machine refuses them to this user, an open Node runs containers as plain processes with the same
 // arguments, volumes and account; Refused says why.

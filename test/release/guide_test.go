@@ -10,6 +10,7 @@ import (
 
 	"github.com/trellis-addons/trellis/hack/docs/markdown"
 	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -41,7 +42,7 @@ func readGuide(t *testing.T, registry, folder string) guide {
 	}
 	made := guide{
 		page: markdown.Read(source), names: strings.NewReplacer(registryOfPage, registry, versionOfPage, filepath.Base(folder)),
-		folder: folder, home: t.TempDir(), programs: t.TempDir(),
+		folder: folder, home: disk.TempDir(t), programs: t.TempDir(),
 	}
 	cache, err := binaries.Cache()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/disk"
 )
 
 // RunningError says that a sandbox runs in the folder.
@@ -91,10 +92,10 @@ func sweep(folder string, keepLogs bool) {
 	for _, name := range []string{
 		"ready", "env", "ca.crt", "bin", "kubeconfigs", "pods", "controlplanes", "controlplanes.lock",
 	} {
-		_ = os.RemoveAll(filepath.Join(folder, name))
+		_ = disk.RemoveAll(filepath.Join(folder, name))
 	}
 	for _, repository := range append(slices.Collect(maps.Keys(repositories())), catalogueRepository) {
-		_ = os.RemoveAll(filepath.Join(folder, "sources", "git", repository+".git"))
+		_ = disk.RemoveAll(filepath.Join(folder, "sources", "git", repository+".git"))
 	}
 	for _, archive := range sampleArchives() {
 		_ = os.Remove(filepath.Join(folder, "sources", "charts", archive))
@@ -103,7 +104,7 @@ func sweep(folder string, keepLogs bool) {
 		_ = os.Remove(filepath.Join(folder, name)) // only when empty
 	}
 	if !keepLogs {
-		_ = os.RemoveAll(filepath.Join(folder, "logs"))
+		_ = disk.RemoveAll(filepath.Join(folder, "logs"))
 	}
 }
 

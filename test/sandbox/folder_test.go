@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/trellis-addons/trellis/test/disk"
 )
 
 // TestSecondSandbox holds that a folder has one sandbox at a time, and that the second hears who has it.
@@ -83,6 +85,24 @@ func TestDownWithoutSandbox(t *testing.T) {
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {
 		t.Errorf("a dead sandbox's folder is still there: %v", err)
 	}
+}
+
+// Red, for whoever is not root, when what the managers' stores sealed stays: the next sandbox would begin with it.
+func TestSealedContentOfAKilledSandboxGoes(t *testing.T) {
+	folder := filepath.Join(disk.TempDir(t), "box")
+	content := filepath.Join(folder, "pods", "seed", "store", "content", "digest")
+	write(t, filepath.Join(content, "Chart.yaml"))
+	if err := os.Chmod(content, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := occupy(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files := filesIn(t, filepath.Join(folder, "pods")); files != nil {
+		t.Errorf("the next sandbox finds %v", files)
+	}
+	(&Sandbox{Folder: folder, lock: lock}).vacate(false)
 }
 
 func write(t *testing.T, path string) {

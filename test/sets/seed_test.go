@@ -26,6 +26,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/images"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
+	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -137,7 +138,7 @@ func (s *seed) runInstallations() (stop func()) {
 	t.Helper()
 	made, marks := s.manager()
 	served := kinds()
-	content, err := store.New(store.Options{Folder: t.TempDir(), Kinds: served, Interval: time.Second})
+	content, err := store.New(store.Options{Folder: disk.TempDir(t), Kinds: served, Interval: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

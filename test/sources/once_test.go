@@ -26,6 +26,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
+	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
@@ -58,7 +59,7 @@ type seed struct {
 func newSeed(t *testing.T) *seed {
 	t.Helper()
 	s := &seed{
-		t: t, repositories: fetchtest.ServeGit(t), charts: fetchtest.ServeCharts(t), folder: t.TempDir(),
+		t: t, repositories: fetchtest.ServeGit(t), charts: fetchtest.ServeCharts(t), folder: disk.TempDir(t),
 	}
 	s.client = kit.Client(t, fleet.Shared().Cluster("seed").Config)
 	s.create(kit.Namespace(catalogue))

@@ -3,7 +3,6 @@ package traces
 import (
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -18,6 +17,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -132,16 +132,14 @@ func installation() *kubermaticv1.AddonInstallation {
 // start builds a manager and starts it.
 func (w *world) start(t *testing.T, program string, flags ...string) *fleet.Process {
 	t.Helper()
-	folder := t.TempDir()
+	folder := disk.TempDir(t)
 	root, err := binaries.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
 	path, kubeconfig := filepath.Join(folder, program), filepath.Join(folder, "kubeconfig")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "./cmd/"+program)
-	build.Dir = root
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, output)
+	if err := binaries.BuildOwn(t.Context(), root, folder, "./cmd/"+program); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.WriteFile(kubeconfig, w.both.Kubeconfig, 0o600); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/pod"
@@ -37,7 +38,7 @@ func programOf(chart string) string {
 // start runs a release's program as the pod of the Deployment that the API server has, and returns when it is ready.
 func (p *platform) start(of release, chart, where string) {
 	p.t.Helper()
-	folder := p.t.TempDir()
+	folder := disk.TempDir(p.t)
 	log := filepath.Join(folder, "log")
 	node := pod.Node{
 		Fleet: p.fleet, Cluster: p.fleet.Cluster(where), Client: p.client(where), Folder: folder, Enter: thisRelease(p.t).program(pod.Enter),

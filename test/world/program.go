@@ -1,9 +1,9 @@
 package world
 
 import (
+	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -22,13 +22,9 @@ var program = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(fleet.Shared().Folder(), "master-controller-manager")
-	build := exec.Command("go", "build", "-o", path, "./cmd/master-controller-manager")
-	build.Dir = root
-	if output, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the master manager: %w\n%s", err, output)
-	}
-	return path, nil
+	folder := fleet.Shared().Folder()
+	err = binaries.BuildOwn(context.Background(), root, folder, "./cmd/master-controller-manager")
+	return filepath.Join(folder, "master-controller-manager"), err
 })
 
 // programs counts those that ran.

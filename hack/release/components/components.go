@@ -27,8 +27,9 @@ const (
 	providerLabel, provider = "cluster.x-k8s.io/provider", "addon-trellis"
 )
 
-// values are what each chart is rendered with, by its name. The master's platform is one without KKP, and the seed serves Clusters of Cluster API alone, for which there is nothing to do that KKP would. Upgrades
-// are not held: what holds them outlives `clusterctl delete`, before which nobody could say that it is to be taken off.
+// values are what each chart is rendered with, by its name. The master's platform is one without KKP, and the seed serves
+// Clusters of Cluster API alone, for which there is nothing to do that KKP would. Upgrades are not held: what holds them
+// outlives `clusterctl delete`, before which nobody could say that it is to be taken off.
 var values = map[string]map[string]any{
 	"trellis-master": {"standalone": map[string]any{"enabled": true}},
 	"trellis-seed":   {"clusterAPI": map[string]any{"kinds": []any{"cluster-api"}}},

@@ -32,6 +32,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/images"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
+	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
@@ -205,7 +206,7 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 	network := w.network
 	network.AllowCIDRs = fetchtest.Loopback
 	kinds := wiring.SourceKinds(outbound.New(network))
-	content, err := store.New(store.Options{Folder: w.t.TempDir(), Kinds: kinds, Interval: time.Minute, Mirrors: network.Mirrors})
+	content, err := store.New(store.Options{Folder: disk.TempDir(w.t), Kinds: kinds, Interval: time.Minute, Mirrors: network.Mirrors})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
+	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
@@ -107,7 +108,7 @@ func (w *world) create(object client.Object) {
 func (w *world) start(folder, merged string) (stop func()) {
 	w.t.Helper()
 	if folder == "" {
-		folder = w.t.TempDir()
+		folder = disk.TempDir(w.t)
 	}
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
 	kinds := fetch.NewKinds(fetch.Serve(git.New(network)))

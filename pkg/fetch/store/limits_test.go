@@ -23,6 +23,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
+	"github.com/trellis-addons/trellis/test/disk"
 )
 
 func TestMirrorsServeEveryFetch(t *testing.T) {
@@ -42,7 +43,7 @@ func TestMirrorsServeEveryFetch(t *testing.T) {
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback, Mirrors: mirrors})
 	t.Cleanup(network.Close)
 	opened, err := store.New(store.Options{
-		Folder: t.TempDir(), Kinds: fetch.NewKinds(fetch.Serve(git.New(network)), fetch.Serve(helmrepo.New(network))), Mirrors: mirrors,
+		Folder: disk.TempDir(t), Kinds: fetch.NewKinds(fetch.Serve(git.New(network)), fetch.Serve(helmrepo.New(network))), Mirrors: mirrors,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +140,7 @@ func TestFullDiskKeepsWhatIsThere(t *testing.T) {
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
 	t.Cleanup(network.Close)
 	source := &failing{Source: git.New(network)}
-	folder := t.TempDir()
+	folder := disk.TempDir(t)
 	opened, err := store.New(store.Options{
 		Folder: folder, Kinds: fetch.NewKinds(fetch.Serve(source)), Recent: time.Nanosecond, FirstPause: time.Hour, LastPause: time.Hour,
 	})
@@ -200,7 +201,7 @@ func TestEachFetchStartsInAnEmptyFolder(t *testing.T) {
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
 	t.Cleanup(network.Close)
 	source := &dirty{Source: git.New(network)}
-	opened, err := store.New(store.Options{Folder: t.TempDir(), Kinds: fetch.NewKinds(fetch.Serve(source)), FirstPause: time.Hour, LastPause: time.Hour})
+	opened, err := store.New(store.Options{Folder: disk.TempDir(t), Kinds: fetch.NewKinds(fetch.Serve(source)), FirstPause: time.Hour, LastPause: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +224,7 @@ func TestMetricsByHost(t *testing.T) {
 	repository := server.Repository(t, "x")
 	repository.Commit("main", map[string]string{"x": "12345"})
 	registry := prometheus.NewPedanticRegistry()
-	options := store.Options{Folder: t.TempDir(), Metrics: store.NewMetrics(registry)}
+	options := store.Options{Folder: disk.TempDir(t), Metrics: store.NewMetrics(registry)}
 	opened, _ := open(t, options)
 	reference := gitReference(server, repository)
 	reference.Credentials.Username, reference.Credentials.Password = "canary", "canary"

@@ -24,6 +24,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/image"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
+	"github.com/trellis-addons/trellis/test/disk"
 )
 
 // patience is how long a test waits for what comes for certain. It is spent only where something is
@@ -38,7 +39,7 @@ func open(t *testing.T, options store.Options) (*store.Store, func()) {
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
 	options.Kinds = fetch.NewKinds(fetch.Serve(git.New(network)), fetch.Serve(helmrepo.New(network)))
 	if options.Folder == "" {
-		options.Folder = t.TempDir()
+		options.Folder = disk.TempDir(t)
 	}
 	made, err := store.New(options)
 	if err != nil {
@@ -117,7 +118,7 @@ func TestGitAndHelmComeOnce(t *testing.T) {
 			Credentials: fetch.Credentials{CA: charts.CA},
 		})
 	}
-	opened := store.Options{Folder: t.TempDir()}
+	opened := store.Options{Folder: disk.TempDir(t)}
 	first, end := open(t, opened)
 	var all sync.WaitGroup
 	for i := range 200 {
@@ -311,7 +312,7 @@ func TestContentIsServedWhileItsHostIsDown(t *testing.T) {
 	repository := server.Repository(t, "x")
 	repository.Commit("main", map[string]string{"x": "kept"})
 	options := store.Options{
-		Folder: t.TempDir(), Interval: 20 * time.Millisecond, FirstPause: 10 * time.Millisecond, LastPause: 20 * time.Millisecond,
+		Folder: disk.TempDir(t), Interval: 20 * time.Millisecond, FirstPause: 10 * time.Millisecond, LastPause: 20 * time.Millisecond,
 	}
 	opened, end := open(t, options)
 	reference := gitReference(server, repository)
@@ -356,7 +357,7 @@ func TestPrivateContentStaysPrivate(t *testing.T) {
 	})
 	repository := server.Repository(t, "x")
 	commit := repository.Commit("main", map[string]string{"x": "private"})
-	options := store.Options{Folder: t.TempDir()}
+	options := store.Options{Folder: disk.TempDir(t)}
 	opened, end := open(t, options)
 	private := gitReference(server, repository)
 	private.Credentials.Username, private.Credentials.Password = "u", "canary"
@@ -471,7 +472,7 @@ func TestLeastRecentlyUsedGoes(t *testing.T) {
 		repository.Commit("main", map[string]string{"x": fmt.Sprintf("%01000d", i)})
 		references = append(references, gitReference(server, repository))
 	}
-	options := store.Options{Folder: t.TempDir(), MaxBytes: 2500, Recent: time.Hour}
+	options := store.Options{Folder: disk.TempDir(t), MaxBytes: 2500, Recent: time.Hour}
 	get := func(from *store.Store, i int) {
 		t.Helper()
 		snapshot, err := await(t, from, references[i])
@@ -560,7 +561,7 @@ func TestFolderIsCleanedAndSealed(t *testing.T) {
 	server := fetchtest.ServeGit(t)
 	repository := server.Repository(t, "x")
 	repository.Commit("main", map[string]string{"a/x": "x"})
-	options := store.Options{Folder: t.TempDir()}
+	options := store.Options{Folder: disk.TempDir(t)}
 	opened, end := open(t, options)
 	reference := gitReference(server, repository)
 	reference.Credentials.Username, reference.Credentials.Password = "canary-user", "canary-password"
@@ -594,7 +595,7 @@ func TestBrokenIndexLosesNothing(t *testing.T) {
 	repository := server.Repository(t, "x")
 	repository.Commit("main", map[string]string{"a/x": "x"})
 	for _, content := range []string{"{broken", "", "null", `{"format":2}`, `{"format":1,"salt":"AAAA"}`} {
-		options := store.Options{Folder: t.TempDir()}
+		options := store.Options{Folder: disk.TempDir(t)}
 		if err := os.WriteFile(filepath.Join(options.Folder, "index.json"), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -672,7 +673,7 @@ func BenchmarkGet(b *testing.B) {
 	charts.Add("large", "1.0.0", files)
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
 	defer network.Close()
-	opened, err := store.New(store.Options{Folder: b.TempDir(), Kinds: fetch.NewKinds(fetch.Serve(helmrepo.New(network)))})
+	opened, err := store.New(store.Options{Folder: disk.TempDir(b), Kinds: fetch.NewKinds(fetch.Serve(helmrepo.New(network)))})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,13 +14,14 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/image"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
+	"github.com/trellis-addons/trellis/test/disk"
 )
 
 // earlier is a folder as the release before kinds of sources had rooms left it: one content, and
 // three references that named it.
 func earlier(t *testing.T) string {
 	t.Helper()
-	folder, digest := t.TempDir(), strings.Repeat("a", 64)
+	folder, digest := disk.TempDir(t), strings.Repeat("a", 64)
 	if err := os.MkdirAll(filepath.Join(folder, "content", digest), 0o700); err != nil {
 		t.Fatal(err)
 	}

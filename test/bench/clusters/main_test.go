@@ -1,9 +1,9 @@
 package clusters
 
 import (
+	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -39,11 +39,5 @@ var program = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(folder, "seed-controller-manager")
-	build := exec.Command("go", "build", "-o", path, "./cmd/seed-controller-manager")
-	build.Dir = root
-	if output, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the seed manager: %w\n%s", err, output)
-	}
-	return path, nil
+	return filepath.Join(folder, "seed-controller-manager"), binaries.BuildOwn(context.Background(), root, folder, "./cmd/seed-controller-manager")
 })

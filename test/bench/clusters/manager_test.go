@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -26,7 +27,7 @@ func startManager(t testing.TB, f *fleet.Fleet, kubeconfig []byte, flags ...stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	home := t.TempDir()
+	home := disk.TempDir(t)
 	reach, probes := filepath.Join(home, "kubeconfig"), freeAddress(t)
 	if err := os.WriteFile(reach, kubeconfig, 0o600); err != nil {
 		t.Fatal(err)

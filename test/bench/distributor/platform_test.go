@@ -2,7 +2,6 @@ package distributor
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -52,10 +51,8 @@ func (w *platformWorld) startManager(further ...string) {
 		w.b.Fatal(err)
 	}
 	program := filepath.Join(w.fleet.Folder(), "master-controller-manager")
-	build := exec.CommandContext(w.b.Context(), "go", "build", "-trimpath", "-o", program, "./cmd/master-controller-manager")
-	build.Dir = root
-	if output, err := build.CombinedOutput(); err != nil {
-		w.b.Fatalf("building the manager: %v\n%s", err, output)
+	if err := binaries.BuildOwn(w.b.Context(), root, w.fleet.Folder(), "./cmd/master-controller-manager"); err != nil {
+		w.b.Fatal(err)
 	}
 	kubeconfig := filepath.Join(w.fleet.Folder(), "master.yaml")
 	if err := os.WriteFile(kubeconfig, w.fleet.Cluster("master").Kubeconfig, 0o600); err != nil {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -34,7 +34,7 @@ func (w *world) startManager(b *testing.B, flags ...string) {
 // startProgram starts a seed manager.
 func (w *world) startProgram(b *testing.B, program string, flags ...string) {
 	b.Helper()
-	folder := b.TempDir()
+	folder := disk.TempDir(b)
 	kubeconfig := filepath.Join(folder, "kubeconfig")
 	if err := os.WriteFile(kubeconfig, w.both.Kubeconfig, 0o600); err != nil {
 		b.Fatal(err)
@@ -75,17 +75,14 @@ func buildManager(b *testing.B, folder string) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	path := filepath.Join(folder, "seed-controller-manager")
-	arguments := []string{"build", "-trimpath", "-o", path}
+	tags := ""
 	if os.Getenv(profileVariable) != "" {
-		arguments = append(arguments, "-tags", "profile")
+		tags = "profile"
 	}
-	command := exec.CommandContext(b.Context(), "go", append(arguments, "./cmd/seed-controller-manager")...)
-	command.Dir, command.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := command.CombinedOutput(); err != nil {
-		b.Fatalf("go build: %v\n%s", err, output)
+	if err := binaries.BuildOwn(b.Context(), root, folder, "-tags", tags, "./cmd/seed-controller-manager"); err != nil {
+		b.Fatal(err)
 	}
-	return path
+	return filepath.Join(folder, "seed-controller-manager")
 }
 
 func profileEnvironment() []string {
