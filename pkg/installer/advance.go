@@ -50,6 +50,9 @@ func (p *Pass) PlanRollout() (left int) {
 // the record of its end; after a restart it begins anew, and what is there already is not written
 // again.
 func (p *Pass) Advance(ctx context.Context) *Stop {
+	if stop := p.awaitRemovals(ctx); stop != nil {
+		return stop
+	}
 	p.PlanRollout()
 	var held *Stop // what stands on the foundation waits for the hooks that run before it
 	p.State.rollout.SetGate(func(ctx context.Context) (bool, error) {

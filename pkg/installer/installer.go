@@ -159,6 +159,8 @@ type Other struct {
 	// Deleted is one that goes, Leaving one that takes its objects along, Elder one that was made
 	// before this one.
 	Deleted, Leaving, Elder bool
+	// Idle is one of which nothing was applied, by its status.
+	Idle bool
 	// Fingerprint differs whenever its record may.
 	Fingerprint string
 }

@@ -2,6 +2,7 @@ package installer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -56,6 +57,7 @@ func (p *Pass) RemoveNamespaces(ctx context.Context) *Stop {
 	if len(p.Record().Hooks) == 0 {
 		return nil
 	}
+	defer p.installer.handovers.begin(p.Cluster)()
 	namespaces := slices.DeleteFunc(onRecord(p.Record()), func(entry ownership.Entry) bool { return !isNamespaceEntry(entry) })
 	return p.removeWithNamespace(ctx, namespaces)
 }
@@ -72,12 +74,11 @@ func (p *Pass) removeWithNamespace(ctx context.Context, inventory ownership.Inve
 	if !p.Asked.CreateNamespace {
 		return p.removeInventory(ctx, inventory)
 	}
-	others, err := p.Seed.Others(ctx)
+	target := p.Record().TargetNamespace
+	sharing, err := p.usersOf(ctx, target)
 	if err != nil {
 		return Failed(err)
 	}
-	target := p.Record().TargetNamespace
-	sharing := slices.DeleteFunc(others, func(other Other) bool { return other.TargetNamespace != target })
 	if len(sharing) == 0 {
 		inherited, err := removal.Inherited(ctx, p.target(), p.Owner, target, p.nameOf())
 		if err != nil {
@@ -107,13 +108,13 @@ func (p *Pass) isLastToGo(sharing []Other) bool {
 
 func (p *Pass) removeInventory(ctx context.Context, inventory ownership.Inventory) *Stop {
 	record := p.Record()
-	others, err := p.Seed.Others(ctx)
+	users, err := p.usersOf(ctx, namesOfNamespaces(inventory)...)
 	if err != nil {
 		return Failed(err)
 	}
 	var targeted []string // they stay, even if nothing is in them
-	for _, other := range others {
-		targeted = append(targeted, other.TargetNamespace)
+	for _, user := range users {
+		targeted = append(targeted, user.TargetNamespace)
 	}
 	spared, stop := p.goesAlong(ctx)
 	if stop != nil {
@@ -130,6 +131,62 @@ func (p *Pass) removeInventory(ctx context.Context, inventory ownership.Inventor
 		return nil
 	}
 	return p.removing(left, blocked)
+}
+
+func namesOfNamespaces(inventory ownership.Inventory) (names []string) {
+	for _, entry := range inventory {
+		if isNamespaceEntry(entry) {
+			names = append(names, entry.Name)
+		}
+	}
+	return names
+}
+
+// usersOf are the other installations with one of these namespaces as their target, but for those that never applied anything:
+// these go without a look at the user cluster, and would leave behind a namespace that stayed for them. A status may be behind, so
+// the record decides; one that can't be read may have objects.
+func (p *Pass) usersOf(ctx context.Context, namespaces ...string) (users []Other, err error) {
+	others, err := p.Seed.Others(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range others {
+		if !slices.Contains(namespaces, other.TargetNamespace) {
+			continue
+		}
+		if other.Idle {
+			record, err := p.recordOf(ctx, other)
+			if _, damaged := errors.AsType[*revision.DamagedError](err); err != nil && !damaged {
+				return nil, err
+			}
+			if err == nil && record == nil {
+				continue
+			}
+		}
+		users = append(users, other)
+	}
+	return users, nil
+}
+
+// awaitRemovals has a first rollout wait for a pass that is just removing an installation with the same target namespace, and may
+// not know of this one: the namespace could go with it, and what is written meanwhile too.
+func (p *Pass) awaitRemovals(ctx context.Context) *Stop {
+	if p.Record().From != "" || p.Asked.TargetNamespace == "" || !p.installer.handovers.underWay(p.Cluster) {
+		return nil
+	}
+	others, err := p.Seed.Others(ctx)
+	if err != nil {
+		return Failed(err)
+	}
+	for _, other := range others {
+		if other.Leaving && other.TargetNamespace == p.Asked.TargetNamespace {
+			return &Stop{
+				About: AboutApply, Reason: v1.ReasonWaitingForStage, Recheck: removalRecheck,
+				Message: fmt.Sprintf("installation %q with the same namespace %q is just being removed", other.Name, other.TargetNamespace),
+			}
+		}
+	}
+	return nil
 }
 
 // reportKept reports once a namespace that was made for add-ons and stays.

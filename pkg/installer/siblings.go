@@ -50,7 +50,7 @@ func (p *Pass) others(ctx context.Context) ([]Other, error) {
 
 func (p *Pass) sibling(ctx context.Context, other Other) (ownership.Sibling, error) {
 	sibling := ownership.Sibling{Name: other.Name, Leaving: other.Leaving, Elder: other.Elder}
-	record, err := p.installer.Reads.Load(ctx, p.Namespace, ownership.Owner{ClusterUID: p.Owner.ClusterUID, Installation: other.Name})
+	record, err := p.recordOf(ctx, other)
 	if _, damaged := errors.AsType[*revision.DamagedError](err); damaged || err == nil && record != nil && record.Skipped > 0 {
 		sibling.Unknown = true
 		return sibling, nil
@@ -80,6 +80,10 @@ func (p *Pass) sibling(ctx context.Context, other Other) (ownership.Sibling, err
 		sibling.Used[entry.Key] = entry
 	}
 	return sibling, nil
+}
+
+func (p *Pass) recordOf(ctx context.Context, other Other) (*revision.Record, error) {
+	return p.installer.Reads.Load(ctx, p.Namespace, ownership.Owner{ClusterUID: p.Owner.ClusterUID, Installation: other.Name})
 }
 
 // rank says whose objects go first: those of core add-ons, then those of the higher version.
@@ -186,7 +190,7 @@ func handover() *Stop {
 	}
 }
 
-// handovers knows the clusters of which a pass removes what may be shared. An installation whose
+// handovers knows the clusters of which a pass removes what may be shared, or a namespace. An installation whose
 // intent was recorded during it may not be seen by it; the passes after that do.
 type handovers struct {
 	mutex  sync.Mutex

@@ -107,7 +107,7 @@ func (r *Reconciler) others(ctx context.Context, f *facts) ([]installer.Other, e
 		others = append(others, installer.Other{
 			Name: other.Name, Addon: string(other.Spec.AddonRef.Name), TargetNamespace: other.Spec.TargetNamespace,
 			Deleted: deleted, Leaving: leaving, Elder: isOlder(other, installation),
-			Fingerprint: fingerprintOf(other),
+			Idle: order.HasNothing(other), Fingerprint: fingerprintOf(other),
 		})
 	}
 	return others, nil

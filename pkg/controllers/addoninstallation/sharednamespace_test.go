@@ -14,7 +14,8 @@ import (
 
 // L2 of the attacks: a namespace that several installations asked for stays while one of them uses it, and goes with the last,
 // whichever made it, and in whichever order they go; one that somebody else made stays. Red when a namespace goes with its maker
-// or not at all (Inherited gives nothing), or when two that go at once leave it to one another (no one waits for the others).
+// or not at all (Inherited gives nothing), when two that go at once leave it to one another (no one waits for the others), or when it
+// stays for one that never applied anything (usersOf does not ask for the record).
 func TestSharedNamespaceGoesWithItsLastInstallation(t *testing.T) {
 	w := newWorld(t)
 	w.renderers = bothMethods()
@@ -57,6 +58,20 @@ func TestSharedNamespaceGoesWithItsLastInstallation(t *testing.T) {
 	}
 	remove(third, second)
 	expect.Gone(t, w.seed, shared)
+
+	unused := namespaceOf(fmt.Sprintf("unused-%d", worlds))
+	only := install("only", unused.Name)
+	never := &kubermaticv1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "never"},
+		Spec: kubermaticv1.AddonInstallationSpec{
+			AddonRef: kubermaticv1.AddonReference{Name: "unknown"}, TargetNamespace: unused.Name, CreateNamespace: true,
+		},
+	}
+	w.create(never)
+	w.expectReady(never, kubermaticv1.ReasonAddonUnknown)
+	remove(only)
+	expect.Gone(t, w.seed, unused)
+	remove(never)
 
 	foreign := namespaceOf(fmt.Sprintf("foreign-%d", worlds))
 	if err := w.seed.Create(t.Context(), foreign); err != nil {

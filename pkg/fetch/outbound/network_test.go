@@ -427,6 +427,8 @@ func certificate(t *testing.T, change func(*x509.Certificate)) (tls.Certificate,
 }
 
 // AC17: A certificate that is expired, for another name or of an unknown authority ends the call.
+//
+// Red when unavailable adds nothing, or adds it where an authority would not help.
 func TestCertificatesThatAreNotTrustedEndTheCall(t *testing.T) {
 	good := func(*x509.Certificate) {}
 	for _, test := range []struct {
@@ -457,6 +459,9 @@ func TestCertificatesThatAreNotTrustedEndTheCall(t *testing.T) {
 			got, err := get(t.Context(), network(t, outbound.Options{}), outbound.Request{Credentials: fetch.Credentials{CA: ca}}, server.URL)
 			if test.want != (got == "ok") || !test.want && !isUnavailable(err) {
 				t.Errorf("got %q, %v", got, err)
+			}
+			if said := err != nil && strings.HasSuffix(err.Error(), ": name its authority by caSecretRef"); said == test.trusted {
+				t.Errorf("names caSecretRef: %t; %v", said, err)
 			}
 		})
 	}

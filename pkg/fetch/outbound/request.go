@@ -3,6 +3,7 @@ package outbound
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -201,10 +202,13 @@ func refused(at *url.URL, rule string) error {
 	return &fetch.RefusedError{Subject: Shown(at), Rule: rule}
 }
 
-// unavailable wraps a transport error; a refused address stays a refusal.
+// unavailable wraps a transport error; a refused address stays a refusal, and an unknown authority has what helps.
 func unavailable(at *url.URL, err error) error {
 	if rule, ok := errors.AsType[*fetch.RefusedError](err); ok {
 		return &fetch.RefusedError{Subject: Shown(at), Rule: rule.Error()}
+	}
+	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
+		err = fmt.Errorf("%w: name its authority by caSecretRef", err)
 	}
 	return &fetch.UnavailableError{Subject: Shown(at), Err: err}
 }
