@@ -51,6 +51,7 @@ type Flags struct {
 	admission    admissionFlags
 	task         string
 	taskAccount  string
+	taskRoles    []string
 }
 
 // Register puts the flags into a set, beside --kubeconfig.
@@ -70,6 +71,8 @@ func (f *Flags) Register(set *flag.FlagSet) {
 	set.BoolVar(&f.version, "version", false, "tell version, commit and the commit's date, and end")
 	set.StringVar(&f.task, "task", "", "do one thing for the chart, tell what came of it, and end: crds, removal or check")
 	set.StringVar(&f.taskAccount, "task-account", "", "with --task=check: the manager's ServiceAccount in --namespace")
+	ListVar(set, &f.taskRoles, "task-cluster-roles",
+		"with --task=removal: ClusterRoles to delete where nothing is left, comma-separated or repeated", Name)
 	set.IntVar(&f.verbosity, "v", 0, fmt.Sprintf("log verbosity, up to %d; higher tells more", mostVerbose))
 	f.level = &slog.LevelVar{}
 }

@@ -44,7 +44,7 @@ func (f *Flags) do(ctx context.Context, program Program, out io.Writer) error {
 	work := tasks.Work{
 		Client: made, Out: out, Chart: program.Chart, OnSeed: program.OnSeed,
 		Namespace: f.Namespace, CatalogueNamespace: f.CatalogueNamespace,
-		Account: f.taskAccount, Lease: f.lease(program.Lease), Webhooks: f.admission.isOn(),
+		Account: f.taskAccount, Lease: f.lease(program.Lease), Webhooks: f.admission.isOn(), ClusterRoles: f.taskRoles,
 	}
 	return work.Do(ctx, f.task)
 }

@@ -37,7 +37,8 @@ func (l left) total() (total int) {
 	return total
 }
 
-// removal lists what has a finalizer that only a manager takes off. Catalogues have none, and stay.
+// removal lists what has a finalizer that only a manager takes off. Catalogues have none, and stay. Where there is nothing of it, the
+// removal begins with roles that have to go before others.
 func (w Work) removal(ctx context.Context) error {
 	sets, installations, core := left{}, left{}, 0
 	where := w.Namespace
@@ -65,7 +66,7 @@ func (w Work) removal(ctx context.Context) error {
 	}
 	if len(sets)+len(installations) == 0 {
 		fmt.Fprintln(w.Out, "nothing is left that a manager would have to remove")
-		return nil
+		return w.deleteRoles(ctx)
 	}
 	w.tell(sets, "AddonSet", "they can't be deleted, and what they installed follows them no more")
 	w.tell(installations, "AddonInstallation", fmt.Sprintf("%d of them core add-ons. What they installed runs on; nothing updates, "+

@@ -1,6 +1,6 @@
 // Package tasks has what a manager's program does once, for Jobs of its chart, in place of running:
 // it brings the CRDs up to date before an install or an upgrade, says what a removal would leave
-// behind, and checks an installation.
+// behind and, where that is nothing, deletes what has to go before all else, and checks an installation.
 //
 // Each has an account of its own, with rights for as long as its Job runs; the managers' accounts
 // have none of them. A task writes what it found, a line each, and ends with an error where a person
@@ -26,7 +26,8 @@ import (
 const (
 	// CRDs brings the CRDs of the chart up to date.
 	CRDs = "crds"
-	// Removal says what the removal of the chart would leave behind, and fails if that is something.
+	// Removal says what the removal of the chart would leave behind, and fails if that is something. If not,
+	// it deletes ClusterRoles that Helm must not delete together with others.
 	Removal = "removal"
 	// Check says whether kinds, rights, lease and webhooks of the chart are as they should be.
 	Check = "check"
@@ -44,6 +45,8 @@ type Work struct {
 	Namespace, CatalogueNamespace string
 	// Account is the manager's ServiceAccount, and Lease the name of its lease.
 	Account, Lease string
+	// ClusterRoles are the names of those of the chart that gather others.
+	ClusterRoles []string
 	// Webhooks are on.
 	Webhooks bool
 }
