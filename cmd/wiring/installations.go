@@ -83,7 +83,8 @@ func AddonInstallation(
 	if err != nil {
 		return none, err
 	}
-	platform := cluster.NewPlatform(made.GetCache(), made.GetAPIReader(), made.GetRESTMapper(), parts.Namespace, parts.ProviderKinds)
+	beside := cluster.Beside{KKP: made.Clusters.Serves(target.KindKKP), Providers: parts.ProviderKinds}
+	platform := cluster.NewPlatform(made.GetCache(), made.GetAPIReader(), made.GetRESTMapper(), parts.Namespace, beside)
 	if err := errors.Join(made.Add(connections), made.Add(marked), made.Add(parts.Store), made.Add(platform)); err != nil {
 		return none, err
 	}

@@ -37,6 +37,8 @@ var conditions = map[string]string{
 	"standalone":      ".Values.standalone.enabled",
 	"query":           ".Values.query.enabled",
 	"metrics":         ".Values.metrics.secure",
+	"kkp":             `(has "kkp" .Values.clusterAPI.kinds)`,
+	"kkp-alone":       `(not (has "cluster-api" .Values.clusterAPI.kinds))`,
 	"cluster-api":     `(has "cluster-api" .Values.clusterAPI.kinds)`,
 	"own-certificate": "(and .Values.webhook.enabled (not .Values.webhook.certManager.enabled))",
 }

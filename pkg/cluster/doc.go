@@ -35,14 +35,14 @@
 // stored of discovery. A cluster that misbehaves gets no calls for a while (answer.go). No text
 // of an API server's answer gets into an error of this package.
 //
-//rights:seed get,list,watch clusters.kubermatic.k8c.io -- Clusters are found as they come
-//rights:seed patch clusters.kubermatic.k8c.io -- requests for installations are taken off their Cluster
+//rights:seed get,list,watch clusters.kubermatic.k8c.io if=kkp -- Clusters are found as they come
+//rights:seed patch clusters.kubermatic.k8c.io if=kkp -- requests for installations are taken off their Cluster
 //rights:seed get,list,watch clusters.cluster.x-k8s.io if=cluster-api -- Clusters of Cluster API are found as they come
 //rights:seed patch clusters.cluster.x-k8s.io if=cluster-api -- requests for installations are taken off their Cluster
 //rights:seed get,list,watch {controlPlanes} if=cluster-api -- what Clusters of Cluster API refer to: control planes, for their version, and what templates name
-//rights:seed list,watch ipamallocations.kubermatic.k8c.io,seeds.kubermatic.k8c.io -- what templates see of KKP
-//rights:seed list,watch kubermaticconfigurations.kubermatic.k8c.io -- what templates see of KKP
-//rights:seed list,watch addons.kubermatic.k8c.io -- one of KKP's own that an installation takes the place of has to go first
+//rights:seed list,watch ipamallocations.kubermatic.k8c.io,seeds.kubermatic.k8c.io if=kkp -- what templates see of KKP
+//rights:seed list,watch kubermaticconfigurations.kubermatic.k8c.io if=kkp -- what templates see of KKP
+//rights:seed list,watch addons.kubermatic.k8c.io if=kkp -- one of KKP's own that an installation takes the place of has to go first
 //rights:seed get,list,watch {providerKinds} -- what valuesFrom.providerRef may name
 //rights:seed get,list,watch secrets -- kubeconfigs of user clusters, and what Clusters name
 //rights:seed list,get configmaps -- which user cluster each Cluster has

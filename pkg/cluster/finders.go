@@ -101,6 +101,9 @@ func (f *Finders) WhenServed(ctx context.Context, kind schema.GroupKind, call fu
 	return now
 }
 
+// Serves says whether Clusters of a kind are looked for.
+func (f *Finders) Serves(kind schema.GroupKind) bool { return slices.Contains(f.served, kind) }
+
 // hasKKP says whether KKP's Clusters are watched.
 func (f *Finders) hasKKP() bool {
 	_, begun := f.kinds.begun(target.KindKKP)

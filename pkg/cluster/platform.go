@@ -41,16 +41,32 @@ type Platform struct {
 	providers []schema.GroupKind
 }
 
-// NewPlatform makes a Platform with these kinds for providerRef.
-func NewPlatform(
-	objects cache.Cache, reader client.Reader, mapper meta.RESTMapper, namespace string, providers []schema.GroupKind,
-) *Platform {
-	p := &Platform{objects: objects, reader: reader, namespace: namespace, providers: providers}
+// Beside says which kinds are read beside Clusters.
+type Beside struct {
+	// KKP has its kinds read: its Clusters are served.
+	KKP bool
+	// Providers are those that providerRef may name.
+	Providers []schema.GroupKind
+}
+
+// NewPlatform makes a Platform of these kinds.
+func NewPlatform(objects cache.Cache, reader client.Reader, mapper meta.RESTMapper, namespace string, beside Beside) *Platform {
+	p := &Platform{objects: objects, reader: reader, namespace: namespace, providers: beside.Providers}
+	p.kinds = newOptionalKinds(objects, mapper)
+	if beside.KKP {
+		p.kinds.wanted = kindsOfKKP()
+	}
+	for _, provider := range beside.Providers {
+		p.kinds.wanted = append(p.kinds.wanted, optionalKind{kind: provider})
+	}
+	return p
+}
+
+func kindsOfKKP() []optionalKind {
 	kkp := func(kind string) schema.GroupKind {
 		return schema.GroupKind{Group: kkpv1.GroupVersion.Group, Kind: kind}
 	}
-	p.kinds = newOptionalKinds(objects, mapper)
-	p.kinds.wanted = []optionalKind{
+	return []optionalKind{
 		{kind: kkp(kindSeed), typed: &kkpv1.Seed{}, everywhere: true, differs: partDiffers(func(seed *kkpv1.Seed) any {
 			return slices.Sorted(maps.Keys(seed.Spec.Datacenters))
 		})},
@@ -67,10 +83,6 @@ func NewPlatform(
 			differs: partDiffers(func(addon *metav1.PartialObjectMetadata) any { return addon.DeletionTimestamp.IsZero() }),
 		},
 	}
-	for _, provider := range providers {
-		p.kinds.wanted = append(p.kinds.wanted, optionalKind{kind: provider})
-	}
-	return p
 }
 
 func partDiffers[O client.Object](part func(O) any) func(before, after client.Object) bool {

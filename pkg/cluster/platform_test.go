@@ -73,7 +73,7 @@ func startPlatform(t *testing.T, config *rest.Config, notified *changes) *Platfo
 	if err != nil {
 		t.Fatal(err)
 	}
-	platform := NewPlatform(objects, directClient(t, config), mapper, "platform", []schema.GroupKind{backupTarget})
+	platform := NewPlatform(objects, directClient(t, config), mapper, "platform", Beside{KKP: true, Providers: []schema.GroupKind{backupTarget}})
 	platform.kinds.interval = 50 * time.Millisecond
 	platform.Subscribe(notified.record)
 	ctx, cancel := context.WithCancel(context.Background())

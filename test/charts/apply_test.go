@@ -29,7 +29,7 @@ import (
 const cluster = "charts"
 
 func TestMain(m *testing.M) {
-	other := fleet.ClusterOptions{Name: upgraded, Audit: []string{"system:serviceaccount:" + crdsAccount}}
+	other := fleet.ClusterOptions{Name: upgraded, Audit: usersOfJobs()}
 	fleet.Main(m, fleet.ClusterOptions{Name: cluster, Controllers: true}, other)
 }
 

@@ -31,12 +31,13 @@ const (
 // TestChartsAreUpgradedAndRemoved: a release of before, whose CRDs came from crds/ and lack a field and a kind, is upgraded to this one by
 // Helm itself, the other chart joins it on the same cluster, and both are removed. Red when the field or the kind does not appear, when
 // the second chart is refused, when a field of a later release goes, when a removal goes on although something is left or does not say
-// what, when the test of a chart finds nothing wrong, when CRDs or catalogues go with a chart, and when a chart can't go without kinds.
+// what, when the test of a chart finds nothing wrong, when CRDs or catalogues go with a chart, when a chart can't go without kinds, and
+// when a Job lacks a right or has a spare one.
 func TestChartsAreUpgradedAndRemoved(t *testing.T) {
 	where := fleet.Shared().Cluster(upgraded)
 	c := kit.Client(t, where.Config)
 	withoutCRDs(t, c)
-	played := playJobs(t, where, c)
+	played, seen := playJobs(t, where, c), len(callsOfJobs(t))
 	seed, master := chartFolder(t, "trellis-seed"), chartFolder(t, "trellis-master")
 
 	mustHelm(t, where, "install", "trellis-seed", former(t, seed))
@@ -64,6 +65,7 @@ func TestChartsAreUpgradedAndRemoved(t *testing.T) {
 	}
 	expectGuarded(t, where, c, played)
 	expectUnsound(t, where, c, played)
+	granted := hooks(t, where, "trellis-seed") + hooks(t, where, "trellis-master")
 	mustHelm(t, where, "uninstall", "trellis-seed")
 	if !fieldsOfSets(t)["later"] {
 		t.Error("the removal took a CRD")
@@ -73,6 +75,9 @@ func TestChartsAreUpgradedAndRemoved(t *testing.T) {
 	}
 	withoutCRDs(t, c)
 	mustHelm(t, where, "uninstall", "trellis-master")
+	for _, job := range jobs {
+		expectRightsUsed(t, job, granted, callsOfJobs(t)[seen:], excusedOfJobs[job])
+	}
 }
 
 // expectGuarded holds that neither chart goes while there is something of its own.

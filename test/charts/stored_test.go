@@ -3,9 +3,7 @@ package charts
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/test/audit"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
@@ -27,15 +24,13 @@ const (
 	cataloguesCRD = "addoncatalogues.kubermatic.k8c.io"
 	// olderVersion of catalogues is one that a release of before stored, presentVersion the one of today.
 	olderVersion, presentVersion = "v1alpha1", "v1"
-	// crdsAccount is the account of the Job for CRDs, as "namespace:name".
-	crdsAccount = namespace + ":trellis-master-crds"
 )
 
 // excusedOfCRDs are rights of the Job that no call shows, with what asks for them.
 var excusedOfCRDs = map[string]string{
-	"create customresourcedefinitions.apiextensions.k8s.io": "a CRD is applied that is not there: TestChartsAreUpgradedAndRemoved",
-	"control addoncatalogues.kubermatic.k8c.io":             "policy catalogue-roles asks for it: a generated catalogue is here",
-	"manage-core addoncatalogues.kubermatic.k8c.io":         "policy core-authors asks for it: a Core catalogue is here",
+	makesCRDs: byApply,
+	"control addoncatalogues.kubermatic.k8c.io":     "policy catalogue-roles asks for it: a generated catalogue is here",
+	"manage-core addoncatalogues.kubermatic.k8c.io": "policy core-authors asks for it: a Core catalogue is here",
 }
 
 // TestTheJobBringsWhatIsStoredToOneVersion: an API server has catalogues of all sorts in a version that the chart does not know any more,
@@ -54,13 +49,13 @@ func TestTheJobBringsWhatIsStoredToOneVersion(t *testing.T) {
 
 	catalogues := storedBefore(t, c)
 	written, as := storedCatalogues(t), readAnew(t, c, catalogues)
-	seen := len(callsOfCRDs(t, where))
+	seen := len(callsOfJobs(t))
 	output, err := helm(t, where, "upgrade", "trellis-master", chart, "--reuse-values")
 	told := played.Output("trellis-master-crds")
 	if err != nil || !strings.Contains(told, "and stores 4 objects in one version") {
 		t.Fatalf("%v\n%s\nthe Job told:\n%s", err, output, told)
 	}
-	expectRightsUsed(t, hooks(t, where), callsOfCRDs(t, where)[seen:])
+	expectRightsUsed(t, "trellis-master-crds", hooks(t, where, "trellis-master"), callsOfJobs(t)[seen:], excusedOfCRDs)
 
 	if crd := cataloguesDefinition(t); !slices.Equal(crd.Status.StoredVersions, []string{presentVersion}) || len(crd.Spec.Versions) != 1 {
 		t.Errorf("the CRD has %d versions, and stored are %v", len(crd.Spec.Versions), crd.Status.StoredVersions)
@@ -79,7 +74,7 @@ func TestTheJobBringsWhatIsStoredToOneVersion(t *testing.T) {
 		t.Errorf("catalogues (-before +after):\n%s", diff)
 	}
 	mustHelm(t, where, "upgrade", "trellis-master", chart, "--reuse-values")
-	if text := hooks(t, where); strings.Contains(text, "manage-core") {
+	if text := hooks(t, where, "trellis-master"); strings.Contains(text, "manage-core") {
 		t.Errorf("the Job may write catalogues that are stored in one version:\n%s", text)
 	}
 }
@@ -194,47 +189,4 @@ func storedCatalogues(t *testing.T) map[string]stored {
 		found[name] = stored{in: object.GroupVersionKind().Version, writes: record.Version}
 	}
 	return found
-}
-
-// callsOfCRDs are those of the Job's account until now: the API server notes no others.
-func callsOfCRDs(t *testing.T, where *fleet.Cluster) []audit.Event {
-	t.Helper()
-	events, err := audit.Read(where.AuditLog())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return events
-}
-
-// hooks are the objects of the release that Helm runs by itself, such as the Job with its account.
-func hooks(t *testing.T, where *fleet.Cluster) string {
-	t.Helper()
-	text, err := helm(t, where, "get", "hooks", "trellis-master")
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	return text
-}
-
-// expectRightsUsed puts the calls of a Job against its rights, once the API server knows these.
-func expectRightsUsed(t *testing.T, roles string, events []audit.Event) {
-	t.Helper()
-	objects, err := Documents("hooks", roles)
-	rights, cause := audit.Granted(objects, crdsAccount)
-	if err := errors.Join(err, cause); err != nil {
-		t.Fatal(err)
-	}
-	known := slices.IndexFunc(events, func(e audit.Event) bool { return e.ObjectRef != nil && e.ResponseStatus.Code < http.StatusBadRequest })
-	if known < 0 {
-		t.Fatalf("no call of the Job went through: %v", events)
-	}
-	refused, foreign, spare := audit.Replay(events[known:], "system:serviceaccount:"+crdsAccount, rights)
-	for _, event := range slices.Concat(refused, foreign) {
-		t.Errorf("no right of the Job: %s", event)
-	}
-	for _, right := range spare {
-		if excusedOfCRDs[right.String()] == "" {
-			t.Errorf("the Job does not use the right to %s", right)
-		}
-	}
 }

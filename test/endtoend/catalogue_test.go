@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -88,6 +89,19 @@ func dropInstallation(t *testing.T, seed client.Client, installation *kubermatic
 		t.Fatal(err)
 	}
 	expect.Gone(t, seed, installation)
+}
+
+// dropSet removes a set with what it installed.
+func dropSet(t *testing.T, master client.Client, set *kubermaticv1.AddonSet) {
+	t.Helper()
+	confirmed := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, kubermaticv1.AnnotationConfirmDeletion, set.Name)
+	if err := master.Patch(t.Context(), set, client.RawPatch(types.MergePatchType, confirmed)); err != nil {
+		t.Fatal(err)
+	}
+	if err := master.Delete(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	expect.Gone(t, master, set)
 }
 
 func configMapManifest(name string) string {

@@ -1,6 +1,8 @@
 package endtoend_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,7 +26,7 @@ var errFormer = errors.New("it is as before")
 func testFollowed(t *testing.T, box *sandbox.Sandbox) {
 	t.Run("git", func(t *testing.T) { testGenerated(t, box) })
 	t.Run("a Secret of a source", func(t *testing.T) { testSourceSecret(t, box) })
-	t.Run("a catalogue without its owner", func(t *testing.T) { testOwnedAnew(t, box) })
+	t.Run("a catalogue without its owner", func(t *testing.T) { testOwnedAnew(t, box, cluster) })
 	t.Run("the wrong namespace", func(t *testing.T) { testWrongNamespace(t, box) })
 }
 
@@ -34,7 +36,7 @@ func testGenerated(t *testing.T, box *sandbox.Sandbox) {
 		return fmt.Sprintf("- {name: %s, description: %s, versions: [{version: 1.0.0, template: {method: go-template}, source: {git: {remote: %s/moving.git}}}]}\n",
 			name, said, box.Sources.GitURL)
 	}
-	commit(t, box, "followed", map[string]string{"a.yaml": addon("followed-a", "one"), "b.yaml": addon("followed-b", "one")})
+	commit(t, box, "followed", map[string]string{"a.yaml": addon("followed-a", "one")})
 	parent := &kubermaticv1.AddonCatalogue{
 		ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: "followed"},
 		Spec: kubermaticv1.AddonCatalogueSpec{Git: &kubermaticv1.CatalogueGit{
@@ -54,14 +56,32 @@ func testGenerated(t *testing.T, box *sandbox.Sandbox) {
 		return found
 	}
 	expect.Eventually(t, expect.Patience, func() error {
-		if found := generated(); found["followed-a"] == nil || found["followed-b"] == nil {
+		if generated()["followed-a"] == nil {
+			return errFormer
+		}
+		return nil
+	})
+	testMarkTakenOff(t, master, generated()["followed-a"])
+	taken := catalogueOf("another", gitVersion(box, "moving", "v1"))
+	taken.Name = generatedName(parent, "followed-b")
+	create(t, master, taken)
+	commit(t, box, "followed", map[string]string{"a.yaml": addon("followed-a", "one"), "b.yaml": addon("followed-b", "one")})
+	expect.Object(t, master, parent.DeepCopy(), func(found *kubermaticv1.AddonCatalogue) error {
+		return expect.Condition(found, kubermaticv1.ConditionFetched, "False", kubermaticv1.ReasonGeneratedNameTaken)
+	})
+	if err := master.Delete(t.Context(), taken); err != nil {
+		t.Fatal(err)
+	}
+	expect.Eventually(t, expect.Patience, func() error {
+		if generated()["followed-b"] == nil {
 			return errFormer
 		}
 		return nil
 	})
 	commit(t, box, "followed", map[string]string{"a.yaml": addon("followed-a", "two")})
 	expect.Eventually(t, expect.Patience, func() error {
-		if found := generated(); found["followed-a"] == nil || found["followed-a"].Spec.Addons[0].Description != "two" || found["followed-b"] != nil {
+		found := generated()
+		if a := found["followed-a"]; a == nil || a.Spec.Addons[0].Description != "two" || found["followed-b"] != nil {
 			return errFormer
 		}
 		return nil
@@ -71,14 +91,34 @@ func testGenerated(t *testing.T, box *sandbox.Sandbox) {
 	}
 }
 
+// generatedName is the name of the catalogue that is generated for an add-on.
+func generatedName(parent *kubermaticv1.AddonCatalogue, addon string) string {
+	sum := sha256.Sum256([]byte(string(parent.UID) + "/" + addon))
+	return parent.Name + "-" + addon + "-" + hex.EncodeToString(sum[:3])
+}
+
+// testMarkTakenOff: what the manager wrote on a generated catalogue is taken off by hand, and is there again.
+func testMarkTakenOff(t *testing.T, master client.Client, generated *kubermaticv1.AddonCatalogue) {
+	t.Helper()
+	bare := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, kubermaticv1.AnnotationDigest)
+	if err := master.Patch(t.Context(), generated.DeepCopy(), client.RawPatch(types.MergePatchType, bare)); err != nil {
+		t.Fatal(err)
+	}
+	expect.Object(t, master, generated.DeepCopy(), func(found *kubermaticv1.AddonCatalogue) error {
+		for _, annotation := range []string{kubermaticv1.AnnotationDigest, kubermaticv1.AnnotationGeneration} {
+			if found.Annotations[annotation] != generated.Annotations[annotation] {
+				return errFormer
+			}
+		}
+		return nil
+	})
+}
+
 // testOwnedAnew: an available catalogue that came back without its owner, as a backup may bring it, gets the Cluster as its owner again,
 // also where the API server asks who changes an owner for the right to delete. (One with an owner that is gone is deleted by the
 // garbage collector, and made anew.) Red when the role of the seed has no such right.
-func testOwnedAnew(t *testing.T, box *sandbox.Sandbox) {
-	seed := box.Client(cluster.Seed)
-	available := &kubermaticv1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: kubermaticv1.AvailableCatalogue},
-	}
+func testOwnedAnew(t *testing.T, box *sandbox.Sandbox, cluster sandbox.UserCluster) {
+	seed, available := box.Client(cluster.Seed), sandbox.AvailableIn(cluster)
 	if err := seed.Get(t.Context(), client.ObjectKeyFromObject(available), available); err != nil {
 		t.Fatal(err)
 	}

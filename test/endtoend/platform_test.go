@@ -1,6 +1,8 @@
 package endtoend_test
 
 import (
+	"errors"
+	"os"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,10 +20,16 @@ var cluster = sandbox.UserClusters()[0]
 // TestPlatform runs every end-to-end test on one platform, one after the other: a platform is seven control planes.
 func TestPlatform(t *testing.T) {
 	box := startFaulty(t)
+	// KKP's other kinds, where watches begin with a list: its next manager, at the latest, finds them.
+	if err := fleet.InstallCRDs(t.Context(), box.Server(sandbox.Seeds()[1]).Config, "../../pkg/cluster/testdata/kkp"); err != nil {
+		t.Fatal(err)
+	}
 	t.Run("bad input is refused at once", func(t *testing.T) { testRefusedAtOnce(t, box) })
 	t.Run("bad input is explained and changes nothing", func(t *testing.T) { testExplained(t, box) })
 	t.Run("admission refuses and warns", func(t *testing.T) { testAdmission(t, box) })
 	t.Run("queries are answered as clusters are offered", func(t *testing.T) { testQuery(t, box) })
+	t.Run("metrics are for who may get them", func(t *testing.T) { testMetrics(t, box) })
+	t.Run("the pull Secret comes and goes", func(t *testing.T) { testPullSecret(t, box, cluster) })
 	t.Run("an installation follows the catalogue", func(t *testing.T) { testFollowsTheCatalogue(t, box) })
 	t.Run("content comes from every kind of source", func(t *testing.T) { testEverySource(t, box) })
 	t.Run("killed while following a request, nothing is lost or made twice", func(t *testing.T) { testKilledWhileFollowing(t, box) })
@@ -30,6 +38,7 @@ func TestPlatform(t *testing.T) {
 	t.Run("an unreachable cluster is told, and let go", func(t *testing.T) { testUnreachable(t, box) })
 	t.Run("what is hijacked is not believed, or left in one step", func(t *testing.T) { testHijacked(t, box) })
 	t.Run("what changes on the master is followed", func(t *testing.T) { testFollowed(t, box) })
+	t.Run("what is found otherwise than it was written is mended", func(t *testing.T) { testMended(t, box) })
 	t.Run("core add-ons can't be lost", func(t *testing.T) { testCoreStory(t, box) })
 	t.Run("no call is refused, and no right is spare", func(t *testing.T) { testRights(t, box) })
 }
@@ -37,10 +46,18 @@ func TestPlatform(t *testing.T) {
 // startFaulty starts a sandbox whose managers can be killed at named points.
 func startFaulty(t *testing.T) *sandbox.Sandbox {
 	t.Helper()
-	box, err := sandbox.Start(t.Context(), sandbox.Options{
-		Folder: t.TempDir() + "/sandbox", Progress: fleet.NewProgress(t.Output()), Tags: "faults",
-		Audit: true, Environment: listing, Elect: []string{sandbox.Master, sandbox.Seeds()[1]},
-	})
+	return start(t, sandbox.Options{Environment: listing, Elect: []string{sandbox.Master, sandbox.Seeds()[1]}})
+}
+
+// start starts a sandbox whose API servers note the managers' calls, whose seeds have a pull Secret and whose master has metrics over TLS.
+func start(t *testing.T, options sandbox.Options) *sandbox.Sandbox {
+	t.Helper()
+	options.Folder, options.Progress, options.Tags, options.Audit = t.TempDir()+"/sandbox", fleet.NewProgress(t.Output()), "faults", true
+	flags := []byte("seed --image-pull-secret=" + mirror + "\nmaster --metrics-secure\n")
+	if err := errors.Join(os.Mkdir(options.Folder, 0o700), os.WriteFile(options.Folder+"/flags", flags, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	box, err := sandbox.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,23 +84,25 @@
 - apiGroups: [kubermatic.k8c.io]
   resources: [addoncatalogues]
   verbs: [get, list, watch, create, update, patch, control]
+{{- if (has "cluster-api" .Values.clusterAPI.kinds) }}
+# controllers/addon: an API server may ask for it of who changes an owner: they are named after Clusters
+- apiGroups: [kubermatic.k8c.io]
+  resources: [addoncatalogues]
+  verbs: [delete]
+{{- end }}
+{{- if (not (has "cluster-api" .Values.clusterAPI.kinds)) }}
 # controllers/addon: an API server may ask for it of who changes an owner
 - apiGroups: [kubermatic.k8c.io]
   resources: [addoncatalogues]
   resourceNames: [available]
   verbs: [delete]
+{{- end }}
 # controllers/addon: the status of available catalogues
 # controllers/clusterupgrade: condition UpgradeHeld
 # controllers/coreaddon: the core part of available catalogues
 - apiGroups: [kubermatic.k8c.io]
   resources: [addoncatalogues/status]
   verbs: [patch]
-{{- if (has "cluster-api" .Values.clusterAPI.kinds) }}
-# controllers/clusterupgrade: condition UpgradeHeld
-- apiGroups: [kubermatic.k8c.io]
-  resources: [addoncatalogues/status]
-  verbs: [control]
-{{- end }}
 # controllers/addon: installations that a Cluster asks for
 # controllers/addoninstallation: installations are read, and have a finalizer
 # controllers/addonset: installations of sets
@@ -113,10 +115,12 @@
 - apiGroups: [kubermatic.k8c.io]
   resources: [addoninstallations/status]
   verbs: [patch]
+{{- if (has "kkp" .Values.clusterAPI.kinds) }}
 # cluster: one of KKP's own that an installation takes the place of has to go first
 - apiGroups: [kubermatic.k8c.io]
   resources: [addons]
   verbs: [list, watch]
+{{- end }}
 # controllers/addonset: copies of sets are read, past the cache too, and have a finalizer
 # controllers/coreaddon: copies of sets are read, past the cache too, and have a finalizer
 - apiGroups: [kubermatic.k8c.io]
@@ -127,30 +131,38 @@
 - apiGroups: [kubermatic.k8c.io]
   resources: [addonsets/status]
   verbs: [patch]
+{{- if (has "kkp" .Values.clusterAPI.kinds) }}
 # cluster: Clusters are found as they come
 # cluster: requests for installations are taken off their Cluster
 # controllers/standalone: the finalizer of a Cluster
 - apiGroups: [kubermatic.k8c.io]
   resources: [clusters]
   verbs: [get, list, watch, patch]
+{{- end }}
 {{- if .Values.standalone.enabled }}
 # controllers/standalone: the status of a Cluster, where KKP does not write it
 - apiGroups: [kubermatic.k8c.io]
   resources: [clusters/status]
   verbs: [patch]
 {{- end }}
+{{- if (has "kkp" .Values.clusterAPI.kinds) }}
 # cluster: what templates see of KKP
 - apiGroups: [kubermatic.k8c.io]
   resources: [ipamallocations]
   verbs: [list, watch]
+{{- end }}
+{{- if (has "kkp" .Values.clusterAPI.kinds) }}
 # cluster: what templates see of KKP
 - apiGroups: [kubermatic.k8c.io]
   resources: [kubermaticconfigurations]
   verbs: [list, watch]
+{{- end }}
+{{- if (has "kkp" .Values.clusterAPI.kinds) }}
 # cluster: what templates see of KKP
 - apiGroups: [kubermatic.k8c.io]
   resources: [seeds]
   verbs: [list, watch]
+{{- end }}
 {{- end }}
 {{- define "trellis.rights.platform" -}}
 # cluster: which user cluster each Cluster has, until it is gone

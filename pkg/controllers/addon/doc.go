@@ -30,7 +30,8 @@
 //
 //rights:seed list,watch namespaces -- cluster namespaces, as metadata
 //rights:seed get,list,watch,create,update,patch,control addoncatalogues.kubermatic.k8c.io -- available catalogues
-//rights:seed delete addoncatalogues.kubermatic.k8c.io names=available -- an API server may ask for it of who changes an owner
+//rights:seed delete addoncatalogues.kubermatic.k8c.io names=available if=kkp-alone -- an API server may ask for it of who changes an owner
+//rights:seed delete addoncatalogues.kubermatic.k8c.io if=cluster-api -- an API server may ask for it of who changes an owner: they are named after Clusters
 //rights:seed patch addoncatalogues/status.kubermatic.k8c.io -- the status of available catalogues
 //rights:seed get,create,control addoninstallations.kubermatic.k8c.io -- installations that a Cluster asks for
 package addon

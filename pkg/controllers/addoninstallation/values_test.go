@@ -75,7 +75,7 @@ func newValuesWorld(t *testing.T) *valuesWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
-	platform := cluster.NewPlatform(objects, seed, mapper, platformRoom, []schema.GroupKind{backupTarget})
+	platform := cluster.NewPlatform(objects, seed, mapper, platformRoom, cluster.Beside{KKP: true, Providers: []schema.GroupKind{backupTarget}})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = objects.Start(ctx) })

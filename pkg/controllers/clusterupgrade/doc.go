@@ -18,6 +18,6 @@
 //
 //rights:seed get,list,watch addoninstallations.kubermatic.k8c.io if=cluster-api -- what upgrades wait for
 //rights:seed get addoncatalogues.kubermatic.k8c.io if=cluster-api -- condition UpgradeHeld as it was written last
-//rights:seed patch,control addoncatalogues/status.kubermatic.k8c.io if=cluster-api -- condition UpgradeHeld
+//rights:seed patch addoncatalogues/status.kubermatic.k8c.io if=cluster-api -- condition UpgradeHeld
 //rights:seed patch clusters.cluster.x-k8s.io if=cluster-api -- what holds upgrades is put on Clusters, and taken off
 package clusterupgrade

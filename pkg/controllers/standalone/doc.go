@@ -20,6 +20,6 @@
 //
 //rights:seed list,watch namespaces -- cluster namespaces, as metadata
 //rights:seed get,create,delete namespaces if=standalone -- cluster namespaces are made where KKP does not
-//rights:seed patch clusters.kubermatic.k8c.io if=standalone -- the finalizer of a Cluster
+//rights:seed patch clusters.kubermatic.k8c.io if=kkp -- the finalizer of a Cluster
 //rights:seed patch clusters/status.kubermatic.k8c.io if=standalone -- the status of a Cluster, where KKP does not write it
 package standalone
