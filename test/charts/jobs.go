@@ -12,16 +12,15 @@ import (
 	"testing"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/pod"
 )
 
 // TaskRun is one run of a task's command.
@@ -32,64 +31,79 @@ type TaskRun struct {
 	Failed bool
 }
 
-// RunTask runs the command of a Job's pod as a process of the pod's account. Rights that were made a moment ago may not be known to
-// the API server yet.
-func RunTask(t *testing.T, where *fleet.Cluster, c client.Client, job *batchv1.Job, program string) (TaskRun, error) {
+// Launch gives the container of a Job what it is started from: a program, or an image. The name is that of the program in the Job's image.
+type Launch func(container *pod.Container, name string) error
+
+// Programs launches what is in a folder.
+func Programs(folder string) Launch {
+	return func(container *pod.Container, name string) error {
+		container.Program = filepath.Join(folder, name)
+		return nil
+	}
+}
+
+// RunTask runs the pod of a Job to its end. Rights that were made a moment ago may not be known to the API server yet.
+func RunTask(t *testing.T, node *pod.Node, job *batchv1.Job, launch Launch) (TaskRun, error) {
 	t.Helper()
-	spec := job.Spec.Template.Spec
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: job.Name, Namespace: job.Namespace}, Spec: spec}
-	if err := c.Create(t.Context(), pod, client.DryRunAll); err != nil {
+	container := pod.Container{
+		Name: job.Name, Namespace: job.Namespace, Spec: job.Spec.Template.Spec, Log: filepath.Join(t.TempDir(), "log"),
+	}
+	admitted := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: job.Name, Namespace: job.Namespace}, Spec: container.Spec}
+	if err := node.Client.Create(t.Context(), admitted, client.DryRunAll); err != nil {
 		return TaskRun{}, err
 	}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: spec.ServiceAccountName, Namespace: job.Namespace}}
-	token := &authenticationv1.TokenRequest{}
-	if err := c.SubResource("token").Create(t.Context(), account, token); err != nil {
-		return TaskRun{}, err
-	}
-	config, err := clientcmd.Load(where.Kubeconfig)
-	if err != nil {
-		return TaskRun{}, err
-	}
-	for _, user := range config.AuthInfos {
-		user.Token = token.Status.Token
-	}
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
+	if err := launch(&container, programOf(job)); err != nil {
 		return TaskRun{}, err
 	}
 	var run TaskRun
 	tries := retry.DefaultRetry
 	tries.Steps, tries.Duration, tries.Factor = 6, 100*time.Millisecond, 2
-	err = retry.OnError(tries, func(error) bool { return strings.Contains(run.Output, "forbidden") }, func() error {
-		command := exec.CommandContext(t.Context(), program, append([]string{"--kubeconfig", kubeconfig}, spec.Containers[0].Args...)...)
-		output, err := command.CombinedOutput()
-		run = TaskRun{string(output), err != nil}
+	err := retry.OnError(tries, func(error) bool { return strings.Contains(run.Output, "forbidden") }, func() (err error) {
+		run, err = runOnce(t.Context(), node, container)
+		if err == nil && run.Failed {
+			err = errFailed
+		}
 		return err
 	})
-	if exit := (&exec.ExitError{}); err != nil && !errors.As(err, &exit) {
+	if errors.Is(err, errFailed) {
+		err = nil
+	}
+	return run, err
+}
+
+// errFailed is that of a task, and not of whoever runs it.
+var errFailed = errors.New("the task failed")
+
+func runOnce(ctx context.Context, node *pod.Node, container pod.Container) (TaskRun, error) {
+	if err := os.Remove(container.Log); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return TaskRun{}, err
 	}
-	return run, nil
+	process, err := node.Run(ctx, container)
+	if err != nil {
+		return TaskRun{}, err
+	}
+	select {
+	case <-process.Done():
+	case <-ctx.Done():
+		process.Kill()
+		return TaskRun{}, context.Cause(ctx)
+	}
+	output, err := os.ReadFile(container.Log)
+	return TaskRun{Output: string(output), Failed: !errors.Is(process.Ended(), fleet.ErrEnded)}, err
 }
 
 // Jobs runs the Jobs of a cluster without controllers and nodes, for as long as a test, and keeps what came of them by their names.
 type Jobs struct {
-	run   func(job *batchv1.Job) (TaskRun, error)
-	mutex sync.Mutex
-	runs  map[string]TaskRun
+	node   *pod.Node
+	launch Launch
+	mutex  sync.Mutex
+	runs   map[string]TaskRun
 }
 
-// PlayJobs begins to run Jobs by RunTask. A program is the one that an image has, by the last part of the image's name; all are there
-// already: Helm waits for its hooks.
-func PlayJobs(t *testing.T, where *fleet.Cluster, c client.Client, program func(name string) string) *Jobs {
+// PlayJobs begins to run Jobs on a node. What launches them is there already: Helm waits for its hooks.
+func PlayJobs(t *testing.T, node *pod.Node, launch Launch) *Jobs {
 	t.Helper()
-	return PlayJobsBy(t, c, func(job *batchv1.Job) (TaskRun, error) { return RunTask(t, where, c, job, program(programOf(job))) })
-}
-
-// PlayJobsBy begins to run Jobs.
-func PlayJobsBy(t *testing.T, c client.Client, run func(job *batchv1.Job) (TaskRun, error)) *Jobs {
-	t.Helper()
-	played := &Jobs{run: run, runs: map[string]TaskRun{}}
+	played := &Jobs{node: node, launch: launch, runs: map[string]TaskRun{}}
 	ctx, stop := context.WithCancel(t.Context())
 	var done sync.WaitGroup
 	done.Go(func() {
@@ -100,7 +114,7 @@ func PlayJobsBy(t *testing.T, c client.Client, run func(job *batchv1.Job) (TaskR
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				played.look(ctx, t, c)
+				played.look(ctx, t)
 			}
 		}
 	})
@@ -111,9 +125,9 @@ func PlayJobsBy(t *testing.T, c client.Client, run func(job *batchv1.Job) (TaskR
 	return played
 }
 
-func (j *Jobs) look(ctx context.Context, t *testing.T, c client.Client) {
+func (j *Jobs) look(ctx context.Context, t *testing.T) {
 	var found batchv1.JobList
-	if err := c.List(ctx, &found); err != nil {
+	if err := j.node.Client.List(ctx, &found); err != nil {
 		return // the next look finds them
 	}
 	for i := range found.Items {
@@ -121,9 +135,9 @@ func (j *Jobs) look(ctx context.Context, t *testing.T, c client.Client) {
 		if len(job.Status.Conditions) > 0 {
 			continue
 		}
-		run, err := j.run(job)
+		run, err := RunTask(t, j.node, job, j.launch)
 		if err == nil {
-			err = finish(ctx, c, job, run.Failed)
+			err = finish(ctx, j.node.Client, job, run.Failed)
 		}
 		if err != nil && ctx.Err() == nil {
 			t.Errorf("running Job %q: %v", job.Name, err)

@@ -21,7 +21,6 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/binaries"
-	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/pod"
@@ -220,10 +219,7 @@ func run(t *testing.T, r rendering, webhooks string) (metrics string) {
 		given = append(given, "--query-bind-address=127.0.0.1:0")
 	}
 	path := program(t, r.chart)
-	node := pod.Node{
-		Fleet: fleet.Shared(), Cluster: fleet.Shared().Cluster(cluster), Client: platformClient(t), Folder: disk.TempDir(t),
-		Enter: filepath.Join(filepath.Dir(path), pod.Enter),
-	}
+	node := nodeOf(t, fleet.Shared().Cluster(cluster), platformClient(t), filepath.Dir(path))
 	process, err := node.Run(t.Context(), pod.Container{
 		Name: r.chart, Namespace: namespace, Spec: deployment(t, objects).Spec.Template.Spec, Program: path, Arguments: given, Log: logOf(r),
 	})

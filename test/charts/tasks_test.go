@@ -10,7 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/pod"
 )
 
 // playJobs has the managers of this checkout do the tasks of their charts.
@@ -20,7 +22,13 @@ func playJobs(t *testing.T, where *fleet.Cluster, c client.Client) *Jobs {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return PlayJobs(t, where, c, func(name string) string { return filepath.Join(folder, name) })
+	return PlayJobs(t, nodeOf(t, where, c, folder), Programs(folder))
+}
+
+// nodeOf runs the pods of a cluster by what is in the folder of programs.
+func nodeOf(t *testing.T, where *fleet.Cluster, c client.Client, folder string) *pod.Node {
+	t.Helper()
+	return &pod.Node{Fleet: fleet.Shared(), Cluster: where, Client: c, Folder: disk.TempDir(t), Enter: filepath.Join(folder, pod.Enter)}
 }
 
 // helm runs Helm in the platform namespace.
@@ -47,7 +55,8 @@ func expectCheck(t *testing.T, r rendering, says string) {
 		t.Fatalf("%s has no test", r)
 	}
 	job := typed[batchv1.Job](t, objects[at:], "Job")
-	run, err := RunTask(t, fleet.Shared().Cluster(cluster), platformClient(t), &job, program(t, r.chart))
+	folder := filepath.Dir(program(t, r.chart))
+	run, err := RunTask(t, nodeOf(t, fleet.Shared().Cluster(cluster), platformClient(t), folder), &job, Programs(folder))
 	isWell := strings.HasPrefix(says, "kinds: as")
 	if err != nil || run.Failed == isWell || !strings.Contains(run.Output, says) {
 		t.Errorf("the check of %s: %v, failed %t, and told:\n%s", r, err, run.Failed, run.Output)

@@ -16,6 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/test/charts"
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/pod"
 )
 
 // Red when a page gets a block that no test tries, when one of the list is gone or could be another, and when one is tried in a lesser way
@@ -105,7 +106,8 @@ func TestBlocksThatTakeABareServer(t *testing.T) {
 		return
 	}
 	folder := programs(t, root)
-	where := fleet.ForTest(t, fleet.ClusterOptions{Name: "bare"}).Cluster("bare")
+	planes := fleet.ForTest(t, fleet.ClusterOptions{Name: "bare"})
+	where := planes.Cluster("bare")
 	if err := clusterapi.InstallCRDs(t.Context(), where.Config); err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +115,8 @@ func TestBlocksThatTakeABareServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	charts.PlayJobs(t, where, c, func(name string) string { return filepath.Join(folder, name) })
+	node := &pod.Node{Fleet: planes, Cluster: where, Client: c, Folder: t.TempDir(), Enter: filepath.Join(folder, pod.Enter)}
+	charts.PlayJobs(t, node, charts.Programs(folder))
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			place, page := visit(t, root, folder), read(t, root, name)
@@ -129,7 +132,7 @@ func TestBlocksThatTakeABareServer(t *testing.T) {
 func programs(t *testing.T, root string) string {
 	t.Helper()
 	folder := t.TempDir()
-	if err := binaries.BuildOwn(t.Context(), root, folder, "./cmd/..."); err != nil {
+	if err := binaries.BuildOwn(t.Context(), root, folder, "./cmd/...", pod.EnterPackage); err != nil {
 		t.Fatal(err)
 	}
 	cache, err := binaries.Cache()

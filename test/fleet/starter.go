@@ -26,6 +26,9 @@ type starter struct {
 
 var errStopped = errors.New("the fleet is stopped")
 
+// ErrEnded is what Ended gives of a process that ended well.
+var ErrEnded = errors.New("exit status 0")
+
 func newStarter() *starter {
 	s := &starter{requests: make(chan func()), ending: make(chan struct{})}
 	go func() {
@@ -57,7 +60,7 @@ func (s *starter) start(command Command) (*Process, error) {
 	go func() {
 		p.err = p.command.Wait()
 		if p.err == nil {
-			p.err = errors.New("exit status 0")
+			p.err = ErrEnded
 		}
 		s.forget(p)
 		close(p.done)

@@ -11,7 +11,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -125,16 +124,10 @@ func (p *platform) pullAndRun(where string, container pod.Container) (*fleet.Pro
 // playJobs runs the pods of a chart's Jobs: what hooks of Helm wait for.
 func (p *platform) playJobs(where string) {
 	p.t.Helper()
-	charts.PlayJobsBy(p.t, p.client(where), func(job *batchv1.Job) (charts.TaskRun, error) {
-		log := filepath.Join(p.t.TempDir(), "log")
-		container := pod.Container{Name: job.Name, Namespace: job.Namespace, Spec: job.Spec.Template.Spec, Log: log}
-		process, err := p.pullAndRun(where, container)
-		if err != nil {
-			return charts.TaskRun{}, err
-		}
-		<-process.Done()
-		p.t.Logf("Job %s on %s: %v\n%s", job.Name, where, process.Ended(), fleet.Tail(log, 10))
-		return charts.TaskRun{Output: fleet.Tail(log, 100), Failed: process.Ended().Error() != "exit status 0"}, nil
+	node := p.node(where)
+	charts.PlayJobs(p.t, node, func(container *pod.Container, _ string) (err error) {
+		container.Image, err = node.Pull(p.t.Context(), *container, p.transport)
+		return err
 	})
 }
 

@@ -40,9 +40,7 @@ func (p *platform) start(of release, chart, where string) {
 	p.t.Helper()
 	folder := disk.TempDir(p.t)
 	log := filepath.Join(folder, "log")
-	node := pod.Node{
-		Fleet: p.fleet, Cluster: p.fleet.Cluster(where), Client: p.client(where), Folder: folder, Enter: thisRelease(p.t).program(pod.Enter),
-	}
+	node := p.node(where, folder)
 	err := fleet.WithPort(p.t.Context(), func(ctx context.Context, port int) error {
 		free, err := fleet.FreePort()
 		if err != nil {
@@ -79,6 +77,13 @@ func (p *platform) start(of release, chart, where string) {
 			p.t.Logf("the end of the log of %s of %s:\n%s", chart, of, fleet.Tail(log, 12))
 		}
 	})
+}
+
+// node is where the pods of an API server run, whose volumes are in a folder.
+func (p *platform) node(where, folder string) *pod.Node {
+	return &pod.Node{
+		Fleet: p.fleet, Cluster: p.fleet.Cluster(where), Client: p.client(where), Folder: folder, Enter: thisRelease(p.t).program(pod.Enter),
+	}
 }
 
 // stop ends a manager as its Deployment would.

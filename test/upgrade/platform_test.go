@@ -20,6 +20,7 @@ import (
 	"github.com/trellis-addons/trellis/test/charts"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/pod"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -120,7 +121,10 @@ func (p *platform) helm(where string, arguments ...string) {
 // playJobs runs the Jobs of charts on an API server, by the programs of the release that is being installed.
 func (p *platform) playJobs(where string) *charts.Jobs {
 	p.t.Helper()
-	return charts.PlayJobs(p.t, p.fleet.Cluster(where), p.client(where), func(name string) string { return p.installing.program(name) })
+	return charts.PlayJobs(p.t, p.node(where, p.t.TempDir()), func(container *pod.Container, name string) error {
+		container.Program = p.installing.program(name)
+		return nil
+	})
 }
 
 // apply the objects of a file.
