@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -38,7 +37,7 @@ func (s *story) leadersKilled(ctx context.Context) error {
 	if err := s.publishMany(ctx); err != nil {
 		return err
 	}
-	leaders, err := s.leaders(ctx)
+	leaders, err := s.box.Holders(ctx, sandbox.Master, older.Seed)
 	if err != nil {
 		return err
 	}
@@ -159,25 +158,9 @@ func (s *story) killAt(ctx context.Context, cluster string, written *seen, whole
 	return nil
 }
 
-// leaders are the holders of the leases, one on each of both control planes.
-func (s *story) leaders(ctx context.Context) (map[string]string, error) {
-	holders := map[string]string{}
-	for _, cluster := range []string{sandbox.Master, older.Seed} {
-		var leases coordinationv1.LeaseList
-		if err := s.box.Client(cluster).List(ctx, &leases, client.InNamespace(sandbox.Namespace)); err != nil {
-			return nil, fmt.Errorf("reading the leases of %s: %w", cluster, err)
-		}
-		if len(leases.Items) != 1 || leases.Items[0].Spec.HolderIdentity == nil {
-			return nil, fmt.Errorf("%s has %d leases in namespace %q, want one that is held", cluster, len(leases.Items), sandbox.Namespace)
-		}
-		holders[cluster] = *leases.Items[0].Spec.HolderIdentity
-	}
-	return holders, nil
-}
-
 // othersLead is an error where one leads who led before.
 func (s *story) othersLead(ctx context.Context, before map[string]string) error {
-	now, err := s.leaders(ctx)
+	now, err := s.box.Holders(ctx, sandbox.Master, older.Seed)
 	if err != nil {
 		return err
 	}

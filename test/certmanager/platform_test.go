@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -148,7 +147,7 @@ func (p *platform) runManager() (manager *fleet.Process, address string) {
 	}
 	process, err := node.Run(p.t.Context(), pod.Container{
 		Name: p.chart, Namespace: namespace, Spec: p.spec, Arguments: here, Log: p.log,
-		Program: filepath.Join(made.managers, strings.TrimPrefix(p.chart, "trellis-")+"-controller-manager"),
+		Program: filepath.Join(made.managers, chartkit.Program(p.chart)),
 	})
 	if err != nil {
 		p.t.Fatal(err)

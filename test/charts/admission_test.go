@@ -18,19 +18,9 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
-	"github.com/trellis-addons/trellis/test/fleet"
 )
 
 // address is where a manager of these tests serves its webhooks.
-func address(t *testing.T) string {
-	t.Helper()
-	port, err := fleet.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("127.0.0.1:%d", port)
-}
-
 // expectCertificate waits until a manager has made its certificate and the API server was told the authority.
 func expectCertificate(t *testing.T, c client.Client, chart string) {
 	t.Helper()

@@ -44,7 +44,7 @@ func program(t *testing.T, chart string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(folder, strings.TrimPrefix(chart, "trellis-")+"-controller-manager")
+	return filepath.Join(folder, Program(chart))
 }
 
 func arguments(t *testing.T, r rendering) []string {
@@ -82,7 +82,7 @@ func TestManagersWorkWithTheirRights(t *testing.T) {
 	sources := fleet.SourcesForTest(t)
 	commit(t, sources)
 	kkpImage(t, sources)
-	debug := address(t)
+	debug := fleet.Address(t)
 	master := rendering{chart: "trellis-master", why: "at work", values: map[string]any{
 		"standalone": map[string]any{"enabled": true, "kkpVersion": "2.31.0"},
 		"sources":    map[string]any{"allowCIDRs": []any{"127.0.0.0/8"}},
@@ -98,7 +98,7 @@ func TestManagersWorkWithTheirRights(t *testing.T) {
 	places := map[string]string{}
 	for _, r := range []rendering{master, seed} {
 		crds, objects := render(t, r)
-		places[r.chart] = address(t)
+		places[r.chart] = fleet.Address(t)
 		if err := AskAt(objects, places[r.chart]); err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func catalogue(sources *fleet.Sources) *kubermaticv1.AddonCatalogue {
 func run(t *testing.T, r rendering, webhooks string) (metrics string) {
 	t.Helper()
 	_, objects := render(t, r)
-	metrics = address(t)
+	metrics = fleet.Address(t)
 	given := []string{"--health-probe-bind-address=0", "--metrics-bind-address=" + metrics}
 	given = append(given, AdmissionFlags(r.chart, namespace, webhooks)...)
 	if r.chart == "trellis-seed" {

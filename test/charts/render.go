@@ -19,6 +19,11 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 )
 
+// Program is the name of the manager that a chart runs.
+func Program(chart string) string {
+	return strings.TrimPrefix(chart, "trellis-") + "-controller-manager"
+}
+
 // Load reads a chart of the checkout by its name.
 func Load(name string) (*chart.Chart, error) {
 	root, err := binaries.Root()

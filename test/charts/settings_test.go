@@ -97,8 +97,7 @@ func TestSettingsReachThePod(t *testing.T) {
 		_, objects := render(t, r)
 		spec := deployment(t, objects).Spec.Template.Spec
 		manager := spec.Containers[0]
-		program := strings.TrimPrefix(r.chart, "trellis-") + "-controller-manager"
-		if want := "registry.example.com/mirror/trellis-addons/" + program + ":1.2.3@" + digest; manager.Image != want {
+		if want := "registry.example.com/mirror/trellis-addons/" + Program(r.chart) + ":1.2.3@" + digest; manager.Image != want {
 			t.Errorf("%s runs %s, expected %s", r, manager.Image, want)
 		}
 		if last := manager.Args[len(manager.Args)-1]; last != "--v=3" {

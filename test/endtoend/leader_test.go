@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,20 +47,23 @@ func testLeadersKilled(t *testing.T, box *sandbox.Sandbox) {
 	}
 	commit(t, box, led, map[string]string{"all.yaml": manifests.String()})
 	create(t, box.Client(sandbox.Master), catalogueOf(led, gitVersion(box, led, "")))
-	before := holders(t, box, leading)
+	before, err := box.Holders(t.Context(), leading...)
+	if err != nil {
+		t.Fatal(err)
+	}
 	installation := newInstallation(led, led)
 	installation.Namespace = target.Namespace()
 	create(t, seed, installation)
 	makeCatalogues(t, box, 0, ledCatalogues/2)
 
 	expect.Eventually(t, expect.Patience, func() error { return atLeastOne(len(maps(t, user))) })
-	box.Manager(target.Seed).Process().Kill()
+	killLeader(t, box, target.Seed)
 	written := maps(t, user)
 	if len(written) == ledObjects {
 		t.Errorf("all %d objects were there before the leader was killed", ledObjects)
 	}
 	expect.Eventually(t, expect.Patience, func() error { return atLeastOne(len(catalogues(t, seed))) })
-	box.Manager(sandbox.Master).Process().Kill()
+	killLeader(t, box, sandbox.Master)
 	makeCatalogues(t, box, ledCatalogues/2, ledCatalogues)
 
 	ready(t, seed, installation)
@@ -71,18 +73,22 @@ func testLeadersKilled(t *testing.T, box *sandbox.Sandbox) {
 		}
 		return nil
 	})
-	for cluster, holder := range holders(t, box, leading) {
+	after, err := box.Holders(t.Context(), leading...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cluster, holder := range after {
 		if holder == before[cluster] {
 			t.Errorf("%s is led by %s, as before: no leader was killed", cluster, holder)
 		}
 	}
-	after := maps(t, user)
-	if len(after) != ledObjects {
-		t.Errorf("%d objects are there, want %d", len(after), ledObjects)
+	there := maps(t, user)
+	if len(there) != ledObjects {
+		t.Errorf("%d objects are there, want %d", len(there), ledObjects)
 	}
 	for name, version := range written {
-		if after[name] != version {
-			t.Errorf("%q was changed after the leader was killed: %q, before %q", name, after[name], version)
+		if there[name] != version {
+			t.Errorf("%q was changed after the leader was killed: %q, before %q", name, there[name], version)
 		}
 	}
 	expectOnce(t, "configmaps", events(t, box, target.Name))
@@ -96,28 +102,22 @@ func testLeadersKilled(t *testing.T, box *sandbox.Sandbox) {
 	dropInstallation(t, seed, installation)
 }
 
+// killLeader kills the replica of a control plane's manager that leads.
+func killLeader(t *testing.T, box *sandbox.Sandbox, cluster string) {
+	t.Helper()
+	leader, err := box.Leader(t.Context(), cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader.Process().Kill()
+}
+
 // makeCatalogues makes catalogues of one add-on each, from one number up to another.
 func makeCatalogues(t *testing.T, box *sandbox.Sandbox, from, to int) {
 	t.Helper()
 	for i := from; i < to; i++ {
 		create(t, box.Client(sandbox.Master), catalogueOf(fmt.Sprintf("%s-%d", led, i), gitVersion(box, led, "")))
 	}
-}
-
-// holders says who leads on each control plane.
-func holders(t *testing.T, box *sandbox.Sandbox, clusters []string) map[string]string {
-	t.Helper()
-	found := map[string]string{}
-	for _, cluster := range clusters {
-		var leases coordinationv1.LeaseList
-		if err := box.Client(cluster).List(t.Context(), &leases, client.InNamespace(sandbox.Namespace)); err != nil {
-			t.Fatal(err)
-		}
-		for i := range leases.Items {
-			found[cluster+" "+leases.Items[i].Name] = *leases.Items[i].Spec.HolderIdentity
-		}
-	}
-	return found
 }
 
 func atLeastOne(count int) error {

@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -101,6 +103,18 @@ func SourcesForTest(t testing.TB) *Sources {
 	}
 	t.Cleanup(endWithProcess(s.Stop))
 	return s
+}
+
+// Transport trusts the authority of the sources. Its connections end with the test.
+func (s *Sources) Transport(t testing.TB) *http.Transport {
+	t.Helper()
+	authorities := x509.NewCertPool()
+	if !authorities.AppendCertsFromPEM(s.CA) {
+		t.Fatal("the sources' certificate authority is no PEM")
+	}
+	made := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}}
+	t.Cleanup(made.CloseIdleConnections)
+	return made
 }
 
 func (s *Sources) serve(blobs string) error {

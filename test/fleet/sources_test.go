@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"net/http"
 	"os"
 	"os/exec"
@@ -169,7 +168,7 @@ func TestRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := remote.WithTransport(clientTransport(t, s))
+	transport := remote.WithTransport(s.Transport(t))
 	if err := remote.Write(reference, image, transport); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +184,7 @@ func TestRegistry(t *testing.T) {
 
 func TestLoginAndConnections(t *testing.T) {
 	s := SourcesForTest(t)
-	client := &http.Client{Transport: clientTransport(t, s)}
+	client := &http.Client{Transport: s.Transport(t)}
 	if got := statusOf(t, client, s.ChartsURL+"/index.yaml", ""); got != http.StatusOK {
 		t.Fatalf("without login: %d", got)
 	}
@@ -195,7 +194,7 @@ func TestLoginAndConnections(t *testing.T) {
 			t.Errorf("with password %q: %d, want %d", password, got, want)
 		}
 	}
-	held, err := tls.Dial("tcp", s.Registry, clientTransport(t, s).TLSClientConfig)
+	held, err := tls.Dial("tcp", s.Registry, s.Transport(t).TLSClientConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,18 +207,6 @@ func TestLoginAndConnections(t *testing.T) {
 	if _, err := client.Get(s.ChartsURL + "/index.yaml"); err == nil {
 		t.Error("a stopped source still answers")
 	}
-}
-
-func clientTransport(t *testing.T, s *Sources) *http.Transport {
-	t.Helper()
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(s.CA) {
-		t.Fatal("the sources' certificate authority is no PEM")
-	}
-	transport.TLSClientConfig = &tls.Config{RootCAs: pool}
-	t.Cleanup(transport.CloseIdleConnections)
-	return transport
 }
 
 func statusOf(t *testing.T, client *http.Client, url, password string) int {

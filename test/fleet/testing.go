@@ -42,6 +42,16 @@ func Shared() *Fleet {
 	return f
 }
 
+// Address is host:port on this machine that is free now.
+func Address(t testing.TB) string {
+	t.Helper()
+	port, err := FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", port)
+}
+
 // InNamespace is a client of one of the shared clusters, in which it makes a namespace for the test.
 func InNamespace(t testing.TB, cluster, namespace string) client.WithWatch {
 	t.Helper()

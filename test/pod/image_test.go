@@ -3,8 +3,6 @@ package pod
 import (
 	"archive/tar"
 	"bytes"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -38,7 +36,7 @@ func TestAnImageIsPulledWithTheLoginOfThePod(t *testing.T) {
 	layOut(t, node.Client)
 	sources := fleet.SourcesForTest(t)
 	sources.RequireLogin(fleet.SourceRegistry, robot, password)
-	trusts := transport(t, sources)
+	trusts := sources.Transport(t)
 	reference := pushProbe(t, sources, trusts, program)
 	spec := probe()
 	spec.Containers[0].Image = reference
@@ -73,14 +71,6 @@ func TestAnImageIsPulledWithTheLoginOfThePod(t *testing.T) {
 	if _, err := node.Run(t.Context(), container); err == nil || !strings.Contains(err.Error(), errPlain.Error()) {
 		t.Errorf("an open node says %v", err)
 	}
-}
-
-// transport trusts the sources' authority.
-func transport(t *testing.T, sources *fleet.Sources) http.RoundTripper {
-	t.Helper()
-	authorities := x509.NewCertPool()
-	authorities.AppendCertsFromPEM(sources.CA)
-	return &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}}
 }
 
 // pushProbe pushes an image of the probe, with a file beside its volumes.

@@ -66,6 +66,7 @@ func probe() corev1.PodSpec {
 		Containers: []corev1.Container{{
 			Args: []string{"--limit=$(LIMIT)", "$(ABSENT)", "/var/own/file", "/etc/secret/word"},
 			Env: []corev1.EnvVar{
+				{Name: "TRY", Value: ""},
 				{Name: "LIMIT", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.memory"}}},
 			},
 			Resources:       corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}},
@@ -83,7 +84,7 @@ func probe() corev1.PodSpec {
 func TestAContainerHasWhatAPodHas(t *testing.T) {
 	node, program := newNode(t)
 	known := layOut(t, node.Client)
-	left, err := unix.Dup(int(os.Stderr.Fd())) // it stays open in programs that are started
+	left, err := unix.Open("/etc", unix.O_RDONLY, 0) // it stays open in programs that are started
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,11 +151,16 @@ func TestAPodThatIsNotUnderstoodDoesNotRun(t *testing.T) {
 	layOut(t, node.Client)
 	for want, change := range map[string]func(*corev1.PodSpec){
 		"it has to have one container": func(spec *corev1.PodSpec) { spec.SecurityContext = nil },
+		"nothing that is run before":   func(spec *corev1.PodSpec) { spec.InitContainers = spec.Containers },
+		"it has a command":             func(spec *corev1.PodSpec) { spec.Containers[0].Command = []string{"sh"} },
+		"a user of its own": func(spec *corev1.PodSpec) {
+			spec.Containers[0].SecurityContext = &corev1.SecurityContext{RunAsUser: new(int64(0))}
+		},
 		`volume "own" is of a kind that no pod here has`: func(spec *corev1.PodSpec) {
 			spec.Volumes[0].VolumeSource = corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}}
 		},
 		`mount "/var/own" is of no volume`:                      func(spec *corev1.PodSpec) { spec.Volumes = spec.Volumes[1:] },
-		`variable "LIMIT" is made of what no pod here has`:      func(spec *corev1.PodSpec) { spec.Containers[0].Env[0].ValueFrom = &corev1.EnvVarSource{} },
+		`variable "LIMIT" is made of what no pod here has`:      func(spec *corev1.PodSpec) { spec.Containers[0].Env[1].ValueFrom = &corev1.EnvVarSource{} },
 		`volume "secret": secrets "unknown" not found`:          func(spec *corev1.PodSpec) { spec.Volumes[1].Secret.SecretName = "unknown" },
 		`token of "nobody": serviceaccounts "nobody" not found`: func(spec *corev1.PodSpec) { spec.ServiceAccountName = "nobody" },
 	} {

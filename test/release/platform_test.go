@@ -1,7 +1,6 @@
 package release
 
 import (
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -49,7 +48,7 @@ type platform struct {
 
 func newPlatform(t *testing.T, followed guide, sources *fleet.Sources) *platform {
 	t.Helper()
-	p := &platform{t: t, guide: followed, sources: sources, clients: map[string]client.Client{}, transport: transport(t, sources)}
+	p := &platform{t: t, guide: followed, sources: sources, clients: map[string]client.Client{}, transport: sources.Transport(t)}
 	for _, name := range []string{masterName, seedName, userName} {
 		p.clients[name] = kit.Client(t, fleet.Shared().Cluster(name).Config)
 	}
@@ -142,7 +141,7 @@ func (p *platform) runManager(where string) {
 	if !strings.HasPrefix(image, p.sources.Registry+"/trellis/") || !strings.Contains(image, "@sha256:") {
 		p.t.Errorf("%s runs %q: not of the registry, or not by digest", chart, image)
 	}
-	webhooks := address(p.t)
+	webhooks := fleet.Address(p.t)
 	p.leadHere(where, webhooks)
 	arguments := append(charts.AdmissionFlags(chart, namespace, webhooks), "--health-probe-bind-address=0", "--metrics-bind-address=0")
 	if where == seedName {
@@ -162,15 +161,6 @@ func (p *platform) runManager(where string) {
 			p.t.Logf("the end of the log of %s:\n%s", chart, fleet.Tail(log, 20))
 		}
 	})
-}
-
-func address(t *testing.T) string {
-	t.Helper()
-	port, err := fleet.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
 // leadHere has the webhooks of a chart asked at an address.

@@ -1,9 +1,6 @@
 package release
 
 import (
-	"crypto/tls"
-	"crypto/x509"
-	"net/http"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -19,16 +16,6 @@ import (
 
 // password of the registry.
 const password = "a-word-of-the-site"
-
-// transport trusts the sources' authority.
-func transport(t *testing.T, sources *fleet.Sources) http.RoundTripper {
-	t.Helper()
-	authorities := x509.NewCertPool()
-	if !authorities.AppendCertsFromPEM(sources.CA) {
-		t.Fatal("the sources have no authority")
-	}
-	return &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}}
-}
 
 // pushImages copies the images of the release's archives to the registry, as any tool for OCI layouts does.
 func pushImages(t *testing.T, sources *fleet.Sources, folder string) {
@@ -62,7 +49,7 @@ func push(t *testing.T, sources *fleet.Sources, folder, repository string) {
 		t.Fatal(err)
 	}
 	options := []remote.Option{
-		remote.WithTransport(transport(t, sources)), remote.WithContext(t.Context()),
+		remote.WithTransport(sources.Transport(t)), remote.WithContext(t.Context()),
 		remote.WithAuth(&authn.Basic{Username: "robot", Password: password}),
 	}
 	for _, one := range manifest.Manifests {

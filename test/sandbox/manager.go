@@ -61,11 +61,9 @@ func (s *Sandbox) startManagers(ctx context.Context) error {
 		return nil
 	}
 	for cluster, first := range s.managers {
-		standby, err := s.Standby(ctx, cluster)
-		if err != nil {
+		if _, err := s.Standby(ctx, cluster); err != nil {
 			return err
 		}
-		s.standbys[cluster] = standby
 		s.progress.Printf("%s has a second replica, which waits", first.Name)
 	}
 	return nil

@@ -2,9 +2,13 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -20,16 +24,31 @@ func (s *Sandbox) Replicas(cluster string) []*Manager {
 
 // Leader is the replica of a control plane's manager that leads, by what it tells itself.
 func (s *Sandbox) Leader(ctx context.Context, cluster string) (*Manager, error) {
+	var last error
 	for _, replica := range s.Replicas(cluster) {
 		told, err := fleet.Get(ctx, replica.MetricsURL())
-		if err != nil {
-			return nil, fmt.Errorf("asking %s whether it leads: %w", replica.Name, err)
-		}
-		if leads.Match(told) {
+		if err == nil && leads.Match(told) {
 			return replica, nil
 		}
+		last = errors.Join(last, err)
 	}
-	return nil, fmt.Errorf("no manager of %s leads: %w", cluster, errNotYet)
+	return nil, fmt.Errorf("no manager of %s says that it leads: %w", cluster, errors.Join(errNotYet, last))
+}
+
+// Holders are the identities that lead on control planes, by their names.
+func (s *Sandbox) Holders(ctx context.Context, clusters ...string) (map[string]string, error) {
+	holders := map[string]string{}
+	for _, cluster := range clusters {
+		var leases coordinationv1.LeaseList
+		if err := s.Client(cluster).List(ctx, &leases, client.InNamespace(Namespace)); err != nil {
+			return nil, fmt.Errorf("reading the leases of %s: %w", cluster, err)
+		}
+		if len(leases.Items) != 1 || leases.Items[0].Spec.HolderIdentity == nil {
+			return nil, fmt.Errorf("%s has %d leases in namespace %q, want one that is held", cluster, len(leases.Items), Namespace)
+		}
+		holders[cluster] = *leases.Items[0].Spec.HolderIdentity
+	}
+	return holders, nil
 }
 
 // leads is the line of a manager's metrics that says so.
@@ -53,5 +72,6 @@ func (s *Sandbox) Standby(ctx context.Context, cluster string) (*Manager, error)
 		second.Arguments = slices.Concat(second.Arguments, []string{flag, fmt.Sprintf("127.0.0.1:%d", port)})
 	}
 	standby := s.newManager(cluster, second)
+	s.standbys[cluster] = standby
 	return standby, standby.Start(ctx)
 }

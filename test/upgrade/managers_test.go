@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/trellis-addons/trellis/test/charts"
 	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -28,11 +29,6 @@ type manager struct {
 	process *fleet.Process
 	metrics string
 	log     string
-}
-
-// programOf a chart.
-func programOf(chart string) string {
-	return strings.TrimPrefix(chart, "trellis-") + "-controller-manager"
 }
 
 // start runs a release's program as the pod of the Deployment that the API server has, and returns when it is ready.
@@ -58,7 +54,7 @@ func (p *platform) start(of release, chart, where string) {
 			arguments = append(arguments, "--query-bind-address=0")
 		}
 		process, err := node.Run(ctx, pod.Container{
-			Name: chart, Namespace: platformNamespace, Spec: spec, Program: of.program(programOf(chart)), Arguments: arguments, Log: log,
+			Name: chart, Namespace: platformNamespace, Spec: spec, Program: of.program(charts.Program(chart)), Arguments: arguments, Log: log,
 		})
 		if err != nil {
 			return err
