@@ -57,13 +57,13 @@ func testLeadersKilled(t *testing.T, box *sandbox.Sandbox) {
 	makeCatalogues(t, box, 0, ledCatalogues/2)
 
 	expect.Eventually(t, expect.Patience, func() error { return atLeastOne(len(maps(t, user))) })
-	killLeader(t, box, target.Seed)
+	box.Manager(target.Seed).Process().Kill()
 	written := maps(t, user)
 	if len(written) == ledObjects {
 		t.Errorf("all %d objects were there before the leader was killed", ledObjects)
 	}
 	expect.Eventually(t, expect.Patience, func() error { return atLeastOne(len(catalogues(t, seed))) })
-	killLeader(t, box, sandbox.Master)
+	box.Manager(sandbox.Master).Process().Kill()
 	makeCatalogues(t, box, ledCatalogues/2, ledCatalogues)
 
 	ready(t, seed, installation)
@@ -100,16 +100,6 @@ func testLeadersKilled(t *testing.T, box *sandbox.Sandbox) {
 		}
 	}
 	dropInstallation(t, seed, installation)
-}
-
-// killLeader kills the replica of a control plane's manager that leads.
-func killLeader(t *testing.T, box *sandbox.Sandbox, cluster string) {
-	t.Helper()
-	leader, err := box.Leader(t.Context(), cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leader.Process().Kill()
 }
 
 // makeCatalogues makes catalogues of one add-on each, from one number up to another.
