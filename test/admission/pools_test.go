@@ -2,9 +2,18 @@ package admission
 
 import (
 	"context"
+	"fmt"
+	"strings"
+	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trellis-addons/trellis/test/charts"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // pooled is a Cluster of Cluster API with two pools of workers, of which somebody holds the second.
@@ -72,4 +81,86 @@ func attemptsAtPools() []attempt {
 		at("change an annotation of Cluster API's on it", add("/metadata/annotations", `{"cluster.x-k8s.io/paused":""}`), nil),
 		{what: "delete it", do: deleting(pooled())},
 	}
+}
+
+// manyPools is a Cluster of Cluster API with so many pools of each kind.
+func manyPools(t *testing.T, count int) *unstructured.Unstructured {
+	t.Helper()
+	pools := make([]any, count)
+	for i := range pools {
+		pools[i] = map[string]any{
+			"class": "default", "name": fmt.Sprintf("pool-%d", i), "replicas": int64(1),
+			"metadata": map[string]any{"labels": map[string]any{"pool": fmt.Sprint(i)}, "annotations": map[string]any{"note": "kept"}},
+		}
+	}
+	made := pooled()
+	made.SetNamespace("many-pools")
+	for _, list := range []string{"machineDeployments", "machinePools"} {
+		if err := unstructured.SetNestedSlice(made.Object, pools, "spec", "topology", "workers", list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return made
+}
+
+// managerUnder is a client of the seed's manager of a namespace that is made for it, which may do all but what one policy refuses.
+func (w *world) managerUnder(t *testing.T, policy, namespace string) client.Client {
+	t.Helper()
+	_, rendered, err := charts.Render(seedManager, namespace, map[string]any{"clusterAPI": map[string]any{"kinds": []any{"cluster-api"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}}
+	for _, object := range rendered {
+		if strings.HasPrefix(object.GetKind(), "ValidatingAdmissionPolicy") && strings.HasSuffix(object.GetName(), "."+policy) {
+			objects = append(objects, object)
+		}
+	}
+	for _, object := range objects {
+		if err := w.admin.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := rest.CopyConfig(w.config)
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:" + namespace + ":" + seedManager, Groups: []string{"system:masters"},
+	}
+	made, err := client.New(config, client.Options{Scheme: w.admin.Scheme(), Mapper: w.admin.RESTMapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// Red when the policy costs more than an API server grants it where there are as many pools as Cluster API takes: then nothing that the
+// manager writes gets through, and an upgrade that is held is not let go. What it may not change is refused there for what it is.
+func TestClustersOfManyPoolsAreHeld(t *testing.T) {
+	const most, pools = 2000, "/spec/topology/workers/"
+	add := func(path, value string) string { return `{"op":"add","path":"` + path + `","value":` + value + `}` }
+	each := func(path, value string) string {
+		return add(pools+"machineDeployments/"+path, value) + "," + add(pools+"machinePools/"+path, value)
+	}
+	holds := each("0/metadata/annotations/topology.cluster.x-k8s.io~1hold-upgrade-sequence", `"trellis"`) + "," +
+		add("/metadata/annotations", `{"before-upgrade.hook.cluster.cluster.x-k8s.io/trellis":"trellis"}`)
+	scales := each(fmt.Sprintf("%d/replicas", most-1), `9`)
+	everywhere(t, func(t *testing.T, w *world) {
+		cluster := manyPools(t, most)
+		manager := w.managerUnder(t, "manager-cluster-api", cluster.GetNamespace())
+		if err := w.admin.Create(t.Context(), cluster); err != nil {
+			t.Fatal(err)
+		}
+		expect.Eventually(t, expect.Patience, func() error { // once the policy is followed
+			err := patching(cluster, `[`+scales+`]`)(t.Context(), manager)
+			if outcome(err) != byPolicy {
+				return fmt.Errorf("with %d pools of a kind, more workers of the last are %s", most, outcome(err))
+			}
+			if strings.Contains(err.Error(), "resulted in error") {
+				t.Fatalf("with %d pools of a kind, the policy fails: %v", most, err)
+			}
+			return nil
+		})
+		if err := patching(cluster, `[`+holds+`]`)(t.Context(), manager); err != nil {
+			t.Errorf("with %d pools of a kind, they can't be held: %v", most, err)
+		}
+	})
 }
