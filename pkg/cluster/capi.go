@@ -147,7 +147,7 @@ func (f *CAPIFinder) live(ctx context.Context, ref target.Ref) (*capiv1.Cluster,
 	if f.servedVersion() == "" {
 		return nil, &NotServedError{Kind: target.KindClusterAPI}
 	}
-	found, err := f.get(ctx, f.uncached, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
+	found, err := f.now(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -155,6 +155,23 @@ func (f *CAPIFinder) live(ctx context.Context, ref target.Ref) (*capiv1.Cluster,
 		return nil, apierrors.NewNotFound(schema.GroupResource{Group: capiv1.Group, Resource: "clusters"}, ref.Name)
 	}
 	return found, nil
+}
+
+// now gets the Cluster of a name past the cache. It is not found only if Clusters can be listed: where
+// the kind is not served, or not in this version any more, every answer is 404.
+func (f *CAPIFinder) now(ctx context.Context, ref target.Ref) (*capiv1.Cluster, error) {
+	found, err := f.get(ctx, f.uncached, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
+	if !apierrors.IsNotFound(err) {
+		return found, err
+	}
+	_, unlisted := f.list(ctx, f.uncached, client.InNamespace(ref.Namespace), client.Limit(1))
+	switch {
+	case apierrors.IsNotFound(unlisted):
+		return nil, &NotServedError{Kind: target.KindClusterAPI}
+	case unlisted != nil:
+		return nil, fmt.Errorf("while Cluster %q is missing: %w", ref.Name, unlisted)
+	}
+	return nil, err
 }
 
 // Annotate implements Finder.
@@ -183,19 +200,13 @@ func (f *CAPIFinder) Gone(ctx context.Context, ref target.Ref) (bool, error) {
 	return f.confirm(ref, absent, err)
 }
 
-// isAbsent asks once. A 404 counts only if the kind can be listed, since without CRD all are 404.
+// isAbsent asks once.
 func (f *CAPIFinder) isAbsent(ctx context.Context, ref target.Ref) (bool, error) {
-	found, err := f.get(ctx, f.uncached, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
+	found, err := f.now(ctx, ref)
 	if err == nil {
 		return ref.UID != "" && found.UID != ref.UID, nil
 	}
-	if !apierrors.IsNotFound(err) {
-		return false, err
-	}
-	if _, err := f.list(ctx, f.uncached, client.InNamespace(ref.Namespace), client.Limit(1)); err != nil {
-		return false, fmt.Errorf("while Cluster %q is missing: %w", ref.Name, err)
-	}
-	return true, nil
+	return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 }
 
 // NotServedError says that a kind of clusters is not served, or not to be looked for.

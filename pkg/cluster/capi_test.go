@@ -261,6 +261,7 @@ func TestVersionsOfClustersOfClusterAPI(t *testing.T) {
 		{name: "object-wanted", topology: "v1.37.1", plane: map[string]any{"spec": map[string]any{"version": "v1.36.3"}}, want: "1.36.3"},
 		{name: "object-none", topology: "v1.37.1", plane: map[string]any{}, want: "1.37.1"},
 		{name: "no-object", topology: "v1.37.1", says: "does not exist"},
+		{name: "none", plane: map[string]any{}, says: "no version yet"},
 		{name: "odd", plane: map[string]any{"status": map[string]any{"version": "newest"}}, says: "no semantic version"},
 	} {
 		var edit func(map[string]any)
@@ -439,6 +440,16 @@ func TestAnOlderClusterAPIIsServed(t *testing.T) {
 		cluster.Labels(found, "")["addons.kubermatic.k8c.io/provider"] != "aws" {
 		t.Errorf("found is %+v", found)
 	}
+	m.create("team-older", "thief", set("spec", map[string]any{ // nothing is read of it, whoever may read Secrets
+		"controlPlaneRef": map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "older"},
+	}))
+	expect.Eventually(t, expect.Patience, func() error {
+		thief, err := finder.Find(t.Context(), target.Ref{Namespace: "team-older", Name: "thief"})
+		if err == nil && (thief.KubernetesVersion != "" || !strings.Contains(thief.NoVersion, "is a Secret.v1, which is none of the kinds")) {
+			err = fmt.Errorf("of a reference to a Secret it has %q (%s)", thief.KubernetesVersion, thief.NoVersion)
+		}
+		return err
+	})
 	err = finder.Annotate(t.Context(), found.Ref, func(annotations map[string]string) error { annotations["mark"] = "1"; return nil })
 	if err := errors.Join(err, m.Get(t.Context(), client.ObjectKeyFromObject(made), made)); err != nil || made.GetAnnotations()["mark"] != "1" {
 		t.Errorf("annotated: %v, %v", made.GetAnnotations(), err)

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	capiv1 "github.com/trellis-addons/trellis/apis/clusterapi/v1"
@@ -67,6 +69,9 @@ func NewFinders(ctx context.Context, seed cluster.Cluster, caches Caches, served
 }
 
 func (f *Finders) addCAPI(seed cluster.Cluster, caches Caches, listed []schema.GroupResource) {
+	f.kinds.anew = func() (meta.RESTMapper, error) {
+		return apiutil.NewDynamicRESTMapper(seed.GetConfig(), seed.GetHTTPClient())
+	}
 	planes := newControlPlanes(caches.ControlPlanes, f.kinds, listed)
 	view := newView(seed.GetCache(), planes)
 	planes.changed, planes.allRead = view.planeChanged, view.lookAgain
@@ -80,7 +85,8 @@ func (f *Finders) addCAPI(seed cluster.Cluster, caches Caches, listed []schema.G
 	})
 }
 
-// Start looks for kinds that are not served yet, until the context ends.
+// Start looks for kinds that are not served yet, until the context ends. With Cluster API it goes on
+// looking at those that are, and ends with a MovedError once one is served in other versions only.
 func (f *Finders) Start(ctx context.Context) error { return f.kinds.start(ctx) }
 
 // NeedLeaderElection is false: waiting replicas answer webhooks and queries.

@@ -46,6 +46,9 @@ type optionalKinds struct {
 	objects cache.Cache
 	mapper  meta.RESTMapper
 	wanted  []optionalKind
+	// anew makes a mapper that asks the API server anew, for versions that are served no more; nil: nobody
+	// looks whether they are.
+	anew func() (meta.RESTMapper, error)
 	// interval is discoveryInterval, except in tests.
 	interval time.Duration
 
@@ -107,7 +110,7 @@ func (k *optionalKinds) whenBegun(ctx context.Context, kind schema.GroupKind, ca
 }
 
 func (k *optionalKinds) resolve(wanted optionalKind) (*schema.GroupVersionKind, error) {
-	found, err := k.ask(wanted)
+	found, err := wanted.ask(k.mapper)
 	if err != nil && !meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("asking for kind %s: %w", wanted.kind, err)
 	}
@@ -125,19 +128,19 @@ func (k *optionalKinds) resolve(wanted optionalKind) (*schema.GroupVersionKind, 
 
 // ask asks for the version of a kind: the one that the API server prefers, if it is among those that
 // are read.
-func (k *optionalKinds) ask(wanted optionalKind) (none schema.GroupVersionKind, err error) {
-	if wanted.isResource {
-		return k.mapper.KindFor(schema.GroupVersionResource{Group: wanted.kind.Group, Resource: wanted.kind.Kind})
+func (o optionalKind) ask(mapper meta.RESTMapper) (none schema.GroupVersionKind, err error) {
+	if o.isResource {
+		return mapper.KindFor(schema.GroupVersionResource{Group: o.kind.Group, Resource: o.kind.Kind})
 	}
-	mapping, err := k.mapper.RESTMapping(wanted.kind)
+	mapping, err := mapper.RESTMapping(o.kind)
 	if err != nil {
 		return none, err
 	}
-	if wanted.versions == nil || slices.Contains(wanted.versions, mapping.GroupVersionKind.Version) {
+	if o.versions == nil || slices.Contains(o.versions, mapping.GroupVersionKind.Version) {
 		return mapping.GroupVersionKind, nil
 	}
-	for _, version := range wanted.versions {
-		mapping, err = k.mapper.RESTMapping(wanted.kind, version)
+	for _, version := range o.versions {
+		mapping, err = mapper.RESTMapping(o.kind, version)
 		if err == nil {
 			return mapping.GroupVersionKind, nil
 		}
@@ -148,6 +151,8 @@ func (k *optionalKinds) ask(wanted optionalKind) (none schema.GroupVersionKind, 
 	return none, err
 }
 
+// start watches kinds as they come. It ends with the context, with a MovedError, or once all are watched
+// and nobody looks for those that move.
 func (k *optionalKinds) start(ctx context.Context) error {
 	err := wait.PollUntilContextCancel(ctx, k.interval, true, func(ctx context.Context) (bool, error) {
 		missing := 0
@@ -156,7 +161,7 @@ func (k *optionalKinds) start(ctx context.Context) error {
 				missing++
 			}
 		}
-		return missing == 0, nil
+		return missing == 0 && k.anew == nil, k.moved(ctx)
 	})
 	if wait.Interrupted(err) && ctx.Err() != nil {
 		err = nil // the manager ends

@@ -37,7 +37,7 @@ func (w *world) offeredTo(of target.Description, versions, excluded int32) *v1.A
 
 // TestClustersOfANamespaceAreOfferedEachTheirOwn: two Clusters outside of KKP share a namespace, and KKP has one of the name elsewhere. Red
 // when they share a catalogue, when one of them has the other's versions, when an edit of one is not put back or the other is written for
-// it, and when what needs a version of KKP is offered.
+// it, when its owner stays named by a version that is served no more, and when what needs a version of KKP is offered.
 func TestClustersOfANamespaceAreOfferedEachTheirOwn(t *testing.T) {
 	w := newWorld(t)
 	w.beside = &kit.Beside{}
@@ -60,12 +60,13 @@ func TestClustersOfANamespaceAreOfferedEachTheirOwn(t *testing.T) {
 		}
 	}
 	mine.Spec.Addons = nil
+	mine.OwnerReferences[0].APIVersion = "cluster.x-k8s.io/v1beta1" // by a manager of before, and served no more
 	if err := w.seed.Update(t.Context(), mine); err != nil {
 		t.Fatal(err)
 	}
 	expect.Object(t, w.seed, mine, func(found *v1.AddonCatalogue) error {
-		if len(found.Spec.Addons) == 0 {
-			return fmt.Errorf("it is not put back")
+		if len(found.Spec.Addons) == 0 || found.OwnerReferences[0].APIVersion != one.Owner.APIVersion {
+			return fmt.Errorf("it is not put back, of owners %+v", found.OwnerReferences)
 		}
 		return nil
 	})

@@ -89,8 +89,11 @@ func isOurStatus(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == fieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "status"
 }
 
+// isOwned: a reference to a version that is served no more leads nowhere, and the object would stay for ever.
 func isOwned(object client.Object, by target.Description) bool {
-	return slices.ContainsFunc(object.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == by.UID })
+	return slices.ContainsFunc(object.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
+		return owner.UID == by.UID && owner.APIVersion == by.Owner.APIVersion
+	})
 }
 
 // isTerminating says whether a write failed since its namespace is gone or being deleted.
@@ -141,18 +144,7 @@ func specOf(offer *catalogue.Availability) v1.AddonCatalogueSpec {
 func (r *Reconciler) writeRest(ctx context.Context, f *facts, object *v1.AddonCatalogue) error {
 	about := loop.Metadata(availableKind)
 	about.Namespace, about.Name = object.Namespace, object.Name
-	patch, err := json.Marshal(map[string]any{
-		"apiVersion": v1.GroupVersion.String(), "kind": "AddonCatalogue",
-		"metadata": map[string]any{"namespace": object.Namespace, "name": object.Name},
-		"status":   appliedStatus(statusOf(object, f.offer)),
-	})
-	if err != nil {
-		return err
-	}
-	// As the answer, metadata is asked for: the catalogue itself may be large.
-	err = r.Client.Status().Patch(ctx, about, client.RawPatch(types.ApplyPatchType, patch),
-		client.FieldOwner(fieldOwner), client.ForceOwnership)
-	if err != nil {
+	if err := loop.ApplyStatus(ctx, r.Client, fieldOwner, about, appliedStatus(statusOf(object, f.offer))); err != nil {
 		return fmt.Errorf("applying the status: %w", err)
 	}
 	return r.writeDigest(ctx, about, f.offer.Digest)
