@@ -116,6 +116,9 @@ func podOwnerOf(kind schema.GroupKind, live *unstructured.Unstructured) (workloa
 
 // refusals are the parts of messages about refused pods that can't hold a secret.
 var refusals = []*regexp.Regexp{
+	// Of a webhook the name alone, which stands before whatever it said of the pod.
+	regexp.MustCompile(`^admission webhook "[a-z0-9.-]{1,100}" denied the request`),
+	regexp.MustCompile(`^Internal error occurred: failed calling webhook "[a-z0-9.-]{1,100}"`),
 	regexp.MustCompile(`violates PodSecurity "[a-z0-9.:]{1,40}"`),
 	regexp.MustCompile(`exceeded quota: [a-z0-9.-]{1,100}`),
 	regexp.MustCompile(`serviceaccount "[a-z0-9.-]{1,100}" not found`),

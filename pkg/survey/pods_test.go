@@ -1,6 +1,12 @@
 package survey_test
 
 import (
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -8,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/trellis-addons/trellis/pkg/removal"
 	"github.com/trellis-addons/trellis/pkg/survey"
 	"github.com/trellis-addons/trellis/test/lab"
 )
@@ -83,5 +90,48 @@ func TestRefusedPodsAreTold(t *testing.T) {
 	health := l.Explained(inventory, "no pod can be made")
 	if said := health.Unhealthy[0].Message; said != `no pod can be made: FailedCreate: violates PodSecurity "restricted:latest"` {
 		t.Errorf("it says %q", said)
+	}
+}
+
+// Red when a workload whose pods a webhook keeps out does not say which one, or repeats what the webhook says of them.
+func TestAWebhookThatKeepsPodsOutIsNamed(t *testing.T) {
+	denying := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review struct {
+			Request struct{ UID string }
+		}
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": {"uid": %q, "allowed": false, `+
+			`"status": {"message": "exceeded quota: hunter-two"}}}`, review.Request.UID)
+	}))
+	t.Cleanup(denying.Close)
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: denying.Certificate().Raw})
+	denies := fmt.Sprintf("{url: %q, caBundle: %s}", denying.URL, base64.StdEncoding.EncodeToString(authority))
+	for client, want := range map[string]string{
+		denies: `admission webhook "guard.example.com" denied the request`,
+		"{service: {namespace: kube-system, name: nobody}}": `Internal error occurred: failed calling webhook "guard.example.com"`,
+	} {
+		l := lab.New(t)
+		l.Namespace()
+		guard := l.Install(l.Prepare(`apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: NAME}
+webhooks:
+- name: guard.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  failurePolicy: Fail
+  clientConfig: `+client+`
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAME}}
+  rules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps, pods], operations: [CREATE]}]`), nil)
+		l.Shut()
+		inventory := l.Install(l.Prepare(lab.Deployment), nil)
+		health := l.Explained(inventory, "no pod can be made")
+		if said := health.Unhealthy[0].Message; said != "no pod can be made: FailedCreate: "+want {
+			t.Errorf("it says %q", said)
+		}
+		l.Remove(guard, removal.RemoveOptions{})
 	}
 }

@@ -1,0 +1,124 @@
+package boot
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/clusterapi"
+	"github.com/trellis-addons/trellis/test/disk"
+	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/world"
+)
+
+// Names on the platform.
+const (
+	platformNamespace  = "kubermatic"
+	catalogueNamespace = "addon-catalogue"
+	team               = "team"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard()) // the clients' library warns at length when nobody has said where to log
+	fleet.Main(m,
+		fleet.ClusterOptions{Name: "management", Controllers: true}, fleet.ClusterOptions{Name: listed}, fleet.ClusterOptions{Name: inSet})
+}
+
+// platform is a management cluster with Cluster API, where each Cluster has the fleet's API server of its name.
+type platform struct {
+	t       *testing.T
+	client  client.WithWatch
+	sources *fleet.Sources
+	// built is told how the build of the program ended, in the fleet's folder.
+	built chan error
+}
+
+const program = "seed-controller-manager"
+
+// newPlatform has Cluster API and a ClusterClass, and neither catalogues nor Clusters.
+func newPlatform(t *testing.T) *platform {
+	t.Helper()
+	built := make(chan error, 1)
+	go func() { built <- build(t.Context()) }() // meanwhile Cluster API starts
+	management := fleet.Shared().Cluster("management")
+	clusterapi.ForTest(t, fleet.Shared(), management, clusterapi.Options{})
+	clusterapi.Play(t, management, clusterapi.Provider{
+		ServerOf: func(cluster types.NamespacedName) *fleet.Cluster { return fleet.Shared().Cluster(cluster.Name) },
+	})
+	if err := fleet.InstallCRDs(t.Context(), management.Config, fleet.CRDs(t)[0]); err != nil {
+		t.Fatal(err)
+	}
+	made, err := client.NewWithWatch(management.Config, client.Options{Scheme: wiring.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &platform{t: t, client: made, sources: fleet.SourcesForTest(t), built: built}
+	world.Create(t, made, world.Namespace(platformNamespace), world.Namespace(catalogueNamespace), world.Namespace(team), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: catalogueNamespace, Name: "authority", Labels: map[string]string{v1.LabelUse: v1.UseSource},
+			Annotations: map[string]string{v1.AnnotationHosts: "127.0.0.1"},
+		},
+		Data: map[string][]byte{"ca.crt": p.sources.CA},
+	})
+	if err := (clusterapi.Class{Namespace: team}).Create(t.Context(), made); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// build makes the program of a seed.
+func build(ctx context.Context) error {
+	root, err := binaries.Root()
+	if err != nil {
+		return err
+	}
+	return binaries.BuildOwn(ctx, root, fleet.Shared().Folder(), "./cmd/"+program)
+}
+
+// start runs the program of a seed for Clusters of Cluster API, and returns once it is ready.
+func (p *platform) start() {
+	p.t.Helper()
+	if err := <-p.built; err != nil {
+		p.t.Fatal(err)
+	}
+	home := disk.TempDir(p.t)
+	kubeconfig, told, probes := filepath.Join(home, "kubeconfig"), filepath.Join(home, "log"), fleet.Address(p.t)
+	if err := os.WriteFile(kubeconfig, fleet.Shared().Cluster("management").Kubeconfig, 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	process, err := fleet.Shared().Run(fleet.Command{
+		Name: program, Path: filepath.Join(fleet.Shared().Folder(), program), Home: home, Log: told, Arguments: []string{
+			"--kubeconfig", kubeconfig, "--namespace", platformNamespace, "--catalogue-namespace", catalogueNamespace, "--leader-elect=false",
+			"--cluster-kinds=cluster-api", "--cluster-api-providers=fleetcontrolplanes." + clusterapi.ControlPlaneGroup,
+			"--allow-cluster-cidrs=127.0.0.0/8", "--allow-source-cidrs=127.0.0.0/8", "--store-folder", filepath.Join(home, "store"),
+			"--query-bind-address=0", "--metrics-bind-address=0", "--health-probe-bind-address", probes,
+		},
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() {
+		process.Kill()
+		if p.t.Failed() {
+			p.t.Logf("the end of the log of the seed's manager:\n%s", fleet.Tail(told, 20))
+		}
+	})
+	err = process.Await(p.t.Context(), "the manager to be ready", func(ctx context.Context) error {
+		_, err := fleet.Get(ctx, "http://"+probes+"/readyz")
+		return err
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
