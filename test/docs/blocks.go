@@ -156,14 +156,26 @@ END`,
 kubectl --namespace clusters get addoninstallation calico --output yaml | has "adopt-managers: manager"`,
 	},
 	{
-		page: moving, begins: "kubectl --namespace caaph-system scale", way: standIn,
-		why: "the add-on provider is not built here: its kinds have names and finalizers alone",
+		page: moving, begins: "label=helmreleaseproxy", way: standIn,
+		why: "the add-on provider is not built here: its kinds have names, labels and finalizers alone",
 		before: `namespaces clusters caaph-system
 kubectl --namespace caaph-system create deployment caaph-controller-manager --image registry.example.com/caaph
 for kind in HelmChartProxy HelmReleaseProxy; do standin addons.cluster.x-k8s.io v1alpha1 $kind; done
 object addons.cluster.x-k8s.io/v1alpha1 HelmChartProxy clusters/calico helmchartproxy.addons.cluster.x-k8s.io
-object addons.cluster.x-k8s.io/v1alpha1 HelmReleaseProxy clusters/calico-prod-1 helmreleaseproxy.addons.cluster.x-k8s.io`,
-		after: `for one in helmchartproxy/calico helmreleaseproxy/calico-prod-1; do refused kubectl --namespace clusters get $one; done`,
+for one in prod-1-x2b7d prod-2-m9k4s; do
+  object addons.cluster.x-k8s.io/v1alpha1 HelmReleaseProxy clusters/calico-$one helmreleaseproxy.addons.cluster.x-k8s.io
+  kubectl --namespace clusters label helmreleaseproxy calico-$one helmreleaseproxy.addons.cluster.x-k8s.io/helmchartproxy-name=calico
+done
+object addons.cluster.x-k8s.io/v1alpha1 HelmReleaseProxy clusters/other helmreleaseproxy.addons.cluster.x-k8s.io
+for kind in Mutating Validating; do
+  kubectl create --filename - <<END
+{apiVersion: admissionregistration.k8s.io/v1, kind: ${kind}WebhookConfiguration, metadata: {name: caaph-${kind,,}-webhook-configuration}}
+END
+done`,
+		after: `kubectl --namespace clusters get helmreleaseproxy other --output jsonpath='{.metadata.finalizers}' | has helmreleaseproxy
+for one in helmchartproxy/calico helmreleaseproxy/calico-prod-1-x2b7d helmreleaseproxy/calico-prod-2-m9k4s; do
+  refused kubectl --namespace clusters get $one
+done`,
 	},
 	{
 		page: moving, begins: "flux suspend helmrelease", way: standIn, why: "Flux is not built here: its kinds have names alone",

@@ -1,10 +1,7 @@
 package addoninstallation_test
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -13,18 +10,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/expect"
-	"github.com/trellis-addons/trellis/test/fleet"
 )
 
 // network is what another tool brought: settings have a key that the add-on lacks, and env OLD is in its first version only.
@@ -49,15 +40,13 @@ spec:
     spec: {containers: [{name: web, image: "registry.k8s.io/web:1", env: [{name: OLD, value: "1"}, {name: KEPT, value: "1"}]}]}
 `
 
-// networkFiles are the add-on's content, without these parts of what was there.
-func networkFiles(without ...string) map[string]string {
+// networkChart is the add-on's content, without these parts of what was there.
+func networkChart(without ...string) map[string]string {
 	text := network
 	for _, part := range without {
 		text = strings.ReplaceAll(text, part, "")
 	}
-	return map[string]string{
-		"Chart.yaml": "apiVersion: v2\nname: network\nversion: 1.0.0\n", "templates/all.yaml": text, "all.yaml": text,
-	}
+	return map[string]string{"Chart.yaml": "apiVersion: v2\nname: network\nversion: 1.0.0\n", "templates/all.yaml": text}
 }
 
 const (
@@ -66,23 +55,17 @@ const (
 )
 
 // offerNetwork offers a version as it was, one without the key and one without the variable too.
-func (w *world) offerNetwork(method kubermaticv1.Method) {
+func (w *world) offerNetwork() {
 	w.t.Helper()
 	parts := map[string][]string{"0.9.0": nil, "1.0.0": {oldKey}, "1.1.0": {oldKey, oldEnv}}
 	placed := map[string]string{}
 	var versions []kubermaticv1.AddonVersion
 	for _, version := range []string{"0.9.0", "1.0.0", "1.1.0"} {
-		files := networkFiles(parts[version]...)
-		if method == kubermaticv1.MethodGoTemplate {
-			files = map[string]string{"all.yaml": files["all.yaml"]}
-		} else {
-			delete(files, "all.yaml")
-		}
-		for name, text := range files {
+		for name, text := range networkChart(parts[version]...) {
 			placed[version+"/"+name] = text
 		}
 		made := w.version(offered{version: version})
-		made.Values, made.Template.Method, made.Source.Git.Path = nil, method, version
+		made.Values, made.Template.Method, made.Source.Git.Path = nil, kubermaticv1.MethodHelm, version
 		made.Source.Git.Remote = kubermaticv1.GitRemote(w.sources.GitURL + "/network.git")
 		versions = append(versions, made)
 	}
@@ -90,35 +73,6 @@ func (w *world) offerNetwork(method kubermaticv1.Method) {
 		w.t.Fatal(err)
 	}
 	w.offer("network", kubermaticv1.CatalogueCustom, versions...)
-}
-
-// resourceSet writes as ClusterResourceSet does, by its client: made where nothing is, and else, where it reconciles, patched by
-// merge from what is there.
-func (w *world) resourceSet(namespace, manifests string) {
-	w.t.Helper()
-	config := rest.CopyConfig(fleet.Shared().Cluster("both").Config)
-	config.UserAgent = "manager/v1.14.2 cluster-resource-set (linux/amd64) cluster.x-k8s.io/0a1b2c3"
-	remote, err := client.New(config, client.Options{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for text := range strings.SplitSeq(manifests, "---\n") {
-		object := &unstructured.Unstructured{}
-		if err := yaml.NewYAMLOrJSONDecoder(bytes.NewBufferString(text), len(text)).Decode(object); err != nil {
-			w.t.Fatal(err)
-		}
-		object.SetNamespace(namespace)
-		err := remote.Create(w.t.Context(), object.DeepCopy())
-		if apierrors.IsAlreadyExists(err) {
-			live := object.DeepCopy()
-			err = remote.Get(w.t.Context(), client.ObjectKeyFromObject(object), live)
-			object.SetResourceVersion(live.GetResourceVersion())
-			err = errors.Join(err, remote.Patch(w.t.Context(), object, client.MergeFrom(live)))
-		}
-		if err != nil {
-			w.t.Fatal(err)
-		}
-	}
 }
 
 // networkObjects are the three in a namespace.
@@ -167,41 +121,20 @@ func (n *networkObjects) writers() map[string][]string {
 
 // formerTool is how objects came into the user cluster.
 type formerTool struct {
-	why         string
-	method      kubermaticv1.Method
-	annotations map[string]string
-	neighbour   bool
-	bring       func(w *world, namespace string)
+	why       string
+	neighbour bool
+	bring     func(w *world, namespace string)
 }
 
 var formerTools = []formerTool{
 	{
-		why: "a release by Helm's library inside of another program", method: kubermaticv1.MethodHelm,
+		why: "a release by Helm's library inside of another program",
 		bring: func(w *world, namespace string) {
-			files := networkFiles()
-			delete(files, "all.yaml")
-			w.programAs("manager", "helm", "", "install", "network", folder(w.t, files), "-n", namespace, "--create-namespace")
+			w.programAs("manager", "helm", "", "install", "network", folder(w.t, networkChart()), "-n", namespace, "--create-namespace")
 		},
 	},
 	{
-		why: "a ClusterResourceSet that made them", method: kubermaticv1.MethodGoTemplate,
-		annotations: map[string]string{kubermaticv1.AnnotationAdoptManagers: "other, manager"},
-		bring: func(w *world, namespace string) {
-			w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-			w.resourceSet(namespace, network)
-		},
-	},
-	{
-		why: "a ClusterResourceSet that reconciled them", method: kubermaticv1.MethodGoTemplate,
-		annotations: map[string]string{kubermaticv1.AnnotationAdoptManagers: "manager"},
-		bring: func(w *world, namespace string) {
-			w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-			w.resourceSet(namespace, strings.ReplaceAll(network, `value: "1"}, `, `value: "0"}, `))
-			w.resourceSet(namespace, network)
-		},
-	},
-	{
-		why: "installations of another Cluster over the same user cluster", method: kubermaticv1.MethodHelm, neighbour: true,
+		why: "installations of another Cluster over the same user cluster", neighbour: true,
 		bring: func(w *world, namespace string) {
 			moved := w.neighbours[0]
 			object := w.installIn(moved, "network", "network")
@@ -226,8 +159,8 @@ func (w *world) expectApplied(object *kubermaticv1.AddonInstallation, version st
 
 // What another tool brought is taken over as it stands: UIDs and generations stay, and from then on the fields are the
 // installation's alone. What the add-on lacks goes, drift is put back, and what a later version lacks goes too. Red when Helm's marks
-// don't make their writer a tool (helmMark out of toolMarks), when adopt-managers is not looked at, by its second name too, and when
-// the fields of an installation that is gone stay its own.
+// don't make their writer a tool (helmMark out of toolMarks), and when the fields of an installation that is gone stay its own. What
+// ClusterResourceSets brought is taken over in test/endtoend, where Cluster API's own manager runs.
 func TestWhatAnotherToolBroughtIsTakenOverAsItStands(t *testing.T) {
 	for _, test := range formerTools {
 		t.Run(test.why, func(t *testing.T) {
@@ -237,21 +170,20 @@ func TestWhatAnotherToolBroughtIsTakenOverAsItStands(t *testing.T) {
 				w.addNeighbour()
 			}
 			w.start()
-			w.offerNetwork(test.method)
+			w.offerNetwork()
 			namespace := fmt.Sprintf("network-%d", worlds)
 			test.bring(w, namespace)
 			before := w.networkIn(namespace)
 
 			object := w.install("network", "1.0.0")
 			expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
-				return expect.Condition(object, kubermaticv1.ConditionReady, "False", refusalOf[test.method])
+				return expect.Condition(object, kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonReleaseNameTaken)
 			})
 			if diff := cmp.Diff(before.identities(), w.networkIn(namespace).identities()); diff != "" {
 				t.Fatalf("something was written without adopt (-before +after):\n%s", diff)
 			}
 			w.edit(object, func(object *kubermaticv1.AddonInstallation) {
 				object.Annotations = map[string]string{kubermaticv1.AnnotationAdopt: "true"}
-				maps.Copy(object.Annotations, test.annotations)
 			})
 			w.expectApplied(object, "1.0.0")
 			after := w.networkIn(namespace)
@@ -269,11 +201,6 @@ func TestWhatAnotherToolBroughtIsTakenOverAsItStands(t *testing.T) {
 			w.expectOwned(object, after)
 		})
 	}
-}
-
-// refusalOf is what is said of each method's objects before they are adopted.
-var refusalOf = map[kubermaticv1.Method]string{
-	kubermaticv1.MethodHelm: kubermaticv1.ReasonReleaseNameTaken, kubermaticv1.MethodGoTemplate: kubermaticv1.ReasonObjectExists,
 }
 
 // expectOwned holds that drift in what was taken over is put back, and that the next version takes off what it lacks.

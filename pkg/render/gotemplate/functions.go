@@ -22,6 +22,9 @@ func (r *rendering) functions() template.FuncMap {
 	}
 	functions["join"] = join
 	functions["semverCompare"] = semverCompare
+	if _, isValues := r.root.(valuesData); isValues {
+		functions["join"], functions["semverCompare"] = joinEither, semverCompareEither
+	}
 	functions["Image"] = func(reference string) (string, error) {
 		return image(reference, r.data.OverwriteRegistry)
 	}
@@ -54,6 +57,26 @@ func join(list any, separator string) (string, error) {
 		return "", err
 	}
 	return strings.Join(parts, separator), nil
+}
+
+// joinEither is join for templates of values, which were often written for other tools: with the separator first too, as sprig has it.
+func joinEither(first, second any) (string, error) {
+	if separator, isText := first.(string); isText {
+		return join(second, separator)
+	}
+	separator, isText := second.(string)
+	if !isText {
+		return "", fmt.Errorf("join wants a list and a separator")
+	}
+	return join(first, separator)
+}
+
+// semverCompareEither is semverCompare for templates of values: with the range first too, as sprig has it, where that is no version.
+func semverCompareEither(first, second any) bool {
+	if _, err := semver.NewVersion(fmt.Sprint(first)); err != nil {
+		first, second = second, first
+	}
+	return semverCompare(first, second)
 }
 
 // semverCompare has the version first, as in KKP, and is false where either can't be read.

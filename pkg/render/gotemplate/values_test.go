@@ -71,6 +71,34 @@ func TestValuesTemplatesSeeClusterAPI(t *testing.T) {
 	}
 }
 
+// A HelmChartProxy's template has sprig's functions, and a KKP add-on's KKP's, of which two have their arguments the other way round. Red
+// when a template of values takes one order alone, when KKP's is not the one that counts where both can be meant, or when manifests take
+// sprig's.
+func TestValuesTemplatesTakeArgumentsInEitherOrder(t *testing.T) {
+	for template, want := range map[string]any{
+		`{{ list "a" 1 | join "-" }}`:              "a-1",
+		`{{ join (list "a" 1) "-" }}`:              "a-1",
+		`{{ "v1.36.3" | semverCompare ">=1.36" }}`: true,
+		`{{ "v1.35.3" | semverCompare ">=1.36" }}`: false,
+		`{{ semverCompare "v1.36.3" ">=1.36" }}`:   true,
+		`{{ semverCompare "1.36" "1.36.3" }}`:      false,
+		`{{ semverCompare "1.36.3" "1.36" }}`:      true,
+	} {
+		if got, err := renderValues(t, "of: "+template); err != nil || got["of"] != want {
+			t.Errorf("%s gives %v, %v, want %v", template, got["of"], err, want)
+		}
+	}
+	for _, wrong := range []string{`{{ join 1 2 }}`, `{{ join "-" 2 }}`} {
+		if got, err := renderValues(t, "of: "+wrong); err == nil {
+			t.Errorf("%s gives %v", wrong, got)
+		}
+	}
+	manifest := fstest.MapFS{"a.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ list 1 | join \"-\" }}'}\n")}}
+	if _, err := gotemplate.New().Render(t.Context(), render.Input{Addon: "demo", Content: manifest, Data: goldenData(t)}); err == nil {
+		t.Error("manifests take sprig's order")
+	}
+}
+
 // AC06: What a template of values renders has the limits of values. Red when the limits of values
 // are not those of valuesTemplate: 256 KiB, depth 32, one document, strictly decoded.
 func TestValuesTemplatesBeyondLimitsAreRefused(t *testing.T) {
