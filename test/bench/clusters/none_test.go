@@ -93,8 +93,9 @@ func offered(t testing.TB, c client.Client, namespace, name string, within time.
 	})
 }
 
-// TestKindsThatAreNotServedCostNothing: Red when a manager for KKP alone asks for anything of Cluster API, which is there; when one for both
-// kinds looks for them more than once a minute, says an error, or does not serve them within 65 seconds of their CRDs.
+// TestKindsThatAreNotServedCostNothing: Red when a manager for KKP alone asks for anything of Cluster API, which is there, or runs a
+// controller for Clusters of it alone; when one for both kinds looks for them more than once a minute, says an error, or does not serve
+// them within 65 seconds of their CRDs.
 func TestKindsThatAreNotServedCostNothing(t *testing.T) {
 	f, c, before := bare(t)
 	capi := &looks{groups: true}
@@ -137,6 +138,12 @@ func TestKindsThatAreNotServedCostNothing(t *testing.T) {
 		t.Errorf("a manager for KKP alone asks %d times, %q", all, paths)
 	} else {
 		t.Logf("a manager for KKP alone makes %d requests, none to Cluster API", all)
+	}
+	if _, runs := only.passes()["clusterupgrade"]; runs {
+		t.Error("a manager for KKP alone runs what holds upgrades of Cluster API's Clusters")
+	}
+	if both.passes()["clusterupgrade"] == 0 {
+		t.Errorf("one for both kinds does not: it has %v", both.passes())
 	}
 	for _, one := range []*manager{both, only} {
 		if lines := one.errors(); len(lines) > 0 {

@@ -99,16 +99,7 @@ func (p *platform) start(flags ...string) *manager {
 // offer has an add-on, which is a ConfigMap named by its Cluster.
 func (p *platform) offer(kind v1.CatalogueType, addon v1.AddonName, slot v1.Slot) {
 	p.t.Helper()
-	if p.sources == nil {
-		p.sources = fleet.SourcesForTest(p.t)
-		world.Create(p.t, p.client, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: catalogueNamespace, Name: "authority", Labels: map[string]string{v1.LabelUse: v1.UseSource},
-				Annotations: map[string]string{v1.AnnotationHosts: "127.0.0.1"},
-			},
-			Data: map[string][]byte{"ca.crt": p.sources.CA},
-		})
-	}
+	p.startSources()
 	template := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Cluster.Name }}-%s'}\n", addon)
 	if _, err := p.sources.Commit(string(addon), map[string]string{"settings.yaml": template}); err != nil {
 		p.t.Fatal(err)
@@ -116,14 +107,36 @@ func (p *platform) offer(kind v1.CatalogueType, addon v1.AddonName, slot v1.Slot
 	source := &v1.Source{Git: &v1.GitSource{
 		Remote: v1.GitRemote(p.sources.GitURL + "/" + string(addon) + ".git"), CASecretRef: &v1.LocalReference{Name: "authority"},
 	}}
+	p.publish(kind, v1.Addon{Name: addon, Slot: slot, Versions: []v1.AddonVersion{
+		{Version: "1.0.0", Template: &v1.Template{Method: v1.MethodGoTemplate}, Source: source},
+	}})
+}
+
+// startSources starts them once.
+func (p *platform) startSources() {
+	p.t.Helper()
+	if p.sources != nil {
+		return
+	}
+	p.sources = fleet.SourcesForTest(p.t)
+	world.Create(p.t, p.client, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: catalogueNamespace, Name: "authority", Labels: map[string]string{v1.LabelUse: v1.UseSource},
+			Annotations: map[string]string{v1.AnnotationHosts: "127.0.0.1"},
+		},
+		Data: map[string][]byte{"ca.crt": p.sources.CA},
+	})
+}
+
+// publish has the merged catalogue of an add-on, under its name.
+func (p *platform) publish(kind v1.CatalogueType, addon v1.Addon) {
+	p.t.Helper()
 	world.Create(p.t, p.client, &v1.AddonCatalogue{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: catalogueNamespace, Name: string(addon), Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
+			Namespace: catalogueNamespace, Name: string(addon.Name), Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
 			Annotations: map[string]string{v1.AnnotationKKPVersion: "v2.31.0"},
 		},
-		Spec: v1.AddonCatalogueSpec{Type: kind, Addons: []v1.Addon{{Name: addon, Slot: slot, Versions: []v1.AddonVersion{
-			{Version: "1.0.0", Template: &v1.Template{Method: v1.MethodGoTemplate}, Source: source},
-		}}}},
+		Spec: v1.AddonCatalogueSpec{Type: kind, Addons: []v1.Addon{addon}},
 	})
 }
 

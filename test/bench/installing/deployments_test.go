@@ -7,81 +7,28 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/cmd/wiring"
 )
 
-// watcher watches installations and Deployments.
+// watcher watches installations.
 type watcher struct {
-	seed client.Client
 	// installations that changed, as read; nobody changes them.
 	installations chan *kubermaticv1.AddonInstallation
 }
 
-// watch begins to watch, and to stand in for what runs Deployments without replicas: it writes the status of each once, as
-// of its generation. Kubernetes' own controllers write several objects more for each, which would hide what is measured.
+// watch begins to watch installations, and to stand in for what runs Deployments.
 func (w *world) watch(b *testing.B) *watcher {
 	b.Helper()
-	watched, err := cache.New(w.both.Config, cache.Options{
-		Scheme: wiring.Scheme(), DefaultNamespaces: map[string]cache.Config{clusterNamespace: {}, targetNamespace: {}},
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- watched.Start(ctx) }()
-	b.Cleanup(func() {
-		cancel()
-		<-ended
-	})
-	made := &watcher{seed: w.seed, installations: make(chan *kubermaticv1.AddonInstallation, 10000)}
-	made.follow(b, watched, &appsv1.Deployment{}, func(object any) { made.settle(ctx, object.(*appsv1.Deployment)) })
-	made.follow(b, watched, &kubermaticv1.AddonInstallation{}, func(object any) {
+	made := &watcher{installations: make(chan *kubermaticv1.AddonInstallation, 10000)}
+	SettleDeployments(b, w.both.Config, targetNamespace)
+	follow(b, w.both.Config, clusterNamespace, &kubermaticv1.AddonInstallation{}, func(_ context.Context, object any) {
 		made.installations <- object.(*kubermaticv1.AddonInstallation)
 	})
-	if !watched.WaitForCacheSync(ctx) {
-		b.Fatal("the watch does not begin")
-	}
 	return made
-}
-
-func (w *watcher) follow(b *testing.B, watched cache.Cache, kind client.Object, see func(object any)) {
-	b.Helper()
-	informer, err := watched.GetInformer(b.Context(), kind, cache.BlockUntilSynced(false))
-	if err != nil {
-		b.Fatal(err)
-	}
-	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: see, UpdateFunc: func(_, object any) { see(object) },
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-}
-
-// settle says that a Deployment without replicas has what it wants.
-func (w *watcher) settle(ctx context.Context, found *appsv1.Deployment) {
-	if found.Status.ObservedGeneration == found.Generation {
-		return
-	}
-	settled := found.DeepCopy()
-	settled.Status = appsv1.DeploymentStatus{
-		ObservedGeneration: found.Generation,
-		Conditions: []appsv1.DeploymentCondition{
-			{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue, Reason: "MinimumReplicasAvailable"},
-			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"},
-		},
-	}
-	go func() { _ = w.seed.Status().Update(ctx, settled) }() // one that changed meanwhile is seen again
 }
 
 // landing is when the installations of a round came as far as that.

@@ -5,4 +5,6 @@
 // Deployments: a stand-in writes their status once, for both sides, so that installations get Ready. Bars are printed beside
 // the figures; a benchmark fails on errors only, since a shared machine can't hold times. The bar of traces is one on pairs of
 // rounds, and -hold-tracing asks for it to be held.
+//
+// test/bench/clusters has the chart, the stand-in and what tells the CPU of a process from here.
 package installing

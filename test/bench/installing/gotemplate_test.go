@@ -7,40 +7,6 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-const addonTemplate = `apiVersion: v1
-kind: ServiceAccount
-metadata: {name: {{ .Variables.name }}, labels: {app: {{ .Variables.name }}}}
----
-apiVersion: v1
-kind: Service
-metadata: {name: {{ .Variables.name }}, labels: {app: {{ .Variables.name }}}}
-spec: {selector: {app: {{ .Variables.name }}}, ports: [{name: http, port: 80, targetPort: 8080}]}
----
-apiVersion: networking.k8s.io/v1
-kind: Ingress
-metadata: {name: {{ .Variables.name }}, labels: {app: {{ .Variables.name }}}}
-spec:
-  rules:
-  - host: {{ .Variables.name }}.example.com
-    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: {{ .Variables.name }}, port: {name: http}}}}]}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: {{ .Variables.name }}, labels: {app: {{ .Variables.name }}}}
-spec:
-  replicas: 0
-  selector: {matchLabels: {app: {{ .Variables.name }}}}
-  template:
-    metadata: {labels: {app: {{ .Variables.name }}}}
-    spec:
-      serviceAccountName: {{ .Variables.name }}
-      containers:
-      - name: app
-        image: registry.example.com/app:1.0.0
-        ports: [{name: http, containerPort: 8080}]
-        resources: {requests: {cpu: 10m, memory: 16Mi}, limits: {memory: 64Mi}}
-`
-
 // BenchmarkGoTemplate installs an add-on of four objects 200 times, beside a bare client that makes the same writes.
 func BenchmarkGoTemplate(b *testing.B) {
 	w := newWorld(b)

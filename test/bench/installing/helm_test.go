@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -24,7 +23,7 @@ const validated = 60
 // release. It has no rate limit and one HTTP connection in all cases, which is more than its defaults do.
 func BenchmarkHelm(b *testing.B) {
 	w := newWorld(b)
-	if err := w.sources.Chart(chartFiles()); err != nil {
+	if err := w.sources.Chart(ChartFiles()); err != nil {
 		b.Fatal(err)
 	}
 	w.offer(b, "chart", &kubermaticv1.Template{Method: kubermaticv1.MethodHelm}, &kubermaticv1.Source{Helm: &kubermaticv1.HelmSource{
@@ -73,16 +72,6 @@ func BenchmarkHelm(b *testing.B) {
 	}
 }
 
-// chartFiles are the four objects of addonTemplate as a chart.
-func chartFiles() map[string]string {
-	files := map[string]string{"Chart.yaml": "apiVersion: v2\nname: four\nversion: 1.0.0\n", "values.yaml": "name: unset\n"}
-	text := strings.ReplaceAll(addonTemplate, ".Variables.name", ".Release.Name")
-	for i, one := range strings.Split(text, "---\n") {
-		files[fmt.Sprintf("templates/object-%d.yaml", i)] = one
-	}
-	return files
-}
-
 // sdk is the program of hack/peers/helm and what it needs.
 type sdk struct{ program, kubeconfig, chart string }
 
@@ -103,7 +92,7 @@ func (w *world) buildSDK(b *testing.B) *sdk {
 	if output, err := command.CombinedOutput(); err != nil {
 		b.Fatalf("go build: %v\n%s", err, output)
 	}
-	archive, err := fleet.PackChart(chartFiles())
+	archive, err := fleet.PackChart(ChartFiles())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func BenchmarkLargeAddon(b *testing.B) {
 		b.Logf("an add-on of %d objects with %d CRDs of %d KiB is Applied after %s, kubectl takes %s: %.2f times (bar: 1.5)",
 			largeObjects, largeCRDs, len(largeCRD("size", 0))>>10, ours[rounds/2], theirs[rounds/2], ratio)
 		b.ReportMetric(ratio, "ratio-kubectl")
-		memory := processesOf(b, w.manager.process.PID())
+		memory := UsageOf(b, w.manager.process.PID())
 		b.Logf("peak memory of the manager: %d MiB (bar: %d); its renderers together: %d MiB", memory.peak>>20, memoryBar, memory.children>>20)
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/disk"
-	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -111,17 +110,5 @@ func freePort(b *testing.B) string {
 // quiet waits until the manager has used next to nothing for a second.
 func (w *world) quiet(b *testing.B) {
 	b.Helper()
-	last, at := processesOf(b, w.manager.process.PID()), time.Now()
-	expect.Eventually(b, patience, func() error {
-		if time.Since(at) < time.Second {
-			return fmt.Errorf("not a second since the last look")
-		}
-		now := processesOf(b, w.manager.process.PID())
-		used := now.cpu - last.cpu
-		last, at = now, time.Now()
-		if used > 50*time.Millisecond {
-			return fmt.Errorf("the manager used %s of CPU in a second", used)
-		}
-		return nil
-	})
+	AwaitQuiet(b, w.manager.process.PID())
 }

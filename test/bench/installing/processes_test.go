@@ -3,73 +3,10 @@ package installing
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/trellis-addons/trellis/test/fleet"
 )
-
-// tick is the unit of CPU times in /proc.
-const tick = 10 * time.Millisecond
-
-// usage is what a process and its children have used since their start.
-type usage struct {
-	// cpu is user and system time, ended children included.
-	cpu time.Duration
-	// peak is the most memory that the process had resident; children the sum of the peaks of its living children. In bytes.
-	peak, children int64
-}
-
-// processesOf tells what a process and its living and ended children used.
-func processesOf(b *testing.B, id int) usage {
-	b.Helper()
-	total := usage{cpu: cpuOf(id)}
-	total.peak, _ = fleet.PeakMemory(id) // nothing of one that is gone
-	for _, child := range childrenOf(id) {
-		peak, _ := fleet.PeakMemory(child)
-		total.cpu += cpuOf(child)
-		total.children += peak
-	}
-	if total.cpu == 0 {
-		b.Fatalf("nothing is known of process %d", id)
-	}
-	return total
-}
-
-// cpuOf is 0 for a process that is gone: its parent has its time by then.
-func cpuOf(id int) time.Duration {
-	var ticks int64
-	fields := statOf(id)
-	for i := 11; i <= 14 && i < len(fields); i++ { // utime, stime, cutime, cstime
-		count, _ := strconv.ParseInt(fields[i], 10, 64)
-		ticks += count
-	}
-	return time.Duration(ticks) * tick
-}
-
-// statOf are the fields of /proc/ID/stat after the program's name.
-func statOf(id int) []string {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", id))
-	if err != nil {
-		return nil
-	}
-	_, rest, _ := strings.Cut(string(content), ") ")
-	return strings.Fields(rest)
-}
-
-func childrenOf(parent int) (ids []int) {
-	paths, _ := filepath.Glob("/proc/[0-9]*")
-	for _, path := range paths {
-		id, _ := strconv.Atoi(filepath.Base(path))
-		if fields := statOf(id); len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
 
 // cost is the CPU of every process in a phase.
 type cost map[string]time.Duration
@@ -95,7 +32,7 @@ func (w *world) costs(b *testing.B) cost {
 		}
 	}
 	if w.manager != nil {
-		now[managerProcess] = processesOf(b, w.manager.process.PID()).cpu
+		now[managerProcess] = UsageOf(b, w.manager.process.PID()).CPU
 	}
 	return now
 }

@@ -1,7 +1,6 @@
 package installing
 
 import (
-	"slices"
 	"testing"
 )
 
@@ -10,19 +9,13 @@ const (
 	memoryBar = 150 // MiB
 )
 
-// median is between the two in the middle, where their number is even.
-func median(all []float64) float64 {
-	sorted := slices.Sorted(slices.Values(all))
-	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
-}
-
 // medianOf is the median of what each outcome says.
 func medianOf(all []outcome, of func(outcome) float64) float64 {
 	said := make([]float64, len(all))
 	for i, one := range all {
 		said[i] = of(one)
 	}
-	return median(said)
+	return Median(said)
 }
 
 func rateOf(o outcome) float64 { return o.rate() }
@@ -32,7 +25,7 @@ func managerOf(o outcome) float64 { return o.cost.per(managerProcess, o.count) }
 // reportManager prints what the manager's process costs beside its bars.
 func (w *world) reportManager(b *testing.B, ours []outcome, bar float64) {
 	b.Helper()
-	used, memory := medianOf(ours, managerOf), processesOf(b, w.manager.process.PID())
+	used, memory := medianOf(ours, managerOf), UsageOf(b, w.manager.process.PID())
 	b.Logf("CPU of the manager with its renderers, median of %d: %.1f ms an installation (bar: %.0f)", len(ours), used, bar)
 	b.Logf("peak memory of the manager: %d MiB (bar: %d); its renderers together: %d MiB", memory.peak>>20, memoryBar, memory.children>>20)
 	b.ReportMetric(used, "manager-ms/installation")

@@ -19,7 +19,6 @@ const (
 	concurrency   = 10
 	// creators make installations at a time, as the measurements did that the bars come from.
 	creators = 32
-	patience = 3 * time.Minute
 )
 
 // outcome is what a round of one side came to.

@@ -39,7 +39,7 @@ func BenchmarkSteadyState(b *testing.B) {
 		w.manager.profile()
 		steady := w.rest(b, steadyTime)
 		w.manager.profile()
-		memory := processesOf(b, w.manager.process.PID())
+		memory := UsageOf(b, w.manager.process.PID())
 		w.stopManager(b)
 		idle := w.rest(b, idleTime)
 

@@ -54,12 +54,12 @@ func BenchmarkTracing(b *testing.B) {
 	watching := w.watch(b)
 	for b.Loop() {
 		w.inTurn(b, watching, sides, pairs)
-		if *holdTracing && median(extraOf(off, on)) > tracingBar {
+		if *holdTracing && Median(extraOf(off, on)) > tracingBar {
 			reportSide(b, "tracing-at-first", off, on, tracingBar)
 			w.inTurn(b, watching, sides, manyPairs-pairs)
 		}
 		reportSide(b, "tracing", off, on, tracingBar)
-		if extra := median(extraOf(off, on)); *holdTracing && extra > tracingBar {
+		if extra := Median(extraOf(off, on)); *holdTracing && extra > tracingBar {
 			b.Errorf("traces cost %.1f %% of the manager's CPU by the median of %d pairs, %d at most", extra, len(on.cost), tracingBar)
 		}
 		b.Logf("%.0f spans an installation", float64(len(to.Spans(b)))/float64(len(on.cost)*(installations+warmUp)))
@@ -116,8 +116,8 @@ func reportSide(b *testing.B, unit string, less, more *side, bar float64) {
 	b.Helper()
 	each := slices.Sorted(slices.Values(extraOf(less, more)))
 	b.Logf("%s: %.2f ms, against %.2f: %+.1f %% by medians, %+.1f %% by pairs (bar: %.0f); each %.1f",
-		unit, median(more.cost), median(less.cost), 100*(median(more.cost)/median(less.cost)-1), median(each), bar, each)
-	b.ReportMetric(median(each), unit+"-%")
+		unit, Median(more.cost), Median(less.cost), 100*(Median(more.cost)/Median(less.cost)-1), Median(each), bar, each)
+	b.ReportMetric(Median(each), unit+"-%")
 }
 
 // clear removes all installations.

@@ -27,7 +27,7 @@ func BenchmarkUpgrade(b *testing.B) {
 	if _, err := w.sources.Commit("four", map[string]string{"addon.yaml": addonTemplate}); err != nil {
 		b.Fatal(err)
 	}
-	if err := w.sources.Chart(chartFiles()); err != nil {
+	if err := w.sources.Chart(ChartFiles()); err != nil {
 		b.Fatal(err)
 	}
 	w.offer(b, "four", &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}, w.gitSource("four"))
