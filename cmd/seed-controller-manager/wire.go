@@ -64,7 +64,7 @@ func wire(ctx context.Context, made manager.Manager, options *options, logger lo
 	if err := s.addSets(core); err != nil {
 		return fmt.Errorf("setting up controller addonset: %w", err)
 	}
-	if err := s.addUpgrades(); err != nil {
+	if err := s.addUpgrades(core); err != nil {
 		return fmt.Errorf("setting up controller clusterupgrade: %w", err)
 	}
 	if err := s.addInstallations(ctx); err != nil {
@@ -117,14 +117,16 @@ func (s *seed) addSets(core *coreaddon.Reconciler) error {
 }
 
 // addUpgrades adds what holds upgrades of Cluster API's Clusters, and takes off what it held.
-func (s *seed) addUpgrades() error {
+func (s *seed) addUpgrades(core *coreaddon.Reconciler) error {
 	if !s.options.clusters.has(kindClusterAPI) {
 		return nil
 	}
-	controller := clusterupgrade.New(wiring.ClusterUpgrade(s.Seed, s.marks, clusterupgrade.Options{
+	dependencies := wiring.ClusterUpgrade(s.Seed, s.marks, clusterupgrade.Options{
 		CatalogueNamespace: s.options.CatalogueNamespace, WorkerName: s.options.WorkerName, AllowPrereleases: s.options.allowPrereleases,
 		Rules: s.options.clusters.upgrades,
-	}))
+	})
+	dependencies.CoreItem = core.Item
+	controller := clusterupgrade.New(dependencies)
 	if err := metrics.Registry.Register(controller); err != nil {
 		return fmt.Errorf("registering its metrics: %w", err)
 	}

@@ -65,28 +65,36 @@ func (s *story) upgradeHeld(ctx context.Context) error {
 		}
 	}
 	seen, err := s.look(ctx, upgraded)
-	if err == nil && (seen.controlPlane != before || seen.workers != before) {
+	if err == nil && (seen.ControlPlane != before || seen.workers() != before) {
 		err = fmt.Errorf("it is held and moves: %s", seen)
 	}
 	return err
 }
 
-// upgradeGoes offers the version that fits both sides, and follows what becomes of it until the upgrade is over.
+// upgradeGoes offers the version that fits both sides, and follows what becomes of it until the upgrade is over. What came first is told
+// by the order in which the API server stored it: a hold that goes a moment too early is told from one that goes a moment later.
 func (s *story) upgradeGoes(ctx context.Context) error {
+	history, err := s.history(ctx, upgraded)
+	if err != nil {
+		return err
+	}
+	defer history.Stop()
 	if err := s.offerBridging(ctx); err != nil {
 		return err
 	}
 	var told string
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		seen, err := s.look(ctx, upgraded)
-		if err != nil {
-			return false, err
-		}
-		if line := seen.String(); line != told {
+	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		var last progressOf
+		err := history.Tell(func(now clusterapi.Progress) error {
+			before := last
+			last = progressIn(now)
+			return last.isInOrder(before)
+		})
+		if line := last.String(); line != told {
 			told = line
 			s.progress.Printf("  %s: %s", upgraded.Name, line)
 		}
-		return seen.isOver(), seen.isInOrder()
+		return last.isOver(), err
 	})
 	if err != nil {
 		return fmt.Errorf("%w; seen last: %s", err, told)
@@ -116,7 +124,7 @@ func (s *story) neighbourStays(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if seen.controlPlane != before || seen.workers != before || seen.held != kubermaticv1.ReasonNotUpgrading {
+	if seen.ControlPlane != before || seen.workers() != before || seen.Stage != kubermaticv1.ReasonNotUpgrading {
 		return fmt.Errorf("%s moved too: %s", neighbour.Name, seen)
 	}
 	s.progress.Printf("  %s: %s", neighbour.Name, seen)
@@ -125,71 +133,76 @@ func (s *story) neighbourStays(ctx context.Context) error {
 
 // progressOf is how far the upgrade of a Cluster is.
 type progressOf struct {
-	controlPlane, workers string
-	// held is the reason of condition UpgradeHeld.
-	held string
-	// versions of the gates, and the Kubernetes versions that they were found right for, in the order of gates.
-	versions, rightFor []string
+	clusterapi.Progress
+	// gates in the order of the names.
+	gates []clusterapi.Gate
 }
 
-// look reads the Cluster and its condition first and the gates after them: what went too early is never taken for later than the gates.
-func (s *story) look(ctx context.Context, cluster sandbox.UserCluster) (progressOf, error) {
-	management := s.box.Client(sandbox.Management)
-	spread, err := clusterapi.Versions(ctx, management, types.NamespacedName{Namespace: sandbox.Team, Name: cluster.Name})
-	if err != nil {
-		return progressOf{}, fmt.Errorf("reading how far %s is: %w", cluster.Name, err)
-	}
-	plain := func(version string) string { return strings.TrimPrefix(version, "v") }
-	seen := progressOf{controlPlane: plain(spread.ControlPlane)}
-	for _, pools := range []map[string]string{spread.Deployments, spread.Pools} {
-		for _, version := range pools {
-			seen.workers = max(seen.workers, plain(version))
-		}
-	}
-	available := sandbox.AvailableIn(cluster)
-	if err := management.Get(ctx, client.ObjectKeyFromObject(available), available); err != nil {
-		return seen, fmt.Errorf("reading what is available in %s: %w", cluster.Name, err)
-	}
-	for _, condition := range available.Status.Conditions {
-		if condition.Type == kubermaticv1.ConditionUpgradeHeld {
-			seen.held = condition.Reason
-		}
-	}
+func progressIn(now clusterapi.Progress) progressOf {
+	seen := progressOf{Progress: now}
 	for _, gate := range gates {
-		one := &kubermaticv1.AddonInstallation{}
-		if err := management.Get(ctx, types.NamespacedName{Namespace: sandbox.Team, Name: cluster.Name + "." + gate}, one); err != nil {
-			return seen, fmt.Errorf("reading gate %q of %s: %w", gate, cluster.Name, err)
-		}
-		seen.versions = append(seen.versions, one.Status.Version)
-		applied := kubermaticv1.AppliedState{}
-		if one.Status.LastApplied != nil {
-			applied = *one.Status.LastApplied
-		}
-		seen.rightFor = append(seen.rightFor, plain(applied.K8sVersion))
+		seen.gates = append(seen.gates, now.Gates[gate])
 	}
-	return seen, nil
+	return seen
 }
 
-// isInOrder complains of a control plane that goes before the network fits it, and of workers before all gates are right.
-func (p progressOf) isInOrder() error {
-	if p.controlPlane != before && p.versions[0] != bridging {
-		return fmt.Errorf("the control plane goes before the network: %s", p)
+func (s *story) history(ctx context.Context, of sandbox.UserCluster) (*clusterapi.History, error) {
+	return clusterapi.Follow(ctx, s.box.Client(sandbox.Management), types.NamespacedName{Namespace: sandbox.Team, Name: of.Name})
+}
+
+// look is how far a Cluster is now.
+func (s *story) look(ctx context.Context, cluster sandbox.UserCluster) (seen progressOf, err error) {
+	history, err := s.history(ctx, cluster)
+	if err != nil {
+		return seen, err
 	}
-	areFree := p.workers != before || p.controlPlane != before && p.held == kubermaticv1.ReasonNotUpgrading
-	if areFree && slices.ContainsFunc(p.rightFor, func(version string) bool { return version != after }) {
+	defer history.Stop()
+	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		err := history.Tell(func(now clusterapi.Progress) error {
+			seen = progressIn(now)
+			return nil
+		})
+		return seen.Stage != "" && len(seen.Gates) >= len(gates), err
+	})
+	if err != nil {
+		err = fmt.Errorf("reading how far %s is: %w", cluster.Name, err)
+	}
+	return seen, err
+}
+
+// isInOrder complains of a control plane that is let go before the network fits it, and of workers before all gates are right. What is let
+// go already may have trouble afterwards: its API server is started anew.
+func (p progressOf) isInOrder(last progressOf) error {
+	network := p.gates[0]
+	if p.mayGo() && !last.mayGo() && (network.Version != bridging || !network.Ready) {
+		return fmt.Errorf("the control plane may go before the network: %s", p)
+	}
+	isNotRight := func(gate clusterapi.Gate) bool { return !gate.Ready || gate.MadeFor != after }
+	if p.workersMayGo() && !last.workersMayGo() && slices.ContainsFunc(p.gates, isNotRight) {
 		return fmt.Errorf("workers may go before what they need: %s", p)
 	}
 	return nil
 }
 
+// mayGo says whether nothing holds the control plane, or it has gone.
+func (p progressOf) mayGo() bool { return p.Wanted == after && (!p.Hook || p.ControlPlane != before) }
+
+// workersMayGo says whether nothing holds workers behind the control plane, or they have gone.
+func (p progressOf) workersMayGo() bool {
+	return p.Wanted == after && (p.workers() != before || p.ControlPlane != before && !p.Held)
+}
+
+// workers are at the newest version of their templates.
+func (p progressOf) workers() string { return slices.Max(append([]string{""}, p.Workers...)) }
+
 func (p progressOf) isOver() bool {
-	return p.controlPlane == after && p.workers == after && p.held == kubermaticv1.ReasonNotUpgrading
+	return p.ControlPlane == after && slices.Equal(p.Workers, []string{after}) && p.Stage == kubermaticv1.ReasonNotUpgrading
 }
 
 func (p progressOf) String() string {
 	var installed []string
-	for i, version := range p.versions {
-		installed = append(installed, gates[i]+" "+version)
+	for i, gate := range p.gates {
+		installed = append(installed, gates[i]+" "+gate.Version)
 	}
-	return fmt.Sprintf("control plane %s, workers %s; %s; %s", p.controlPlane, p.workers, strings.Join(installed, ", "), p.held)
+	return fmt.Sprintf("control plane %s, workers %s; %s; %s", p.ControlPlane, p.workers(), strings.Join(installed, ", "), p.Stage)
 }

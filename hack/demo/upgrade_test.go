@@ -3,27 +3,38 @@ package main
 import (
 	"testing"
 
-	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/clusterapi"
 )
 
-// Red when a control plane that goes before its network, or workers that go before a gate is right, leave the demo green.
+// Red when a control plane that may go before its network, or workers that may go before a gate is right, leave the demo green: also where
+// that is for one moment only.
 func TestOrderOfAnUpgrade(t *testing.T) {
+	type seen = clusterapi.Progress
+	gate := func(version, madeFor string) clusterapi.Gate {
+		return clusterapi.Gate{Version: version, MadeFor: madeFor, Ready: true}
+	}
+	old, moved, right := gate("1.0.0", before), gate(bridging, before), gate(bridging, after)
+	unready := clusterapi.Gate{Version: bridging, MadeFor: after}
 	for _, test := range []struct {
 		why  string
-		seen progressOf
+		seen clusterapi.Progress
+		cni  clusterapi.Gate
+		rest clusterapi.Gate
 		want bool
 	}{
-		{"at rest", progressOf{controlPlane: before, workers: before, versions: []string{"1.0.0"}, rightFor: []string{before}}, true},
-		{"the control plane first", progressOf{controlPlane: after, workers: before, versions: []string{"1.0.0"}, rightFor: []string{before}}, false},
-		{"behind the network", progressOf{controlPlane: after, workers: before, versions: []string{bridging}, rightFor: []string{before}}, true},
-		{"workers too early", progressOf{controlPlane: after, workers: after, versions: []string{bridging}, rightFor: []string{after, before}}, false},
-		{"workers before a gate is told right", progressOf{controlPlane: after, workers: after, versions: []string{bridging}, rightFor: []string{""}}, false},
-		{"let go too early", progressOf{
-			controlPlane: after, workers: before, held: kubermaticv1.ReasonNotUpgrading, versions: []string{bridging}, rightFor: []string{before},
-		}, false},
-		{"over", progressOf{controlPlane: after, workers: after, versions: []string{bridging}, rightFor: []string{after, after}}, true},
+		{"at rest", seen{Wanted: before, ControlPlane: before, Workers: []string{before}, Hook: true}, old, old, true},
+		{"it waits", seen{Wanted: after, ControlPlane: before, Workers: []string{before}, Hook: true}, old, old, true},
+		{"let go before the network", seen{Wanted: after, ControlPlane: before, Workers: []string{before}, Held: true}, old, old, false},
+		{"let go with the network under way", seen{Wanted: after, ControlPlane: before, Workers: []string{before}, Held: true}, unready, old, false},
+		{"behind the network", seen{Wanted: after, ControlPlane: after, Workers: []string{before}, Held: true}, moved, old, true},
+		{"workers let go too early", seen{Wanted: after, ControlPlane: after, Workers: []string{before}, Hook: true}, right, old, false},
+		{"workers go too early", seen{Wanted: after, ControlPlane: after, Workers: []string{after, before}, Held: true}, right, old, false},
+		{"workers before a gate is Ready", seen{Wanted: after, ControlPlane: after, Workers: []string{before}}, right, unready, false},
+		{"workers before a gate is told right", seen{Wanted: after, ControlPlane: after, Workers: []string{after}}, right, clusterapi.Gate{}, false},
+		{"over", seen{Wanted: after, ControlPlane: after, Workers: []string{after}, Hook: true}, right, right, true},
 	} {
-		if err := test.seen.isInOrder(); (err == nil) != test.want {
+		test.seen.Gates = map[string]clusterapi.Gate{"cni": test.cni, "cloud": test.rest, "storage": test.rest}
+		if err := progressIn(test.seen).isInOrder(progressOf{}); (err == nil) != test.want {
 			t.Errorf("%s: %v", test.why, err)
 		}
 	}

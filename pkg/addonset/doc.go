@@ -6,7 +6,8 @@
 // too large. The webhook refuses by it, and the distributor copies nothing that it refuses. A source
 // that moves by itself is no matter of the set: it is Blocked in the clusters that would get it.
 //
-// Compare orders sets that want the same: a name in a cluster, or the core add-ons.
+// Compare orders sets that want the same: a name in a cluster, or the core add-ons. Holder says which of them
+// has a name, also while an upgrade of the cluster's Kubernetes is pending.
 //
 // No error holds anything of values.
 package addonset

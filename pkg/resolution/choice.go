@@ -97,13 +97,10 @@ func (r Request) Named(entry *catalogue.Entry) Choice {
 
 // platform is the cluster's, with KKP's version from the distributor where KKP made the cluster.
 func (r Request) platform(entry *catalogue.Entry) catalogue.Platform {
-	platform := catalogue.Platform{
-		KKPVersion: catalogue.OutsideKKP, K8sVersion: r.Cluster.KubernetesVersion, Next: r.Cluster.Next(), AllowPrereleases: r.AllowPrereleases,
+	return catalogue.Platform{
+		KKPVersion: cluster.KKPVersionFor(r.Cluster.Ref, entry.KKPVersion), K8sVersion: r.Cluster.KubernetesVersion,
+		Next: r.Cluster.Next(), AllowPrereleases: r.AllowPrereleases,
 	}
-	if r.Cluster.IsKKP() {
-		platform.KKPVersion = entry.KKPVersion
-	}
-	return platform
 }
 
 func (r Request) addon() string { return string(r.Installation.Spec.AddonRef.Name) }

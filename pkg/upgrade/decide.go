@@ -99,6 +99,9 @@ func (d *decider) rest(isWanted bool) {
 // beforeControlPlane holds the control plane by the hook, until the gates are ready for what comes.
 func (d *decider) beforeControlPlane() {
 	waiting := d.seen.unfinished(hasBridged)
+	if d.seen.Unplanned {
+		waiting = []Gate{plan}
+	}
 	if len(waiting) > 0 && !d.isOver(v1.ReasonBeforeControlPlane, waiting) {
 		d.hold(v1.ReasonBeforeControlPlane, "the control plane waits", waiting)
 		return

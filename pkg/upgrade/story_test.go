@@ -64,6 +64,7 @@ func TestUpgradeStory(t *testing.T) {
 	tell("The control plane has not begun yet.", func() {})
 	tell("The control plane rolls.", func() { s.Asked, s.Versions = "1.37.1", []string{"1.36.3", "1.37.1"} })
 	tell("A tool takes the hold on workers off.", func() { s.Workers = upgrade.WorkersFree })
+	tell("It has two versions for days.", func() { s.now = s.now.Add(72 * time.Hour) })
 	tell("The control plane is there, the gate is not.", func() {
 		s.Versions = []string{"1.37.1"}
 		s.gates(upgrade.Gate{Name: "cni", Bridges: true, Problem: "not Ready"})
@@ -94,6 +95,9 @@ func TestUpgradeStory(t *testing.T) {
 	tell("A fourth upgrade is let go by annotation.", func() { s.Wanted, s.Off = "1.40.0", true })
 	tell("The annotation goes, the upgrade is over.", func() { s.Off, s.Asked, s.Versions = false, "1.40.0", []string{"1.40.0"} })
 	tell("The control plane moves under the hook.", func() { s.Wanted, s.Asked = "1.41.0", "1.41.0" })
+	tell("It is there.", func() { s.Versions = []string{"1.41.0"} })
+	tell("An upgrade over two minors, before Cluster API has planned its steps.", func() { s.Wanted, s.Unplanned = "1.43.0", true })
+	tell("They are planned.", func() { s.Unplanned = false })
 	tell("Upgrades are not to wait any more.", func() { s.rules.Hold = false })
 	story.Match(t, "testdata/story.golden")
 }

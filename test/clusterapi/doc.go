@@ -7,6 +7,8 @@
 //	... clusterapi.Class{Namespace: "team", Versions: ...}.Create(ctx, c)
 //	... c.Create(ctx, clusterapi.Cluster{Namespace: "team", Name: "one", Version: "v1.36.3", Deployments: []string{"a"}}.Object())
 //
+// Follow has what became of a Cluster and of what its upgrade waits for, in the order in which the API server stored it.
+//
 // What only reads Clusters needs no manager: InstallCRDs has the kinds alone, InstallOlderCRDs those of a Cluster API before v1beta2,
 // and tests write spec and status themselves.
 //

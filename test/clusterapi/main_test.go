@@ -1,6 +1,7 @@
 package clusterapi
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"testing"
@@ -77,19 +78,18 @@ const settled = 3 * time.Second
 // hook holds the control plane, once that lasts.
 func (s *story) hook() {
 	s.t.Helper()
+	var since time.Time
 	expect.Eventually(s.t, expect.Patience, func() error {
-		since := time.Now()
-		if err := Annotate(s.t.Context(), s.client, s.key, BeforeUpgrade+ours, "held by a test"); err != nil {
+		found := object(ClusterKind, s.key.Namespace, s.key.Name)
+		if err := s.client.Get(s.t.Context(), s.key, found); err != nil {
 			return err
 		}
-		for time.Since(since) < settled {
-			found := object(ClusterKind, s.key.Namespace, s.key.Name)
-			if err := s.client.Get(s.t.Context(), s.key, found); err != nil {
-				return err
-			}
-			if _, isOn := found.GetAnnotations()[BeforeUpgrade+ours]; !isOn {
-				return fmt.Errorf("the annotation was taken off after %s", time.Since(since))
-			}
+		if _, isOn := found.GetAnnotations()[BeforeUpgrade+ours]; !isOn {
+			since = time.Now()
+			return errors.Join(errors.New("the annotation is not on"), Annotate(s.t.Context(), s.client, s.key, BeforeUpgrade+ours, "held by a test"))
+		}
+		if lasts := time.Since(since); lasts < settled {
+			return fmt.Errorf("the annotation is on for %s only", lasts)
 		}
 		return nil
 	})

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,7 +15,6 @@ import (
 
 	capiv1 "github.com/trellis-addons/trellis/apis/clusterapi/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/sandbox"
@@ -34,6 +32,7 @@ func TestPlatformOfClusterAPI(t *testing.T) {
 	t.Run("an upgrade is let go by hand", m.testLetGo)
 	t.Run("a set comes and goes", m.testSet)
 	expectGone := m.remove(t) // which takes half a minute: one answer is not believed
+	t.Run("what ClusterResourceSets brought is taken over", m.testResourceSets)
 	t.Run("an add-on that a Cluster asks for comes and goes", m.testAskedFor)
 	t.Run("the pull Secret comes and goes", func(t *testing.T) { testPullSecret(t, box, m.upgraded) })
 	t.Run("a catalogue without its owner", func(t *testing.T) { testOwnedAnew(t, box, m.upgraded) })
@@ -127,36 +126,6 @@ func (m *management) testQuery(t *testing.T) {
 	if status, body := query(t, config, "/api/v1/namespaces/"+sandbox.Team+"/addons?cluster="+m.upgraded.Name); status != http.StatusOK {
 		t.Errorf("got %d %s", status, body)
 	}
-}
-
-// testUpgrade is red when the manager may not hold an upgrade, or not let it go on.
-func (m *management) testUpgrade(t *testing.T) {
-	// A webhook of Cluster API asks the user cluster first, which may take some tries.
-	expect.Eventually(t, expect.Patience, func() error {
-		return clusterapi.SetVersion(t.Context(), m, of(m.upgraded), "v"+binaries.Newer)
-	})
-	m.awaitHeld(t, m.upgraded, "True", kubermaticv1.ReasonBeforeControlPlane)
-	infrastructure := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: "infrastructure"}}
-	if err := m.Get(t.Context(), client.ObjectKeyFromObject(infrastructure), infrastructure); err != nil {
-		t.Fatal(err)
-	}
-	addons := infrastructure.Spec.Addons
-	network := &addons[slices.IndexFunc(addons, func(addon kubermaticv1.Addon) bool { return addon.Name == "cni" })]
-	bridging := *network.Versions[0].DeepCopy()
-	bridging.Version, bridging.Source.Git.Path = "1.1.0", "cni/1.1"
-	bridging.Constraints = &kubermaticv1.Constraints{K8sVersion: ">= 1.36, < 1.38"}
-	network.Versions = append(network.Versions, bridging)
-	if err := m.Update(t.Context(), infrastructure); err != nil {
-		t.Fatal(err)
-	}
-	expect.Eventually(t, 2*expect.Patience, func() error {
-		spread, err := clusterapi.Versions(t.Context(), m, of(m.upgraded))
-		if err == nil && (spread.Deployments["workers"] != "v"+binaries.Newer || spread.Pools["pool"] != "v"+binaries.Newer) {
-			err = fmt.Errorf("versions are %+v", spread)
-		}
-		return err
-	})
-	m.awaitHeld(t, m.upgraded, "False", kubermaticv1.ReasonNotUpgrading)
 }
 
 func (m *management) awaitHeld(t *testing.T, cluster sandbox.UserCluster, status, reason string) {

@@ -1,6 +1,8 @@
 package addonset
 
 import (
+	"slices"
+
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
@@ -18,18 +20,10 @@ func comesWith(of *set, in *place, from *offers) bool {
 	return presenceOf(of, &after, from) == waves.Present
 }
 
-// early is the set that has a name before the cluster's Kubernetes is the one that it is for; nil: none.
+// isEarly says whether a set has a name before the cluster's Kubernetes is the one that it is for.
 // While the control plane waits, it takes what fits both sides; while it rolls, it keeps what it has.
-func (p planner) early(name string, in *place) *set {
-	if len(in.ahead) == 0 {
-		return nil
-	}
-	for _, one := range p.rivals.byItem[name] {
-		if comesWith(one, in, p.offers) && p.mayBeEarly(one, one.byName[name], in) {
-			return one
-		}
-	}
-	return nil
+func (p planner) isEarly(of *set, name string, in *place) bool {
+	return comesWith(of, in, p.offers) && p.mayBeEarly(of, of.byName[name], in)
 }
 
 // mayBeEarly says whether a set may have an item early: by a version that fits both sides, and where
@@ -46,7 +40,10 @@ func (p planner) mayBeEarly(of *set, wanted *item, in *place) bool {
 	case live.report.IsGoing || p.rivals.sets[live.set] == nil || !goesOver(live, wanted, in.ref):
 		return false
 	}
-	if now := p.present(string(wanted.Name), in, waves.Unknown); now != nil && !isAlike(now.byName[string(wanted.Name)], wanted) {
+	name := string(wanted.Name)
+	sharing := p.rivals.byItem[name]
+	now := slices.IndexFunc(sharing, func(one *set) bool { return p.isPresent(one, in, waves.Unknown) })
+	if now >= 0 && !isAlike(sharing[now].byName[name], wanted) {
 		return false
 	}
 	return p.fitsBoth(of, wanted, in, live.installed())
@@ -92,7 +89,7 @@ func (p planner) wantEarly(result *plan, in *place) {
 	taken := map[string]*item{}
 	for i := range p.set.items {
 		of := &p.set.items[i]
-		if name := string(of.Name); p.early(name, in) == p.set {
+		if name := string(of.Name); p.holder(name, in, waves.Absent) == p.set {
 			taken[name] = of
 			p.want(result, of, in)
 		}

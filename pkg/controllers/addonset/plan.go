@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/addonset"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/installation"
@@ -220,27 +221,22 @@ func (p planner) owned(in *place, but map[string]*item) []*sight {
 }
 
 // holder is the set that has a name in a cluster; nil: none wants it. Own is the presence of the
-// planner's set. One that is for the cluster's next Kubernetes goes first.
+// planner's set, where it is known. One that is for the cluster's next Kubernetes goes first.
 func (p planner) holder(name string, in *place, own waves.Presence) *set {
-	if first := p.early(name, in); first != nil {
-		return first
-	}
-	return p.present(name, in, own)
+	first, _ := addonset.Holder(p.rivals.byItem[name], func(one *set) bool {
+		return p.isEarly(one, name, in)
+	}, func(one *set) bool {
+		return p.isPresent(one, in, own)
+	})
+	return first
 }
 
-// present is the first set that is about a cluster and has a name; nil: none. Own is the presence of
-// the planner's set, where it is known.
-func (p planner) present(name string, in *place, own waves.Presence) *set {
-	for _, one := range p.rivals.byItem[name] {
-		presence := own
-		if one != p.set || own == waves.Unknown {
-			presence = presenceOf(one, in, p.offers)
-		}
-		if presence != waves.Absent {
-			return one
-		}
+// isPresent says whether a set is about a cluster, or may be. Own is as for holder.
+func (p planner) isPresent(one *set, in *place, own waves.Presence) bool {
+	if one != p.set || own == waves.Unknown {
+		own = presenceOf(one, in, p.offers)
 	}
-	return nil
+	return own != waves.Absent
 }
 
 // want plans one item of the set in a cluster that the set is about.

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
@@ -47,6 +48,9 @@ type Dependencies struct {
 	Recorder events.EventRecorder
 	Finder   cluster.Finder
 	Holder   Holder
+	// CoreItem is what the core list has of an installation of a cluster, which a Core set may have
+	// pinned to something else; nil: the list does not have it. No function: nothing is known of a list.
+	CoreItem func(ctx context.Context, of target.Description, installation string) (*v1.AddonReference, error)
 	Clock    clock.PassiveClock
 	Options  Options
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/target"
@@ -96,7 +97,7 @@ func seenOf(found target.Description) upgrade.Seen {
 		return seen
 	}
 	seen.Topology, seen.Wanted, seen.Versions, seen.Asked = true, of.Wanted, of.Versions, of.Asked
-	seen.WorkersFirst, seen.Hook = of.WorkersFirst, of.Hook
+	seen.WorkersFirst, seen.Hook, seen.Unplanned = of.WorkersFirst, of.Hook, !isPlanned(of)
 	switch {
 	case of.Held:
 		seen.Workers = upgrade.WorkersHeld
@@ -104,6 +105,17 @@ func seenOf(found target.Description) upgrade.Seen {
 		seen.Workers = upgrade.WorkersFree
 	}
 	return seen
+}
+
+// isPlanned says whether the versions that are to come are known. Cluster API says them a moment after
+// one over several minors is asked for: it goes through those between.
+func isPlanned(of *target.Upgrade) bool {
+	if len(of.Versions) == 0 || len(of.Plan) == 0 || !of.IsPending() {
+		return true
+	}
+	now, isKnown := catalogue.PlatformVersion(of.Versions[0])
+	next, isKnownToo := catalogue.PlatformVersion(of.Plan[0])
+	return !isKnown || !isKnownToo || now.Major() != next.Major() || next.Minor() <= now.Minor()+1
 }
 
 // readReport reads what an earlier process wrote, once for each catalogue. There may be none yet.

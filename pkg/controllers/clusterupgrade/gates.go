@@ -24,6 +24,7 @@ func (r *Reconciler) gates(ctx context.Context, f *facts) loop.Outcome {
 	if err := r.Client.List(ctx, list, cluster.InstallationsOf(f.cluster.Ref), client.UnsafeDisableDeepCopy); err != nil {
 		return failed(fmt.Errorf("listing the installations of namespace %q: %w", f.cluster.Namespace, err))
 	}
+	from := r.originsIn(ctx, f.cluster)
 	for _, one := range cluster.OnlyOf(f.cluster.Ref, list.Items) {
 		if !installation.MayGate(&one) {
 			continue
@@ -37,82 +38,79 @@ func (r *Reconciler) gates(ctx context.Context, f *facts) loop.Outcome {
 		if entry == nil || entry.Addon.Slot == "" {
 			continue
 		}
-		item, err := r.item(ctx, &one, f.cluster.Ref)
+		gate, err := r.gate(ctx, from, &one, entry)
 		if err != nil {
 			return failed(err)
 		}
-		after, err := r.itemsAfter(ctx, &one, item, f.cluster)
-		if err != nil {
-			return failed(err)
-		}
-		f.seen.Gates = append(f.seen.Gates, r.gate(f.cluster, &one, after, entry))
+		f.seen.Gates = append(f.seen.Gates, gate)
 	}
 	slices.SortFunc(f.seen.Gates, func(a, b upgrade.Gate) int { return cmp.Compare(a.Name, b.Name) })
 	return nil
 }
 
-// item is what an installation is made from, before it was pinned: a pin says what is meant now, and
-// not what is after an upgrade.
-func (r *Reconciler) item(ctx context.Context, one *v1.AddonInstallation, of target.Ref) (v1.AddonReference, error) {
-	item := v1.AddonReference{Name: one.Spec.AddonRef.Name}
-	if one.Spec.AddonRef.Digest == "" {
-		item.Version = one.Spec.AddonRef.Version
-		return item, nil
-	}
-	if one.Labels[v1.LabelSet] == "" {
-		return item, nil
-	}
-	found := &v1.AddonSet{}
-	key := client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: one.Labels[v1.LabelSet]}
-	if err := r.Client.Get(ctx, key, found); client.IgnoreNotFound(err) != nil {
-		return item, fmt.Errorf("reading the copy of AddonSet %q: %w", key.Name, err)
-	}
-	if !r.Marks.BelievesSet(found) {
-		return item, nil
-	}
-	for _, has := range found.Spec.Addons {
-		if of.NameOf(string(has.Name)) == one.Name {
-			item.Version = has.AddonRef.Version
-		}
-	}
-	return item, nil
-}
-
-// gate says how an installation stands for an upgrade. After are what it is made from after each of its
-// steps.
-func (r *Reconciler) gate(
-	of target.Description, live *v1.AddonInstallation, after []v1.AddonReference, entry *catalogue.Entry,
-) upgrade.Gate {
-	meant := live.DeepCopy()
-	asked := resolution.Request{
-		Installation: meant, Installed: resolution.InstalledInStatus(live), Cluster: of, AllowPrereleases: r.Options.AllowPrereleases,
-	}
+// gate says how an installation stands for an upgrade: for what the control plane has and, where one
+// is pending, for what it is to get.
+func (r *Reconciler) gate(ctx context.Context, from origins, live *v1.AddonInstallation, entry *catalogue.Entry) (upgrade.Gate, error) {
+	of := from.of
 	gate := upgrade.Gate{Name: live.Name, Bridges: true, Problem: installation.Lacks(live, of.KubernetesVersion, func(version string) bool {
 		return entry.FitsKubernetes(version, catalogue.Platform{K8sVersion: of.KubernetesVersion})
 	})}
 	gate.Right = gate.Problem == ""
-	if of.Upgrade == nil || !of.Upgrade.IsPending() {
-		return gate
+	ahead := []string{}
+	if of.Upgrade != nil && of.Upgrade.IsPending() {
+		ahead = of.Upgrade.Plan
+	}
+	if gate.Right && len(ahead) == 0 {
+		return gate, nil
+	}
+	versions := ahead
+	if len(ahead) == 0 {
+		versions = []string{of.KubernetesVersion}
+	}
+	made, err := from.at(ctx, live, versions)
+	if err != nil {
+		return gate, err
+	}
+	if len(ahead) > 0 {
+		r.judge(&gate, of, live, made, entry)
+	}
+	if why := stall(made[0].by, live, of.Ref); why != "" && gate.Problem != "" && !gate.Breaks {
+		gate.Problem += "; " + why
+	}
+	return gate, nil
+}
+
+// judge an installation by the versions of Kubernetes that are to come: whether it breaks on one of
+// them, and whether it is at what it is to have before the first.
+func (r *Reconciler) judge(
+	gate *upgrade.Gate, of target.Description, live *v1.AddonInstallation, after []origin, entry *catalogue.Entry,
+) {
+	meant := live.DeepCopy()
+	asked := resolution.Request{
+		Installation: meant, Installed: resolution.InstalledInStatus(live), Cluster: of, AllowPrereleases: r.Options.AllowPrereleases,
 	}
 	find := func(string) *catalogue.Entry { return entry }
 	for i, next := range of.Upgrade.Plan {
-		meant.Spec.AddonRef = after[i]
+		meant.Spec.AddonRef = after[i].ref
 		if finding := resolution.CheckUpgrade(find, []resolution.Request{asked}, next)[0]; finding.Outcome == resolution.OutcomeBreaks {
 			gate.Breaks, gate.Problem = true, finding.Message
-			return gate
+			return
 		}
 	}
-	meant.Spec.AddonRef = after[0]
+	meant.Spec.AddonRef = after[0].ref
 	choice, refusal := asked.Choose(entry)
 	next := catalogue.Platform{K8sVersion: of.Upgrade.Plan[0], AllowPrereleases: r.Options.AllowPrereleases}
-	if refusal != nil || !entry.FitsKubernetes(choice.Version.Version, next) {
-		return gate // no version fits both sides
-	}
-	switch isThere := catalogue.Key(live.Status.Version) == catalogue.Key(choice.Version.Version); {
-	case !isThere:
+	switch {
+	case refusal != nil || !entry.FitsKubernetes(choice.Version.Version, next): // no version fits both sides
+	case cannotStage(after[0].by, choice.Version): // nor does the set move it there
+	case catalogue.Key(live.Status.Version) != catalogue.Key(choice.Version.Version):
 		gate.Bridges, gate.Problem = false, "goes to "+choice.Version.Version
 	case !installation.IsReady(live):
 		gate.Bridges = false
 	}
-	return gate
+}
+
+// cannotStage says whether a set leaves a version alone, since its content may change by itself.
+func cannotStage(by *v1.AddonSet, version *v1.AddonVersion) bool {
+	return by != nil && by.Spec.Rollout != nil && catalogue.SourceMoves(version)
 }

@@ -1,28 +1,25 @@
 package clusterupgrade_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
-	"time"
 
-	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	capiv1 "github.com/trellis-addons/trellis/apis/clusterapi/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/cmd/wiring"
-	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
-	"github.com/trellis-addons/trellis/pkg/controllers/clusterupgrade"
-	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/expect"
-	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// perRelease is the copy of a set for one minor release of Kubernetes.
+// perRelease makes the copy of a set for one minor release of Kubernetes.
 func (w *world) perRelease(name, kubernetes, version string) {
 	w.t.Helper()
 	kit.Create(w.t, w.client, &v1.AddonSet{
@@ -36,17 +33,17 @@ func (w *world) perRelease(name, kubernetes, version string) {
 	})
 }
 
-// startSets runs the controller of sets beside ours.
-func (w *world) startSets() {
+// pause a copy, or let it go on.
+func (w *world) pause(name string, is bool) {
 	w.t.Helper()
-	made := kit.SeedOf(w.t, fleet.Shared().Cluster("management").Config, w.catalogue, cluster.Kinds{
-		Served:        []schema.GroupKind{target.KindClusterAPI},
-		ControlPlanes: []schema.GroupResource{{Group: clusterapi.ControlPlaneGroup, Resource: "fleetcontrolplanes"}},
+	found := &v1.AddonSet{}
+	expect.Eventually(w.t, expect.Patience, func() error { // its controller writes it too
+		if err := w.client.Get(w.t.Context(), client.ObjectKey{Namespace: w.catalogue, Name: name}, found); err != nil {
+			return err
+		}
+		found.Spec.Paused = is
+		return w.client.Update(w.t.Context(), found)
 	})
-	marks := mergedcatalogue.New(logr.Discard())
-	made.SetUp(clusterupgrade.New(wiring.ClusterUpgrade(made.Seed, marks, clusterupgrade.Options{CatalogueNamespace: w.catalogue, Rules: w.rules})))
-	made.SetUp(addonset.New(wiring.AddonSet(made.Seed, marks, addonset.Options{CatalogueNamespace: w.catalogue, StatusInterval: time.Millisecond})))
-	made.Run()
 }
 
 // made waits until a set has the add-on at a version, and gives it.
@@ -62,19 +59,21 @@ func (w *world) made(by, version string) *v1.AddonInstallation {
 }
 
 // A set per minor release: the one of the next version takes the add-on over before the control plane moves, at once and in place, and the
-// upgrade goes on since all is right, not by its timeout. Red where sets go by the version above alone, and where what is asked for after
-// the upgrade is taken from the set before it.
+// upgrade goes on since all is right, not by its timeout. While that set is paused the condition says so. Red where sets go by the version
+// above alone, where what is asked for after the upgrade is taken from the set before it, and where who is paused is not named.
 func TestASetPerReleaseUpgradesWithoutItsTimeout(t *testing.T) {
-	w := newWorld(t, clusterapi.Options{})
+	w := newWorld(t, setting{})
 	w.perRelease("release-36", "~1.36", "1.0.0")
 	w.perRelease("release-37", "~1.37", "1.1.0")
-	w.startSets()
+	w.pause("release-37", true)
+	w.startAll()
 	first := w.made("release-36", "1.0.0")
 	w.installed("1.0.0", "1.36.3", metav1.ConditionTrue)
 	w.says("False", v1.ReasonNotUpgrading)
 
 	w.ask(after)
-	w.says("True", v1.ReasonBeforeControlPlane)
+	w.told(v1.ReasonBeforeControlPlane, `one.cni (goes to 1.1.0; AddonSet "release-37" is paused: set its spec.paused to false)`)
+	w.pause("release-37", false)
 	early := w.made("release-37", "1.1.0")
 	if early.UID != first.UID {
 		t.Error("it was made anew")
@@ -87,27 +86,135 @@ func TestASetPerReleaseUpgradesWithoutItsTimeout(t *testing.T) {
 	if last.UID != first.UID || last.Annotations[v1.AnnotationMoved] != early.Annotations[v1.AnnotationMoved] {
 		t.Errorf("it moved twice, or was made anew: %v, and then %v", early.ObjectMeta, last.ObjectMeta)
 	}
-	w.end()
 }
 
-// With one version a minor release nothing fits both: the control plane is not held, and workers wait until the next set has brought its
-// version. Red where what is asked for after the upgrade is taken from the set before it: the control plane waits to its timeout then.
+// plays has every installation of the Cluster be, soon, what it is pinned to, until the end of the test.
+func (w *world) plays() {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var playing sync.WaitGroup
+	w.t.Cleanup(func() {
+		cancel()
+		playing.Wait()
+	})
+	changes, err := w.client.Watch(ctx, &v1.AddonInstallationList{}, client.InNamespace(w.key.Namespace))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	playing.Go(func() {
+		defer changes.Stop()
+		for change := range changes.ResultChan() {
+			one, isOne := change.Object.(*v1.AddonInstallation)
+			if !isOne || one.Spec.AddonRef.Version == "" || one.Status.ObservedGeneration == one.Generation {
+				continue
+			}
+			ref := one.Spec.AddonRef
+			one.Status.ObservedGeneration, one.Status.Version = one.Generation, ref.Version
+			one.Status.LastApplied = &v1.AppliedState{Addon: string(ref.Name), Version: ref.Version, EntryDigest: ref.Digest}
+			one.Status.Conditions = []metav1.Condition{{
+				Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonReady, ObservedGeneration: one.Generation,
+				LastTransitionTime: metav1.Now(),
+			}}
+			if err := w.client.Status().Update(ctx, one); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) { // which another event follows
+				w.t.Error(err)
+			}
+		}
+	})
+}
+
+// One version a minor release, by a set per release and by a Core set over a list whose range leaves out what would fit both: nothing has
+// to move before the control plane, workers wait until both have brought what is next, and no stage runs to its timeout. While the Core set
+// is paused the condition says so. Red where what is asked for after the upgrade is taken from the set before it, or from no item of the
+// list: the control plane waits to its timeout for what never comes.
 func TestOneVersionPerReleaseHoldsTheWorkersAlone(t *testing.T) {
-	w := newWorld(t, clusterapi.Options{})
+	w := newWorld(t, setting{})
 	w.perRelease("release-36", "~1.36", "1.0.0")
 	w.perRelease("release-37", "~1.37", "2.0.0")
-	w.startSets()
+	kit.Create(t, w.client, w.merged("cloud", v1.SlotCPI, "1.36.0", "~1.36", "1.37.0", "~1.37", "2.0.0", ">= 1.36"),
+		&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "custom-core-addons"},
+			Data:       map[string]string{"addons.yaml": "- {name: cloud, addonRef: {name: cloud, version: 1.x}, targetNamespace: kube-system}\n"},
+		},
+		&v1.AddonSet{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "core", Labels: map[string]string{v1.LabelRole: v1.RoleCopy}},
+			Spec:       v1.AddonSetSpec{Type: v1.AddonSetCore, ClusterSelector: &metav1.LabelSelector{}, Rollout: &v1.Rollout{}},
+		})
+	w.plays()
+	w.startAll()
 	first := w.made("release-36", "1.0.0")
-	w.installed("1.0.0", "1.36.3", metav1.ConditionTrue)
+	w.isOf("cloud", "1.36.0")
 	w.says("False", v1.ReasonNotUpgrading)
 
+	w.pause("core", true)
 	w.ask(after)
-	w.says("True", v1.ReasonBeforeWorkers)
+	w.told(v1.ReasonBeforeWorkers, `one.cloud (version 1.36.0 does not fit; AddonSet "core" is paused`)
+	w.at(after, before)
+	w.pause("core", false)
 	if next := w.made("release-37", "2.0.0"); next.UID != first.UID {
 		t.Error("it was made anew")
 	}
-	w.installed("2.0.0", "1.37.1", metav1.ConditionTrue)
-	w.says("False", v1.ReasonNotUpgrading)
+	w.isOf("cloud", "1.37.0")
 	w.at(after, after)
-	w.end()
+	w.says("False", v1.ReasonNotUpgrading)
+}
+
+// isOf waits until an add-on of the Cluster is there in a version.
+func (w *world) isOf(item, version string) {
+	w.t.Helper()
+	one := &v1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: w.key.Namespace, Name: "one." + item}}
+	expect.Object(w.t, w.client, one, func(found *v1.AddonInstallation) error {
+		if found.Status.Version != version {
+			return fmt.Errorf("it is at %q, and is to have %+v", found.Status.Version, found.Spec.AddonRef)
+		}
+		return nil
+	})
+}
+
+// An upgrade over two minors: what breaks on its second step holds the first, since nothing holds between them. Then the control plane goes
+// through both, workers once at the end, and the hook is back. Red where gates are judged by the next version alone, or by the last one
+// before Cluster API has planned the steps, where a set takes the add-on while the control plane rolls, and where workers go in between.
+func TestAChainOfUpgradesIsJudgedByAllItsSteps(t *testing.T) {
+	var w *world
+	var mutex sync.Mutex
+	var steps []string
+	fit := []string{"1.0.0", "~1.35", "1.1.0", ">= 1.35, < 1.37"}
+	w = newWorld(t, setting{
+		class: []string{oldest, before, after}, from: oldest, offered: fit,
+		rolling: func(ctx context.Context, step clusterapi.Step) {
+			one := &v1.AddonInstallation{}
+			if err := w.client.Get(ctx, client.ObjectKey{Namespace: w.key.Namespace, Name: "one.cni"}, one); err != nil {
+				t.Error(err)
+			}
+			mutex.Lock()
+			defer mutex.Unlock()
+			steps = append(steps, fmt.Sprintf("%s to %s with %s, %s", step.From, step.To, one.Labels[v1.LabelSet], one.Status.Version))
+		},
+	})
+	w.perRelease("release-35", "~1.35", "1.0.0")
+	w.perRelease("release-36", "~1.36", "1.1.0")
+	w.perRelease("release-37", "~1.37", "2.0.0")
+	w.plays()
+	w.startAll()
+	first := w.made("release-35", "1.0.0")
+	w.says("False", v1.ReasonNotUpgrading)
+
+	w.ask(after)
+	w.told(v1.ReasonBeforeControlPlane, "one.cni (", "1.37.1")
+	w.made("release-36", "1.1.0")
+	expect.Always(t, steady, func() error { return w.isAt(oldest, oldest) })
+	w.offers(append(fit, "2.0.0", "~1.37")...)
+	w.at(after, after)
+	w.says("False", v1.ReasonNotUpgrading)
+	if last := w.made("release-37", "2.0.0"); last.UID != first.UID {
+		t.Error("it was made anew")
+	}
+	if _, isOn := w.read().GetAnnotations()[capiv1.AnnotationBeforeUpgrade]; !isOn {
+		t.Error("the hook is not put back")
+	}
+	mutex.Lock()
+	defer mutex.Unlock()
+	want := []string{"v1.35.4 to v1.36.3 with release-36, 1.1.0", "v1.36.3 to v1.37.1 with release-36, 1.1.0"}
+	if !slices.Equal(steps, want) {
+		t.Errorf("the control plane goes %q, want %q", steps, want)
+	}
 }

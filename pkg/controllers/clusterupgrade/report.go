@@ -3,12 +3,10 @@ package clusterupgrade
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
@@ -19,6 +17,10 @@ import (
 // fieldOwner has condition UpgradeHeld and nothing else of available catalogues.
 const fieldOwner = "cluster-upgrade-controller"
 
+// stalledRecheck is how often an upgrade is looked at that is held: that a set is blocked, or the list
+// changed under a Core set that pins, comes with no event of a gate.
+const stalledRecheck = 30 * time.Second
+
 // report writes condition UpgradeHeld where it differs, and ends the pass.
 func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
 	decided := f.decision
@@ -27,6 +29,9 @@ func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
 		r.Recorder.Eventf(f.cluster.Object, nil, "Warning", v1.EventUpgradeNotHeld, "Upgrade", "%s", decided.Message)
 	}
 	done := loop.Done{Recheck: decided.Recheck}
+	if decided.Held && (done.Recheck <= 0 || done.Recheck > stalledRecheck) {
+		done.Recheck = stalledRecheck
+	}
 	if decided.Reason == f.report.before.Reason && decided.Message == f.report.message {
 		return done
 	}
@@ -55,18 +60,9 @@ func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
 
 // write applies our condition.
 func (r *Reconciler) write(ctx context.Context, f *facts, conditions []metav1.Condition) error {
-	key := cluster.AvailableOf(f.cluster.Ref)
-	patch, err := json.Marshal(map[string]any{
-		"apiVersion": v1.GroupVersion.String(), "kind": "AddonCatalogue",
-		"metadata": map[string]any{"namespace": key.Namespace, "name": key.Name, "uid": f.report.object},
-		"status":   map[string]any{"conditions": conditions},
-	})
-	if err != nil {
-		return err
-	}
-	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	err = r.Client.Status().Patch(ctx, object, client.RawPatch(types.ApplyPatchType, patch),
-		client.FieldOwner(fieldOwner), client.ForceOwnership)
+	key, about := cluster.AvailableOf(f.cluster.Ref), loop.Metadata(v1.GroupVersion.WithKind("AddonCatalogue"))
+	about.Namespace, about.Name, about.UID = key.Namespace, key.Name, f.report.object
+	err := loop.ApplyStatus(ctx, r.Client, fieldOwner, about, map[string]any{"conditions": conditions})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		f.report.object = "" // another object since; it comes with an event
 		return nil

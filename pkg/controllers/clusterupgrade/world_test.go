@@ -1,13 +1,16 @@
 package clusterupgrade_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,11 +26,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	capiv1 "github.com/trellis-addons/trellis/apis/clusterapi/v1"
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
 	"github.com/trellis-addons/trellis/pkg/controllers/clusterupgrade"
+	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/upgrade"
@@ -38,25 +44,73 @@ import (
 )
 
 const (
-	before, after = "v1.36.3", "v1.37.1"
+	oldest, before, after = "v1.35.4", "v1.36.3", "v1.37.1"
 	// pendingHooks is an annotation of Cluster API's own.
 	pendingHooks = "runtime.cluster.x-k8s.io/pending-hooks"
 )
 
 func TestMain(m *testing.M) {
-	fleet.Main(m, fleet.ClusterOptions{Name: "management", Controllers: true}, fleet.ClusterOptions{Name: "user"})
+	fleet.Main(m, fleet.ClusterOptions{Name: "management", Controllers: true}, fleet.ClusterOptions{Name: "user"}, fleet.ClusterOptions{Name: "mortal"})
 }
 
-// world is a management cluster with Cluster API, and one Cluster with an add-on that has a slot.
+// setting of a world; what is empty is as a rule.
+type setting struct {
+	// class are the versions that its ClusterClass lists, from is the one that the Cluster has at first.
+	class []string
+	from  string
+	// server is the user cluster.
+	server string
+	// rolling is told of each step of the control plane, and holds it up.
+	rolling func(context.Context, clusterapi.Step)
+	// offered are pairs of a version of the add-on and what it fits.
+	offered []string
+	timeout time.Duration
+}
+
+// world is one Cluster of the management cluster, with an add-on that has a slot, and controllers that are about no other.
 type world struct {
 	t         *testing.T
 	client    client.WithWatch
+	name      string
 	key       types.NamespacedName
 	catalogue string
 	rules     upgrade.Rules
+	setting   setting
 	// written and refused count what our controllers write of the Cluster.
 	written, refused atomic.Int32
 }
+
+var (
+	worlds atomic.Int32
+	// byName are the worlds, by the namespaces of their Clusters.
+	byName sync.Map
+)
+
+// provider of all control planes, whose versions turn in status only.
+var provider = clusterapi.Provider{
+	StatusOnly: true,
+	ServerOf: func(of types.NamespacedName) *fleet.Cluster {
+		if w, isKnown := byName.Load(of.Namespace); isKnown {
+			return fleet.Shared().Cluster(w.(*world).setting.server)
+		}
+		return nil
+	},
+	Rolling: func(ctx context.Context, step clusterapi.Step) {
+		if w, isKnown := byName.Load(step.Cluster.Namespace); isKnown && w.(*world).setting.rolling != nil {
+			w.(*world).setting.rolling(ctx, step)
+		}
+	},
+}
+
+// clusterAPI runs, with its provider, from the first test that needs it until the last one ends.
+var clusterAPI = sync.OnceValue(func() error {
+	management := fleet.Shared().Cluster("management")
+	if _, err := clusterapi.Start(context.Background(), fleet.Shared(), management, clusterapi.Options{}); err != nil {
+		return err
+	}
+	_, err := clusterapi.StartProvider(management, provider)
+	return err
+})
 
 // counting counts what is written of Clusters.
 type counting struct {
@@ -79,30 +133,48 @@ func (c counting) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-var worlds int
+var installing sync.Mutex
 
-// newWorld has a Cluster whose control plane and workers are at version before. Its add-on is played: nothing is installed.
-func newWorld(t *testing.T, options clusterapi.Options, rolling ...func(context.Context, clusterapi.Step)) *world {
+// clientOf makes a client. The kinds are installed before, by one at a time.
+func clientOf(t *testing.T) client.WithWatch {
 	t.Helper()
-	worlds++
-	name := fmt.Sprintf("held-%d", worlds)
-	f := fleet.Shared()
-	management := f.Cluster("management")
-	clusterapi.ForTest(t, f, management, options)
-	w := &world{
-		t: t, client: kit.Client(t, management.Config), key: types.NamespacedName{Namespace: name, Name: "one"},
-		catalogue: "catalogue-" + name, rules: upgrade.Rules{Hold: true, Timeout: time.Hour},
-	}
-	provider := clusterapi.Provider{Servers: []*fleet.Cluster{f.Cluster("user")}, StatusOnly: true}
-	for _, provider.Rolling = range rolling {
-	}
-	clusterapi.Play(t, management, provider)
-	kit.Create(t, w.client, kit.Namespace(name), kit.Namespace(w.catalogue))
-	w.offer()
-	if err := (clusterapi.Class{Namespace: name}).Create(t.Context(), w.client); err != nil {
+	installing.Lock()
+	defer installing.Unlock()
+	return kit.Client(t, fleet.Shared().Cluster("management").Config)
+}
+
+// newWorld has a Cluster of a Cluster API that all tests share, each by a worker of its own. Its add-on is played: nothing is installed.
+func newWorld(t *testing.T, of setting) *world {
+	t.Helper()
+	t.Parallel()
+	if err := clusterAPI(); err != nil {
 		t.Fatal(err)
 	}
-	made := clusterapi.Cluster{Namespace: name, Name: "one", Version: before, Deployments: []string{"a", "b"}, Pools: []string{"p"}}.Object()
+	return makeWorld(t, of)
+}
+
+// makeWorld has a Cluster whose control plane and workers are at its version.
+func makeWorld(t *testing.T, of setting) *world {
+	t.Helper()
+	name := fmt.Sprintf("held-%d", worlds.Add(1))
+	of.from, of.server = cmp.Or(of.from, before), cmp.Or(of.server, "user")
+	if of.offered == nil {
+		of.offered = []string{"1.0.0", "< 1.37", "1.1.0", ">= 1.36, < 1.38", "2.0.0", "~1.37"}
+	}
+	w := &world{
+		t: t, client: clientOf(t), name: name, setting: of,
+		key: types.NamespacedName{Namespace: name, Name: "one"}, catalogue: "catalogue-" + name,
+		rules: upgrade.Rules{Hold: true, Timeout: cmp.Or(of.timeout, time.Hour)},
+	}
+	byName.Store(name, w)
+	kit.Create(t, w.client, kit.Namespace(name), kit.Namespace(w.catalogue), w.merged("cni", v1.SlotCNI, of.offered...))
+	if err := (clusterapi.Class{Namespace: name, Versions: of.class}).Create(t.Context(), w.client); err != nil {
+		t.Fatal(err)
+	}
+	made := clusterapi.Cluster{
+		Namespace: name, Name: "one", Version: of.from, Deployments: []string{"a", "b"}, Pools: []string{"p"},
+		Labels: map[string]string{kkpv1.LabelWorkerName: name},
+	}.Object()
 	if err := w.client.Create(t.Context(), made); err != nil {
 		t.Fatal(err)
 	}
@@ -134,30 +206,29 @@ func (w *world) object() *unstructured.Unstructured {
 	return object
 }
 
-// offer has a merged catalogue whose add-on is a cluster's network: 1.0.0 fits before alone, 1.1.0 both versions, 2.0.0 after
-// alone.
-func (w *world) offer() {
+// merged is the merged catalogue of an add-on, with pairs of a version and what it fits.
+func (w *world) merged(addon string, slot v1.Slot, pairs ...string) *v1.AddonCatalogue {
 	w.t.Helper()
-	origins, err := json.Marshal(map[string]catalogue.Origin{"1.0.0": {Digest: "sha256:1"}, "1.1.0": {Digest: "sha256:2"}, "2.0.0": {Digest: "sha256:3"}})
+	origins, versions := map[string]catalogue.Origin{}, []v1.AddonVersion(nil)
+	for pair := range slices.Chunk(pairs, 2) {
+		origins[pair[0]] = catalogue.Origin{Digest: "sha256:" + pair[0], Content: "sha256:" + strings.ReplaceAll(pair[0], ".", "")}
+		versions = append(versions, v1.AddonVersion{
+			Version: pair[0], Constraints: &v1.Constraints{K8sVersion: v1.VersionRange(pair[1])},
+			Template: &v1.Template{Method: v1.MethodGoTemplate},
+			Source:   &v1.Source{Git: &v1.GitSource{Remote: v1.GitRemote("https://git.example.com/" + addon), Ref: &v1.GitRef{Tag: "v1"}}},
+		})
+	}
+	encoded, err := json.Marshal(origins)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	version := func(name, fits string) v1.AddonVersion {
-		return v1.AddonVersion{
-			Version: name, Constraints: &v1.Constraints{K8sVersion: v1.VersionRange(fits)},
-			Template: &v1.Template{Method: v1.MethodGoTemplate},
-			Source:   &v1.Source{Git: &v1.GitSource{Remote: "https://git.example.com/cni", Ref: &v1.GitRef{Tag: "v1"}}},
-		}
-	}
-	kit.Create(w.t, w.client, &v1.AddonCatalogue{
+	return &v1.AddonCatalogue{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.catalogue, Name: "cni", Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
-			Annotations: map[string]string{v1.AnnotationVersions: string(origins)},
+			Namespace: w.catalogue, Name: addon, Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
+			Annotations: map[string]string{v1.AnnotationVersions: string(encoded)},
 		},
-		Spec: v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Addons: []v1.Addon{{
-			Name: "cni", Slot: v1.SlotCNI, Versions: []v1.AddonVersion{version("1.0.0", "< 1.37"), version("1.1.0", ">= 1.36, < 1.38"), version("2.0.0", "~1.37")},
-		}}},
-	})
+		Spec: v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Addons: []v1.Addon{{Name: v1.AddonName(addon), Slot: slot, Versions: versions}}},
+	}
 }
 
 // available makes what the addon controller would.
@@ -182,17 +253,41 @@ func (w *world) availableKey() client.ObjectKey {
 // start runs the controller until the returned function is called, at the latest at the end of the test.
 func (w *world) start() (stop func()) {
 	w.t.Helper()
+	made := w.seed()
+	made.SetUp(clusterupgrade.New(w.dependencies(made)))
+	made.Run()
+	return made.Stop
+}
+
+// startAll runs the controllers of sets and of core add-ons beside ours, as the program of a seed does.
+func (w *world) startAll() {
+	w.t.Helper()
+	made := w.seed()
+	dependencies := w.dependencies(made)
+	core := coreaddon.New(wiring.CoreAddon(made.Seed, dependencies.Marks, coreaddon.Options{
+		Namespace: w.catalogue, CatalogueNamespace: w.catalogue, WorkerName: w.name, StatusInterval: time.Millisecond,
+	}))
+	dependencies.CoreItem = core.Item
+	made.SetUp(core, clusterupgrade.New(dependencies), addonset.New(wiring.AddonSet(made.Seed, dependencies.Marks, addonset.Options{
+		CatalogueNamespace: w.catalogue, WorkerName: w.name, StatusInterval: time.Millisecond,
+	})))
+	made.Run()
+}
+
+func (w *world) seed() *kit.Manager {
+	w.t.Helper()
 	counted := rest.CopyConfig(fleet.Shared().Cluster("management").Config)
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{w, next} })
-	made := kit.SeedOf(w.t, counted, w.catalogue, cluster.Kinds{
+	return kit.SeedOf(w.t, counted, w.catalogue, cluster.Kinds{
 		Served:        []schema.GroupKind{target.KindClusterAPI},
 		ControlPlanes: []schema.GroupResource{{Group: clusterapi.ControlPlaneGroup, Resource: "fleetcontrolplanes"}},
 	})
-	made.SetUp(clusterupgrade.New(wiring.ClusterUpgrade(made.Seed, mergedcatalogue.New(logr.Discard()), clusterupgrade.Options{
-		CatalogueNamespace: w.catalogue, Rules: w.rules,
-	})))
-	made.Run()
-	return made.Stop
+}
+
+func (w *world) dependencies(made *kit.Manager) clusterupgrade.Dependencies {
+	return wiring.ClusterUpgrade(made.Seed, mergedcatalogue.New(logr.Discard()), clusterupgrade.Options{
+		CatalogueNamespace: w.catalogue, WorkerName: w.name, Rules: w.rules,
+	})
 }
 
 // installed says what the installation of the add-on would: a version, made for a Kubernetes version.
@@ -231,16 +326,24 @@ func (w *world) waits() {
 	w.says("True", v1.ReasonBeforeControlPlane)
 }
 
-// offersOnly leaves one version of the add-on.
-func (w *world) offersOnly(version string) {
+// waitsWithWorkers has an upgrade get as far as its add-on holds the workers.
+func (w *world) waitsWithWorkers() {
 	w.t.Helper()
-	found := &v1.AddonCatalogue{}
-	if err := w.client.Get(w.t.Context(), client.ObjectKey{Namespace: w.catalogue, Name: "cni"}, found); err != nil {
+	w.installed("1.1.0", "1.36.3", metav1.ConditionTrue)
+	w.says("False", v1.ReasonNotUpgrading)
+	w.ask(after)
+	w.says("True", v1.ReasonBeforeWorkers)
+}
+
+// offers has the add-on in other versions: pairs of a version and what it fits.
+func (w *world) offers(pairs ...string) {
+	w.t.Helper()
+	found, wanted := &v1.AddonCatalogue{}, w.merged("cni", v1.SlotCNI, pairs...)
+	if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(wanted), found); err != nil {
 		w.t.Fatal(err)
 	}
-	addon := &found.Spec.Addons[0]
-	addon.Versions = slices.DeleteFunc(addon.Versions, func(one v1.AddonVersion) bool { return one.Version != version })
-	if err := w.client.Update(w.t.Context(), found); err != nil {
+	wanted.ResourceVersion = found.ResourceVersion
+	if err := w.client.Update(w.t.Context(), wanted); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -268,11 +371,20 @@ func (w *world) expectGivenUp(who string) {
 // pending already gets none.
 func (w *world) ask(version string) {
 	w.t.Helper()
-	for since := time.Now(); time.Since(since) < steady; {
+	var since time.Time
+	expect.Eventually(w.t, expect.Patience, func() error {
 		if _, isOn := w.read().GetAnnotations()[capiv1.AnnotationBeforeUpgrade]; !isOn {
+			since = time.Time{}
+			return errors.New("the hook is not on")
+		}
+		if since.IsZero() {
 			since = time.Now()
 		}
-	}
+		if lasts := time.Since(since); lasts < steady {
+			return fmt.Errorf("the hook is on for %s only", lasts)
+		}
+		return nil
+	})
 	expect.Eventually(w.t, expect.Patience, func() error { // its webhook asks the user cluster first
 		return clusterapi.SetVersion(w.t.Context(), w.client, w.key, version)
 	})
@@ -285,6 +397,20 @@ func (w *world) says(status, reason string) {
 	expect.Object(w.t, w.client, &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}},
 		func(found *v1.AddonCatalogue) error {
 			return expect.Condition(found, v1.ConditionUpgradeHeld, status, reason)
+		})
+}
+
+// told waits for condition UpgradeHeld of that reason, with a message that has these words.
+func (w *world) told(reason string, words ...string) {
+	w.t.Helper()
+	key := w.availableKey()
+	expect.Object(w.t, w.client, &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}},
+		func(found *v1.AddonCatalogue) error {
+			held := meta.FindStatusCondition(found.Status.Conditions, v1.ConditionUpgradeHeld)
+			if held == nil || held.Reason != reason || slices.ContainsFunc(words, func(one string) bool { return !strings.Contains(held.Message, one) }) {
+				return fmt.Errorf("UpgradeHeld is %+v", held)
+			}
+			return nil
 		})
 }
 
@@ -303,6 +429,45 @@ func (w *world) isAt(controlPlane, workers string) error {
 		return fmt.Errorf("versions are %+v, want %+v", got, want)
 	}
 	return err
+}
+
+// letWorkersGo takes the hold off all pools, as anybody may.
+func (w *world) letWorkersGo() {
+	w.t.Helper()
+	err := clusterapi.Change(w.t.Context(), w.client, w.key, func(found *unstructured.Unstructured) error {
+		for _, list := range []string{"machineDeployments", "machinePools"} {
+			path := []string{"spec", "topology", "workers", list}
+			pools, _, err := unstructured.NestedSlice(found.Object, path...)
+			if err != nil {
+				return err
+			}
+			for _, pool := range pools {
+				unstructured.RemoveNestedField(pool.(map[string]any), "metadata", "annotations", capiv1.AnnotationHoldSequence)
+			}
+			if err := unstructured.SetNestedSlice(found.Object, pools, path...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// letGo annotates the Cluster, and expects that nothing holds it soon.
+func (w *world) letGo() {
+	w.t.Helper()
+	if err := clusterapi.Annotate(w.t.Context(), w.client, w.key, v1.AnnotationUpgradeHold, v1.UpgradeHoldOff); err != nil {
+		w.t.Fatal(err)
+	}
+	since := time.Now()
+	expect.Object(w.t, w.client, w.object(), w.isFree)
+	took := time.Since(since)
+	if w.t.Logf("nothing holds it after %s", took.Round(time.Millisecond)); took > overridden {
+		w.t.Errorf("it was held for another %s, %s at most", took, overridden)
+	}
+	w.says("False", v1.ReasonOverridden)
 }
 
 // read gives the Cluster.

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -123,17 +122,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, f *facts, counts v1.CoreAd
 	if f.report.counts == counts && same(f.report.conditions, wanted) {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{
-		"apiVersion": v1.GroupVersion.String(), "kind": "AddonCatalogue",
-		"metadata": map[string]any{"namespace": about.Namespace, "name": about.Name, "uid": about.UID},
-		"status":   map[string]any{"core": counts, "conditions": wanted},
-	})
-	if err != nil {
-		return err
-	}
-	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: about.Namespace, Name: about.Name}}
-	err = r.Client.Status().Patch(ctx, object, client.RawPatch(types.ApplyPatchType, patch),
-		client.FieldOwner(fieldOwner), client.ForceOwnership)
+	err = loop.ApplyStatus(ctx, r.Client, fieldOwner, about, map[string]any{"core": counts, "conditions": wanted})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		f.report.object = "" // another object since; it comes with an event
 		return nil

@@ -42,6 +42,24 @@ func (r *Reconciler) decideSet(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
+// Item is what the list has of a core add-on of a cluster, by the name of its installation, or what a
+// rule asks for; nil: neither has it. A Core set may have pinned the installation to something else.
+func (r *Reconciler) Item(ctx context.Context, of target.Description, name string) (*v1.AddonReference, error) {
+	state, err := r.readCoreList(ctx)
+	if err != nil {
+		return nil, err
+	}
+	copies, err := r.coreSet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wanted := setFor(of, state, copies.seed)
+	if one := wanted.find(name); one != nil {
+		return &one.spec.AddonRef, nil
+	}
+	return nil, nil
+}
+
 // readCoreList reads the list, and tells once of each version that it is refused.
 func (r *Reconciler) readCoreList(ctx context.Context) (listState, error) {
 	found, err := listIn(ctx, r.list, r.Options.Namespace)
