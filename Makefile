@@ -83,8 +83,9 @@ sets: binaries ## Simulate AddonSets over CLUSTERS=300, and kill their controlle
 	go test -v -count=1 -timeout 90m -run TheMasterIsKilled ./test/seeds -args -every-kill
 
 .PHONY: kills
-kills: binaries ## Kill the manager of installations before and after every write of each story, where make test does at some.
+kills: binaries ## Kill the manager of installations before and after every write of each story, and of an upgrade, where make test does at some.
 	go test -v -count=1 -timeout 90m -run 'TestKilledAtEveryWrite' ./test/crash -args -every-kill
+	go test -v -count=1 -timeout 90m ./test/crash/upgrades -args -every-kill
 
 .PHONY: soak
 soak: binaries ## Run a platform under every attack at once: DURATION=20m, SEED=n to repeat an order of events.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -125,4 +126,34 @@ func (k *Killer) Passed() []Boundary {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	return slices.Clone(k.passed)
+}
+
+// KillEach tells a story once for each boundary, several at a time; run says whether the kill came. It gives the number of kills.
+func KillEach(t *testing.T, all []Boundary, run func(*testing.T, Boundary) bool) int {
+	t.Helper()
+	var mutex sync.Mutex
+	kills, missed := 0, 0
+	t.Run("kill", func(t *testing.T) {
+		for _, at := range all {
+			t.Run(at.String(), func(t *testing.T) {
+				t.Parallel()
+				came := run(t, at)
+				if !came && !at.IsStatus() {
+					t.Errorf("the controller was through and never came by: the writes are not the same in every run")
+				}
+				mutex.Lock()
+				defer mutex.Unlock()
+				if came {
+					kills++
+				} else {
+					missed++
+				}
+			})
+		}
+	})
+	t.Logf("killed at %d of %d places; %d, of a status, were not come by again", kills, len(all), missed)
+	if kills == 0 {
+		t.Error("it was never killed")
+	}
+	return kills
 }

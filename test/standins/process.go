@@ -46,6 +46,8 @@ type Assignment struct {
 	Clusters map[string]string
 	// Lease, in the namespace of catalogues, is what the process must hold to work; "": it need not.
 	Lease string
+	// Upgrades has it serve Cluster API's Clusters, with all controllers that their upgrades wait for; nil: KKP's, with that of sets alone.
+	Upgrades *Upgrades
 }
 
 // ServeIfAsked makes this process a set controller if Start started it as one, until it is killed; otherwise it does nothing. TestMain
@@ -76,7 +78,7 @@ func serve(path string) error {
 	reach := &rest.Config{Host: work.Server, BearerToken: work.Token, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: work.CA}}
 	var limit *fence.Fence
 	var refused error
-	made, err := world.NewSeed(ctx, reach, work.Catalogue, func(options *manager.Options) {
+	made, err := world.NewSeedOf(ctx, reach, work.Catalogue, work.kinds(), func(options *manager.Options) {
 		if work.Lease != "" {
 			limit, refused = world.Election.Join(reach, work.Catalogue, work.Lease, options)
 		}

@@ -93,6 +93,13 @@ func NewSeed(
 	return newSeed(ctx, to, catalogueNamespace, cluster.OnlyKKP, change)
 }
 
+// NewSeedOf is NewSeed for clusters of these kinds.
+func NewSeedOf(
+	ctx context.Context, to *rest.Config, catalogueNamespace string, kinds cluster.Kinds, change ...func(*manager.Options),
+) (wiring.Seed, error) {
+	return newSeed(ctx, to, catalogueNamespace, kinds, change)
+}
+
 func newSeed(
 	ctx context.Context, to *rest.Config, catalogueNamespace string, kinds cluster.Kinds, change []func(*manager.Options),
 ) (wiring.Seed, error) {

@@ -3,7 +3,6 @@ package sets_test
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,33 +100,12 @@ func (s *subject) begin(t *testing.T) {
 func (s story) tell(t *testing.T, p *platform) int {
 	t.Helper()
 	want, passed, _ := s.run(t, p, nil)
-	boundaries := gate.Spread(passed, killsOfAStory)
-	var mutex sync.Mutex
-	kills, missed := 0, 0
-	t.Run("kill", func(t *testing.T) {
-		for _, at := range boundaries {
-			t.Run(at.String(), func(t *testing.T) {
-				t.Parallel()
-				got, _, came := s.run(t, p, &at)
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("killed %s, the end differs from that of a clean run (-clean +killed):\n%s", at, diff)
-				}
-				if !came && !at.IsStatus() {
-					t.Errorf("the controller was through and never came by: the writes are not the same in every run")
-				}
-				mutex.Lock()
-				defer mutex.Unlock()
-				if came {
-					kills++
-				} else {
-					missed++
-				}
-			})
+	t.Logf("%s: there are %d boundaries", s.name, len(passed))
+	return gate.KillEach(t, gate.Spread(passed, killsOfAStory), func(t *testing.T, at gate.Boundary) bool {
+		got, _, came := s.run(t, p, &at)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("killed %s, the end differs from that of a clean run (-clean +killed):\n%s", at, diff)
 		}
+		return came
 	})
-	t.Logf("%s: killed at %d of %d boundaries; %d, of the set's status, were not come by again", s.name, kills, len(passed), missed)
-	if kills == 0 {
-		t.Error("it was never killed")
-	}
-	return kills
 }

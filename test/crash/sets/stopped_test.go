@@ -58,73 +58,8 @@ func (w *writings) twice() (found []string) {
 	return found
 }
 
-// rival is one of two processes that may lead for a set. It does something at one of its writes of installations, and takes down what is
-// sent after another one was done.
-type rival struct {
-	process *fleet.Process
-	place   int
-	// reach is called at that write, and cut says whether calls about the lease are cut from then on.
-	reach func()
-	cut   bool
-
-	mutex sync.Mutex
-	// writes are those of installations.
-	writes    int
-	isReached bool
-	isOver    bool
-	late      []string
-}
-
-// guard of a rival's calls.
-func (r *rival) guard() gate.Guard {
-	return gate.Guard{Before: func(call gate.Call) bool {
-		r.mutex.Lock()
-		defer r.mutex.Unlock()
-		isLease := strings.Contains(call.Path, "/leases/")
-		switch {
-		case isLease && r.cut && r.isReached:
-			return false
-		case isLease, call.Method == http.MethodGet, strings.HasSuffix(call.Path, "/events"):
-		case r.isOver:
-			r.late = append(r.late, call.Method+" "+call.Path)
-		case strings.Contains(call.Path, "/addoninstallations/"):
-			if r.writes++; r.writes == r.place {
-				r.isReached = true
-				r.reach()
-			}
-		}
-		return true
-	}}
-}
-
-// reached is nil once the write was.
-func (r *rival) reached() error {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if !r.isReached {
-		return fmt.Errorf("write %d was not reached, but %d", r.place, r.writes)
-	}
-	return nil
-}
-
-// over takes down all that is sent from now on.
-func (r *rival) over() {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.isOver = true
-}
-
-func (r *rival) written() int {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	return r.writes
-}
-
-func (r *rival) sentLate() []string {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	return slices.Clone(r.late)
-}
+// ofInstallations are the writes at which one takes over from another.
+func ofInstallations(call gate.Call) bool { return strings.Contains(call.Path, "/addoninstallations/") }
 
 // compete starts a process that carries the set out while it leads.
 func (s *subject) compete(t *testing.T, who string, guard gate.Guard) *fleet.Process {
@@ -146,19 +81,19 @@ func (s *subject) lease(t *testing.T) (*coordinationv1.Lease, error) {
 }
 
 // takeOver has one process lead until its write of that place in a roll, where the story does something to it, and another one finish.
-func takeOver(t *testing.T, s *subject, old *rival, story func()) *writings {
+func takeOver(t *testing.T, s *subject, old *gate.Rival, story func()) *writings {
 	t.Helper()
 	s.begin(t)
 	written := &writings{of: map[string]int{}}
-	old.process = s.compete(t, s.name+"-old", written.guard(old.guard()))
+	old.Process = s.compete(t, s.name+"-old", written.guard(old.Guard()))
 	expect.Eventually(t, patience, func() error {
 		_, err := s.lease(t)
-		return errors.Join(old.process.Failure(), err)
+		return errors.Join(old.Process.Failure(), err)
 	})
 	next := s.compete(t, s.name+"-next", written.guard(gate.Guard{}))
 	s.moves.Begin(len(addons), s.names...)
 	s.want(t, "second")
-	expect.Eventually(t, patience, func() error { return errors.Join(old.process.Failure(), next.Failure(), old.reached()) })
+	expect.Eventually(t, patience, func() error { return errors.Join(old.Process.Failure(), next.Failure(), old.Reached()) })
 	story()
 	expect.Eventually(t, patience, func() error {
 		return errors.Join(next.Failure(), s.says(t, v1.ReasonComplete), s.has(t, "second", s.names...))
@@ -167,15 +102,15 @@ func takeOver(t *testing.T, s *subject, old *rival, story func()) *writings {
 }
 
 // expectEnd sees that the old one ends, has sent nothing more, and that the waves were kept to by both.
-func (s *subject) expectEnd(t *testing.T, old *rival) {
+func (s *subject) expectEnd(t *testing.T, old *gate.Rival) {
 	t.Helper()
 	expect.Eventually(t, patience, func() error {
-		if old.process.Failure() == nil {
+		if old.Process.Failure() == nil {
 			return errors.New("the old leader goes on")
 		}
 		return nil
 	})
-	if late := old.sentLate(); len(late) > 0 {
+	if late := old.Late(); len(late) > 0 {
 		t.Errorf("after another one had led, the old leader sent:\n%s", strings.Join(late, "\n"))
 	}
 	for _, complaint := range s.moves.Complaints() {
@@ -192,10 +127,10 @@ func TestALeaderOfSetsThatWasStoppedWritesNothingMore(t *testing.T) {
 		t.Run(fmt.Sprintf("at write %d", place), func(t *testing.T) {
 			t.Parallel()
 			s := p.newSubject(t)
-			old := &rival{place: place}
+			old := &gate.Rival{Place: place, Counts: ofInstallations}
 			var stopped time.Time
-			old.reach = func() {
-				if err := old.process.Signal(syscall.SIGSTOP); err != nil {
+			old.Reach = func() {
+				if err := old.Process.Signal(syscall.SIGSTOP); err != nil {
 					t.Error(err)
 				}
 				stopped = time.Now()
@@ -219,8 +154,8 @@ func TestALeaderOfSetsThatWasStoppedWritesNothingMore(t *testing.T) {
 			if twice := written.twice(); len(twice) > 0 {
 				t.Errorf("written more than once:\n%s", strings.Join(twice, "\n"))
 			}
-			old.over()
-			if err := old.process.Signal(syscall.SIGCONT); err != nil {
+			old.Over()
+			if err := old.Process.Signal(syscall.SIGCONT); err != nil {
 				t.Fatal(err)
 			}
 			s.expectEnd(t, old)
@@ -243,7 +178,7 @@ func TestTwoLeadersOfSetsKeepToTheWaves(t *testing.T) {
 		t.Run(fmt.Sprintf("at write %d", place), func(t *testing.T) {
 			t.Parallel()
 			s := p.newSubject(t)
-			old := &rival{place: place, cut: true, reach: func() {}}
+			old := &gate.Rival{Place: place, Counts: ofInstallations, Cut: true, Reach: func() {}}
 			before := 0
 			takeOver(t, s, old, func() {
 				expect.Eventually(t, patience, func() error {
@@ -259,10 +194,10 @@ func TestTwoLeadersOfSetsKeepToTheWaves(t *testing.T) {
 					_, err := s.lease(t)
 					return err
 				})
-				before = old.written()
+				before = old.Written()
 			})
 			s.expectEnd(t, old)
-			if old.written() > before {
+			if old.Written() > before {
 				both.Add(1)
 			}
 		})
