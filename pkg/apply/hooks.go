@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -22,10 +23,17 @@ type Hook struct {
 	// Run identifies one attempt; it is written on the object.
 	Run             string
 	TargetNamespace string
-	Release         ownership.HelmMarks
+	// Release is the Helm release; nil for go-template.
+	Release *ownership.HelmMarks
 }
 
-// NoPlaceError says that a hook's object can't exist: its namespace or its kind does not.
+// defaultAccount is in every namespace.
+const defaultAccount = "default"
+
+var accounts = calls.Resource{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("serviceaccounts"), Namespaced: true}
+
+// NoPlaceError says that a hook's object can't exist or run: its namespace, its kind or its account
+// does not exist.
 type NoPlaceError struct{ Problem string }
 
 func (e *NoPlaceError) Error() string { return e.Problem }
@@ -131,4 +139,26 @@ func DeleteHook(ctx context.Context, target calls.Target, hook Hook, uid types.U
 		return nil
 	}
 	return fmt.Errorf("deleting hook %q: %w", hook.Key(), calls.Masked(hook.Object, err))
+}
+
+// FindAccount says whether the service account is there that a hook's Pod runs as: without it a Pod
+// is refused, and a Job waits for its Pod for ever. Errors: NoPlaceError, or the API server's.
+func FindAccount(ctx context.Context, target calls.Target, hook Hook) error {
+	path := []string{"spec", "serviceAccountName"}
+	if hook.Key().GroupKind() == calls.JobGK {
+		path = []string{"spec", "template", "spec", "serviceAccountName"}
+	}
+	name, _, _ := unstructured.NestedString(hook.Object.Object, path...)
+	if !hook.Runs() || name == "" || name == defaultAccount {
+		return nil
+	}
+	key := ownership.Key{Kind: "ServiceAccount", Namespace: cmp.Or(hook.Object.GetNamespace(), hook.TargetNamespace), Name: name}
+	if calls.NameProblem(key) {
+		return nil // the API server says so
+	}
+	found, err := calls.ClientOf(target, accounts, key.Namespace).Read(ctx, key)
+	if err == nil && found == nil {
+		return &NoPlaceError{fmt.Sprintf("service account %q that it runs as is not in namespace %q", name, key.Namespace)}
+	}
+	return err
 }

@@ -50,9 +50,9 @@ func ReadHook(ctx context.Context, target calls.Target, owner ownership.Owner, h
 	return hookStateOf(live, owner, hook.Release), nil
 }
 
-func hookStateOf(live *unstructured.Unstructured, owner ownership.Owner, release ownership.HelmMarks) HookState {
+func hookStateOf(live *unstructured.Unstructured, owner ownership.Owner, release *ownership.HelmMarks) HookState {
 	kind := live.GroupVersionKind().GroupKind()
-	found := ownership.Of(live, ownership.Question{Owner: owner, Release: &release})
+	found := ownership.Of(live, ownership.Question{Owner: owner, Release: release})
 	state := HookState{
 		UID: live.GetUID(), Ours: found.IsHook(), Run: live.GetAnnotations()[kubermaticv1.AnnotationHookRun],
 		Applied: found.IsApplied(), Obstacle: reasonToKeep(live, found),

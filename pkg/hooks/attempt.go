@@ -58,7 +58,7 @@ func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, seen ap
 	case !seen.Ours && !seen.Applied && !p.Adopt && !made.IsShared():
 		return "", "an object of its name exists already and belongs to somebody else: remove it, or annotate the installation with " +
 			"adopt", nil
-	case made.HoldsMore() || !made.Runs() && !hook.has(deleteBefore):
+	case made.HoldsMore() || !made.Runs() && !hook.has(DeleteBefore):
 		p.begin(hook, "") // nothing allows its deletion, and the hook's purpose is that it exists
 		p.succeed(hook)
 		return "", "", nil
@@ -79,6 +79,11 @@ func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, seen ap
 }
 
 func (p *pass) make(ctx context.Context, hook *Hook, made apply.Hook) (waiting, failed string, err error) {
+	if p.isDeletion() {
+		if err := apply.FindAccount(ctx, p.Target, made); err != nil {
+			return "", "", err
+		}
+	}
 	uid, refused, err := apply.CreateHook(ctx, p.Target, p.Owner, made)
 	if err != nil || refused != "" {
 		return "", refused, err

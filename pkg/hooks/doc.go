@@ -1,5 +1,5 @@
-// Package hooks runs the hooks of a Helm release: objects of a chart that are created around an
-// action, one after the other, and waited for.
+// Package hooks runs the hooks of an installation: objects of a chart, or Jobs and Pods of
+// go-template, that are created around an action, one after the other, and waited for.
 //
 // A Set is the recorded state of a revision's hooks and their events. Runner.Run takes one event as
 // far as possible without waiting:

@@ -18,7 +18,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// Action is what a revision of a Helm release does; the events of its hooks are named after it.
+// Action is what a revision does; the events of its hooks are named after it.
 type Action string
 
 // Actions of Helm, and Delete, which has events too.
@@ -38,15 +38,16 @@ func (a Action) Post() string { return "post-" + string(a) }
 // testEvent is run by people only.
 const testEvent = "test"
 
-// Delete policies of Helm. A hook without any has deleteBefore.
+// Delete policies of Helm. A hook without any has DeleteBefore.
 const (
-	deleteBefore    = "before-hook-creation"
-	deleteSucceeded = "hook-succeeded"
+	DeleteBefore    = "before-hook-creation"
+	DeleteSucceeded = "hook-succeeded"
 	deleteFailed    = "hook-failed"
 )
 
-// Hook is a hook of a Helm release.
+// Hook is an object that runs around events.
 type Hook struct {
+	// Path is the file of a chart that it comes from; of go-template, which knows none, what it is.
 	Path           string          `json:"path"`
 	Events         []string        `json:"events"`
 	Weight         int             `json:"weight,omitempty"`
@@ -92,9 +93,10 @@ type State struct {
 	Ended    []string `json:"ended,omitempty"`
 }
 
-// Set is the recorded state of the hooks of a revision of a Helm release.
+// Set is the recorded state of the hooks of a revision.
 type Set struct {
-	// Action of the revision; "" in records from before hooks were run.
+	// Action of the revision; "" where it has neither hooks nor a Helm release, and in records from
+	// before hooks were run.
 	Action      Action `json:"action,omitempty"`
 	Hooks       []Hook `json:"hooks,omitempty"`
 	HooksDigest string `json:"hooksDigest,omitempty"`
@@ -218,7 +220,7 @@ func Objects(hooks []Hook) ([]*unstructured.Unstructured, error) {
 
 func (h *Hook) has(policy string) bool {
 	if len(h.DeletePolicies) == 0 {
-		return policy == deleteBefore
+		return policy == DeleteBefore
 	}
 	return slices.Contains(h.DeletePolicies, policy)
 }

@@ -48,14 +48,14 @@ type Progress struct {
 	Retry   time.Time
 }
 
-// Revision is the revision of a Helm release that hooks run for.
+// Revision is the revision that hooks run for.
 type Revision struct {
 	// Set is what is recorded of its hooks; a run changes it.
 	*Set
 	Owner           ownership.Owner
 	TargetNamespace string
-	// Release is marked on objects. Number and Time identify the revision.
-	Release ownership.HelmMarks
+	// Release is the Helm release; nil for go-template. Number and Time identify the revision.
+	Release *ownership.HelmMarks
 	Number  int
 	Time    metav1.Time
 	Shown   Shown
@@ -118,7 +118,11 @@ func (p *pass) save(ctx context.Context) error {
 }
 
 func (p *pass) id() string {
-	return fmt.Sprintf("%s.v%d.%s.%d.%x", p.Release.ReleaseName, p.Number, p.event, p.HooksState.Attempt, p.Time.Unix())
+	name := p.Owner.Installation
+	if p.Release != nil {
+		name = p.Release.ReleaseName
+	}
+	return fmt.Sprintf("%s.v%d.%s.%d.%x", name, p.Number, p.event, p.HooksState.Attempt, p.Time.Unix())
 }
 
 // isRollout says whether the event is of the revision's action, and no test or removal.
@@ -185,7 +189,7 @@ func (p *pass) applyDeletePolicies(ctx context.Context, hooks []*Hook) error {
 		return nil
 	}
 	for _, hook := range slices.Backward(hooks) {
-		goes := hook.ran(p.event) && hook.has(deleteSucceeded) ||
+		goes := hook.ran(p.event) && hook.has(DeleteSucceeded) ||
 			hook.Run != nil && hook.Run.Phase == PhaseFailed && hook.has(deleteFailed)
 		if _, err := p.deleteRun(ctx, hook, goes); err != nil {
 			return err
@@ -197,13 +201,13 @@ func (p *pass) applyDeletePolicies(ctx context.Context, hooks []*Hook) error {
 
 // finish ends an event whose hooks succeeded; it waits for deletions by policy.
 func (p *pass) finish(ctx context.Context, hooks []*Hook) (Progress, error) {
-	if slices.ContainsFunc(hooks, func(hook *Hook) bool { return hook.has(deleteSucceeded) }) {
+	if slices.ContainsFunc(hooks, func(hook *Hook) bool { return hook.has(DeleteSucceeded) }) {
 		if err := p.save(ctx); err != nil { // a deleted object looks as if it was never created
 			return Progress{}, err
 		}
 	}
 	for _, hook := range slices.Backward(hooks) {
-		waiting, err := p.deleteRun(ctx, hook, hook.has(deleteSucceeded))
+		waiting, err := p.deleteRun(ctx, hook, hook.has(DeleteSucceeded))
 		if err != nil {
 			return Progress{}, err
 		}

@@ -104,7 +104,7 @@ func (s *hookStory) owner() ownership.Owner {
 func (s *hookStory) revision(record *Set) Revision {
 	return Revision{
 		Set: record, Owner: s.owner(), TargetNamespace: s.namespace, Shown: unshown{},
-		Release: ownership.HelmMarks{ReleaseName: "web", ReleaseNamespace: s.namespace},
+		Release: &ownership.HelmMarks{ReleaseName: "web", ReleaseNamespace: s.namespace},
 		Number:  1, Time: metav1.NewTime(time.Unix(1800000000, 0)),
 	}
 }
@@ -234,9 +234,9 @@ func jobHook(name string, weight int, policies ...string) Hook {
 // annotation, and when what succeeded is not on record before delete policies are followed.
 func TestHooksSurviveKills(t *testing.T) {
 	hooks := func() []Hook {
-		account := Hook{Path: "account", Events: []string{"pre-install"}, Weight: -1, DeletePolicies: []string{deleteSucceeded}, Object: []byte(
+		account := Hook{Path: "account", Events: []string{"pre-install"}, Weight: -1, DeletePolicies: []string{DeleteSucceeded}, Object: []byte(
 			`{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"worker","namespace":"NAMESPACE"}}`)}
-		return []Hook{jobHook("second", 2, deleteSucceeded), jobHook("first", 1, deleteSucceeded), account}
+		return []Hook{jobHook("second", 2, DeleteSucceeded), jobHook("first", 1, DeleteSucceeded), account}
 	}
 	boundaries := 0
 	for n := 1; ; n++ {

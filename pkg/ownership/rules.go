@@ -43,7 +43,7 @@ func (o Ownership) IsOrphaned() bool {
 }
 
 // IsLeftByHook says whether a hook created the object: it is deleted with its namespace.
-func (o Ownership) IsLeftByHook() bool { return o.has(labelled) && o.has(helmHook) && o.has(made) }
+func (o Ownership) IsLeftByHook() bool { return o.has(labelled) && o.has(helmHook|run) && o.has(made) }
 
 // HookObstacle is why a hook can't replace an object.
 type HookObstacle string

@@ -45,7 +45,12 @@ func (r *Renderer) prepare(q *Request, rendered render.Result) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	run, err := r.prepareHooks(q, rendered.Chart)
+	var run []hooks.Hook
+	if rendered.Chart == nil {
+		objects, run, err = hooksAmong(objects)
+	} else {
+		run, err = r.prepareHooks(q, rendered.Chart)
+	}
 	if err != nil {
 		return Result{}, err
 	}
@@ -55,9 +60,6 @@ func (r *Renderer) prepare(q *Request, rendered render.Result) (Result, error) {
 // prepareHooks makes the hooks of a chart ready as its objects are. Two events may have hooks of
 // one name, so each is prepared by itself. Helm does not mark hooks as its own, so neither do we.
 func (r *Renderer) prepareHooks(q *Request, chart *render.Chart) ([]hooks.Hook, error) {
-	if chart == nil {
-		return nil, nil
-	}
 	var found []hooks.Hook
 	for _, hook := range chart.Hooks {
 		alone := []*unstructured.Unstructured{hook.Object}

@@ -6,9 +6,14 @@ import "fmt"
 type NewerFormatError struct {
 	Secret string
 	Format int
+	// Need is what this release does not know of a format that it knows; "" for a newer format.
+	Need string
 }
 
 func (e *NewerFormatError) Error() string {
+	if e.Need != "" {
+		return fmt.Sprintf("release record %q needs %q, which this release does not know", e.Secret, e.Need)
+	}
 	return fmt.Sprintf("release record %q has format %d, this release knows %d", e.Secret, e.Format, Format)
 }
 

@@ -8,10 +8,10 @@ import (
 	"github.com/trellis-addons/trellis/pkg/hooks"
 )
 
-// Begin sets the revision's action and its pending status. It copies the Helm release, as all of
-// these do: another record may share that.
+// Begin sets the revision's action, where it has a Helm release or hooks, and the pending status. It
+// copies the Helm release, as all of these do: another record may share that.
 func (r *Record) Begin(action hooks.Action) {
-	if r.Helm != nil {
+	if r.Action = ""; r.Helm != nil || len(r.Hooks) > 0 {
 		r.Action = action
 		r.Pending()
 	}
@@ -50,10 +50,10 @@ func (r *Record) IsDeployed() bool {
 	return r.Helm != nil && r.State == StateApplied && (r.Action == "" || r.Helm.IsDeployed())
 }
 
-// HasDeletionHooks says whether hooks of an event of the removal are to be run. A release that
+// HasDeletionHooks says whether hooks of an event of the removal are to be run. A first revision that
 // never came to its end has none: what they work on is not there.
 func (r *Record) HasDeletionHooks(event string) bool {
-	return r.Helm != nil && (r.IsApplied() || r.Action != hooks.ActionInstall) && r.HasHooks(event)
+	return (r.IsApplied() || r.Action != hooks.ActionInstall) && r.HasHooks(event)
 }
 
 // HelmObject is the release in Helm's own form; nil where there is none.
@@ -69,11 +69,14 @@ func (r *Record) Uninstalling() *helm.Release {
 	return r.Helm.Uninstalling().Object(r.Owner(), r.Hooks)
 }
 
-// HooksRevision is what hooks of the Helm release run for.
+// HooksRevision is what hooks run for: the Helm release or, of go-template, the revision. Its time
+// is the same as long as hooks of an event run.
 func (r *Record) HooksRevision() hooks.Revision {
-	found := hooks.Revision{Set: &r.Set, Owner: r.Owner(), TargetNamespace: r.TargetNamespace, Shown: r}
+	found := hooks.Revision{
+		Set: &r.Set, Owner: r.Owner(), TargetNamespace: r.TargetNamespace, Shown: r, Number: r.Revision, Time: r.Time,
+	}
 	if r.Helm != nil {
-		found.Release, found.Number, found.Time = r.Helm.Marks(), r.Helm.Revision, r.Helm.LastDeployed
+		found.Release, found.Number, found.Time = new(r.Helm.Marks()), r.Helm.Revision, r.Helm.LastDeployed
 	}
 	return found
 }
@@ -83,6 +86,8 @@ func NextAction(previous *Record, next *helmrelease.Release) hooks.Action {
 	switch {
 	case next != nil && next.Adopted:
 		return hooks.ActionUpgrade // others installed it
+	case next == nil && previous.wasWhole():
+		return hooks.ActionUpgrade
 	case next == nil || previous == nil || previous.Helm == nil:
 	case previous.Helm.Name != next.Name || previous.Helm.Namespace != next.Namespace:
 	case previous.Action == hooks.ActionInstall && !previous.IsDeployed():
@@ -91,4 +96,18 @@ func NextAction(previous *Record, next *helmrelease.Release) hooks.Action {
 		return hooks.ActionUpgrade
 	}
 	return hooks.ActionInstall
+}
+
+// wasWhole says whether this revision, or one before it, came to its end, with the hooks of its
+// installation.
+func (r *Record) wasWhole() bool {
+	switch {
+	case r == nil:
+		return false
+	case r.Action == "": // it has no hooks
+		return r.IsApplied() || r.From != "" || r.FormerAddon != ""
+	case r.Action == hooks.ActionInstall:
+		return r.IsApplied() && !r.HasHooks(r.Action.Post())
+	}
+	return true
 }

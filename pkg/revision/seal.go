@@ -60,13 +60,26 @@ type index struct {
 	Digest string `json:"digest"`
 	// Parts are the numbers of the parts in order; none if the record is in the head.
 	Parts []int `json:"parts,omitempty"`
+	// Needs are words for what a reader has to know of the record beside its format, or it would
+	// leave something out that somebody counts on.
+	Needs []string `json:"needs,omitempty"`
+}
+
+// needHooks: hooks are to be run although there is no Helm release.
+const needHooks = "hooks"
+
+func needsOf(record *Record) (needs []string) {
+	if record.Helm == nil && len(record.Hooks) > 0 {
+		needs = append(needs, needHooks)
+	}
+	return needs
 }
 
 func indexOf(record *Record, packed []byte, parts []int) index {
 	sum := sha256.Sum256(packed)
 	return index{
 		Format: record.Format, ClusterUID: record.Owner().ClusterUID, Installation: record.Installation, Revision: record.Revision,
-		State: record.State, Digest: hex.EncodeToString(sum[:]), Parts: parts,
+		State: record.State, Digest: hex.EncodeToString(sum[:]), Parts: parts, Needs: needsOf(record),
 	}
 }
 
@@ -89,6 +102,11 @@ func decodeIndex(head *corev1.Secret) (index, error) {
 	}
 	if about.Format > Format {
 		return index{}, &NewerFormatError{Secret: head.Name, Format: about.Format}
+	}
+	for _, need := range about.Needs {
+		if need != needHooks {
+			return index{}, &NewerFormatError{Secret: head.Name, Format: about.Format, Need: need}
+		}
 	}
 	if len(about.Parts) > partsLimit {
 		return index{}, &DamagedError{head.Name, "has more parts than are written"}

@@ -80,6 +80,9 @@ const (
 	AnnotationAdopted = Prefix + "adopted"
 	// AnnotationSkipHooks = "true" on an installation removes it without running the hooks of its removal.
 	AnnotationSkipHooks = Prefix + "skip-hooks"
+	// AnnotationHook on a Job or Pod of a go-template add-on has it run around an event, and not applied: pre-delete, pre-install,
+	// post-install, pre-upgrade, post-upgrade, or several of them, separated by commas.
+	AnnotationHook = Prefix + "hook"
 	// AnnotationHookRun on an object of a hook says for which attempt it was made.
 	AnnotationHookRun = Prefix + "hook-run"
 	// AnnotationPruneApproved holds the hash that lets a guarded prune go on.

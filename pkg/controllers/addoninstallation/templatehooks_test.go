@@ -1,0 +1,167 @@
+package addoninstallation_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// Hooks of go-template. As with those of charts, a Job ends when the test says so.
+
+// templateJob is a manifest that runs around events; more is further metadata.
+func templateJob(name, events, more string) string {
+	return strings.NewReplacer("helm.sh/hook:", kubermaticv1.AnnotationHook+":", ".Values.", ".Variables.").Replace(job(name, events, more))
+}
+
+// ocmJob is one as Open Cluster Management marks it, with an account of its own.
+func ocmJob(name, account string) string {
+	return strings.NewReplacer(
+		`annotations: {helm.sh/hook: ""}`, `labels: {open-cluster-management.io/addon-pre-delete: ""}`, ".Values.", ".Variables.",
+		"restartPolicy: Never", "serviceAccountName: "+account+", restartPolicy: Never",
+	).Replace(job(name, "", ""))
+}
+
+const account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: agent}\n"
+
+// templated is a version of manifests by file name, with a tag in its values.
+func (w *world) templated(version string, files map[string]string) kubermaticv1.AddonVersion {
+	w.t.Helper()
+	repository := "templated-" + version
+	if _, err := w.sources.Commit(repository, files); err != nil {
+		w.t.Fatal(err)
+	}
+	made := w.version(offered{version: version})
+	made.Values, made.Template = raw(`{"tag":"one"}`), &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}
+	made.Source.Git.Remote, made.Source.Git.Path = kubermaticv1.GitRemote(w.sources.GitURL+"/"+repository+".git"), ""
+	return made
+}
+
+// The whole life of an add-on of go-template with hooks. Red when a hook is applied with the objects, when those before come after what
+// they come before, when an upgrade runs the hooks of an installation, when a restarted controller makes a hook anew that runs, when a
+// removal deletes anything before its hook is complete, and when hooks that are over stay.
+func TestHooksOfTemplatesRunInOrder(t *testing.T) {
+	w := newHookWorld(t)
+	files := map[string]string{
+		"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {tag: '{{ .Variables.tag }}'}\n", "account.yaml": account,
+		"a.yaml": templateJob("prepare", "pre-install", ""), "b.yaml": templateJob("check", "post-install, post-upgrade", ""),
+		"c.yaml": templateJob("migrate", "pre-upgrade", ""), "d.yaml": ocmJob("farewell", "agent"),
+	}
+	first, second := w.templated("1.0.0", files), w.templated("1.1.0", files)
+	second.Values = raw(`{"tag":"two"}`)
+	w.offer("templated", kubermaticv1.CatalogueCustom, first, second)
+	stop := w.startUntil()
+	object := w.install("templated", "1.0.0")
+	namespace := object.Spec.TargetNamespace
+
+	prepare := w.awaitJob(object, "prepare")
+	w.expectSummary(object, "False", kubermaticv1.ReasonHookRunning, "prepare of event pre-install")
+	if w.has(&corev1.ConfigMap{}, namespace, "settings") {
+		t.Error("objects are there before what comes before them")
+	}
+	stop()
+	stop = w.startUntil()
+	w.end(w.awaitJob(object, "prepare"), true)
+	check := w.awaitJob(object, "check")
+	if !w.has(&corev1.ConfigMap{}, namespace, "settings") {
+		t.Error("the hook behind the objects runs before them")
+	}
+	w.end(check, true)
+	w.ready(object)
+	w.expectNoJobs(namespace)
+
+	w.want(object, "1.1.0")
+	w.end(w.awaitJob(object, "migrate"), true)
+	w.end(w.awaitJob(object, "check", check.UID, prepare.UID), true)
+	w.expectApplied(object, "1.1.0")
+	w.ready(object)
+
+	w.delete(object)
+	failing := w.awaitJob(object, "farewell")
+	stop()
+	w.start()
+	w.end(w.awaitJob(object, "farewell"), false)
+	w.expectSummary(object, "False", kubermaticv1.ReasonRemovalBlocked, `annotation addons.kubermatic.k8c.io/skip-hooks: "true" removes without hooks`)
+	if !w.has(&corev1.ConfigMap{}, namespace, "settings") || !w.has(&corev1.ServiceAccount{}, namespace, "agent") {
+		t.Error("objects go although the hook before failed")
+	}
+	w.annotate(object, kubermaticv1.AnnotationReconcileAt, "now")
+	w.end(w.awaitJob(object, "farewell", failing.UID), true)
+	expect.Gone(t, w.seed, object)
+	expect.Gone(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+}
+
+// expectNoJobs holds that hooks that are over are gone.
+func (w *world) expectNoJobs(namespace string) {
+	w.t.Helper()
+	left := &batchv1.JobList{}
+	if err := w.seed.List(w.t.Context(), left); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, one := range left.Items {
+		if one.Namespace == namespace {
+			w.t.Errorf("job %s stays", one.Name)
+		}
+	}
+}
+
+// What a removal does with hooks that can't, or need not, run. Red when a Job waits for an account that is gone, when the hook of an
+// installation that was never whole runs, when one of a version that is withdrawn does not, and when skip-hooks is not heeded.
+func TestRemovalsWithHooksOfTemplates(t *testing.T) {
+	w := newHookWorld(t)
+	files := map[string]string{"account.yaml": account, "d.yaml": ocmJob("farewell", "agent")}
+	half := map[string]string{"account.yaml": account, "a.yaml": templateJob("prepare", "pre-install", ""), "d.yaml": ocmJob("farewell", "agent")}
+	for _, name := range []string{"homeless", "withdrawn", "skipped"} {
+		w.offer(name, kubermaticv1.CatalogueCustom, w.templated("1.0.0", files))
+	}
+	w.offer("half", kubermaticv1.CatalogueCustom, w.templated("2.0.0", half))
+	w.start()
+	homeless, withdrawn, skipped, unborn := w.install("homeless", ""), w.install("withdrawn", ""), w.install("skipped", ""), w.install("half", "")
+	w.ready(homeless)
+	w.ready(withdrawn)
+	w.ready(skipped)
+
+	w.delete(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: homeless.Spec.TargetNamespace, Name: "agent"}})
+	w.delete(homeless)
+	expect.Gone(t, w.seed, homeless)
+	w.expectEvent(kubermaticv1.EventHookSkipped, homeless, fmt.Sprintf(`hook "Job/farewell" of event pre-delete was not run: Job.batch %s/farewell: `+
+		`service account "agent" that it runs as is not in namespace %q`, homeless.Spec.TargetNamespace, homeless.Spec.TargetNamespace))
+
+	w.delete(skipped)
+	w.end(w.awaitJob(skipped, "farewell"), false)
+	w.expectSummary(skipped, "False", kubermaticv1.ReasonRemovalBlocked, "farewell")
+	w.annotate(skipped, kubermaticv1.AnnotationSkipHooks, "true")
+	expect.Gone(t, w.seed, skipped)
+
+	w.awaitJob(unborn, "prepare")
+	w.delete(unborn)
+	expect.Gone(t, w.seed, unborn)
+
+	w.offer("withdrawn", kubermaticv1.CatalogueCustom, w.templated("3.0.0", files))
+	w.delete(withdrawn)
+	w.end(w.awaitJob(withdrawn, "farewell"), true)
+	expect.Gone(t, w.seed, withdrawn)
+}
+
+// Red when a hook of a Custom add-on is written where such an add-on may write nothing, and when a manifest that is no hook that could
+// run is applied.
+func TestHooksOfTemplatesAreRefused(t *testing.T) {
+	w := newHookWorld(t)
+	w.restrictions = catalogue.Restrictions{KubeNamespaces: true}
+	outside := templateJob("outside", "pre-delete", "")
+	outside = strings.Replace(outside, "name: outside", "name: outside\n  namespace: kube-system", 1)
+	w.offer("outside", kubermaticv1.CatalogueCustom, w.templated("1.0.0", map[string]string{"a.yaml": outside}))
+	w.offer("odd", kubermaticv1.CatalogueCustom, w.templated("2.0.0", map[string]string{"a.yaml": templateJob("odd", "test", "")}))
+	w.start()
+	refused, odd := w.install("outside", ""), w.install("odd", "")
+	w.expectSummary(refused, "False", kubermaticv1.ReasonNotAllowed, "outside")
+	w.expectSummary(odd, "False", kubermaticv1.ReasonRenderFailed, `says "test"`)
+	w.expectNothing(odd)
+}
