@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	capiv1 "github.com/trellis-addons/trellis/apis/clusterapi/v1"
@@ -27,9 +29,14 @@ type operation struct {
 }
 
 // Hold puts our annotations on a Cluster and its pools, and takes them off, in one write; none where
-// all is as it should be. The write holds for what was read only: of a Cluster that changed meanwhile
-// the error is the API server's, invalid. Not found is one that is gone, or was made anew.
+// all is as it should be. The write holds for what was read only: a Cluster that changed meanwhile,
+// as they do while they are upgraded, is read again, a few times. Not found is one that is gone, or
+// was made anew.
 func (f *CAPIFinder) Hold(ctx context.Context, ref target.Ref, wanted Holds) error {
+	return retry.OnError(retry.DefaultRetry, apierrors.IsInvalid, func() error { return f.hold(ctx, ref, wanted) })
+}
+
+func (f *CAPIFinder) hold(ctx context.Context, ref target.Ref, wanted Holds) error {
 	found, err := f.live(ctx, ref)
 	if err != nil {
 		return err

@@ -120,7 +120,10 @@ func (i *Installations) check(ctx context.Context, sent change[v1.AddonInstallat
 		return nil, err
 	}
 	warnings = append(warnings, more...)
-	choice, more := i.version(ctx, entry, object)
+	choice, more, err := i.version(ctx, entry, sent)
+	if err != nil {
+		return nil, fmt.Errorf("spec.addonRef.version: %w", err)
+	}
 	warnings = append(warnings, more...)
 	if choice.Version == nil {
 		return warnings, nil
@@ -205,27 +208,33 @@ func (i *Installations) entry(ctx context.Context, object *v1.AddonInstallation)
 
 // version is the version that the installation gets or names, or none: of a version that it is
 // pinned to other content of, the catalogue has no form to check. Problems are only warnings: they
-// may end, or else the controller reports them.
+// may end, or else the controller reports them. That somebody asks for a lower version than the
+// applied one ends by an edit alone: it is refused.
 func (i *Installations) version(
-	ctx context.Context, entry *catalogue.Entry, object *v1.AddonInstallation,
-) (resolution.Choice, []string) {
+	ctx context.Context, entry *catalogue.Entry, sent change[v1.AddonInstallation],
+) (choice resolution.Choice, warnings []string, lower error) {
+	object := sent.after
 	request := i.request(object)
 	var err error
 	if request.Cluster, err = i.Clusters.Find(ctx, target.InstalledIn(object)); err == nil {
 		choice, refusal := request.Choose(entry)
 		if refusal == nil {
-			return choice, deprecation(object, choice.Version)
+			return choice, deprecation(object, choice.Version), nil
+		}
+		isAsked := sent.before == nil || sent.before.Spec.AddonRef != object.Spec.AddonRef
+		if lower, is := errors.AsType[*catalogue.DowngradeRefusedError](refusal); is && isAsked {
+			return resolution.Choice{}, nil, lower
 		}
 		err = refusal
 	}
 	named := request.Named(entry)
 	if digest := object.Spec.AddonRef.Digest; digest != "" && named.Origin.Content != digest {
-		return resolution.Choice{}, []string{notOffered(object, err)}
+		return resolution.Choice{}, []string{notOffered(object, err)}, nil
 	}
 	if named.Version == nil {
-		return named, []string{err.Error()}
+		return named, []string{err.Error()}, nil
 	}
-	return named, append(deprecation(object, named.Version), err.Error())
+	return named, append(deprecation(object, named.Version), err.Error()), nil
 }
 
 // notOffered says why the content that an installation names can't be had, or what becomes of it

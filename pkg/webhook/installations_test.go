@@ -174,7 +174,14 @@ func TestInstallations(t *testing.T) {
 		{why: "an unknown add-on", after: with(installation("", ""), func(i *v1.AddonInstallation) { i.Spec.AddonRef.Name = "nothing" }),
 			warned: []string{`no catalogue has an add-on "nothing"`}},
 		{why: "lower than what is installed", before: installed(installation("1.1.0", `{"domain":"a"}`), "web", "1.1.0", "1.1.0"),
-			after: installed(installation("1.0.0", ""), "web", "1.1.0", "1.1.0"), warned: []string{"it leaks", `lower than the installed "1.1.0"`}},
+			after: installed(installation("1.0.0", ""), "web", "1.1.0", "1.1.0"), refused: []string{"spec.addonRef.version", `lower than the installed "1.1.0"`}},
+		{why: "lower than what is installed, and let in", before: installed(installation("1.1.0", `{"domain":"a"}`), "web", "1.1.0", "1.1.0"),
+			after: with(installed(installation("1.0.0", ""), "web", "1.1.0", "1.1.0"), func(i *v1.AddonInstallation) {
+				i.Annotations = map[string]string{v1.AnnotationAllowDowngrade: "true"}
+			}), warned: []string{"it leaks"}},
+		{why: "lower since before, with other values", before: installed(installation("1.0.0", ""), "web", "1.1.0", "1.1.0"),
+			after:  installed(installation("1.0.0", `{"domain":"a"}`), "web", "1.1.0", "1.1.0"),
+			warned: []string{"it leaks", `lower than the installed "1.1.0"`}},
 		{why: "lower than what is wanted and not there", before: installed(installation("1.1.0", `{"domain":"a"}`), "web", "1.0.0", "1.1.0"),
 			after: installed(installation("1.0.0", ""), "web", "1.0.0", "1.1.0"), warned: []string{"it leaks"}},
 		{why: "lower than another add-on's version", before: installed(installation("1.1.0", `{"domain":"a"}`), "db", "9.0.0", "1.1.0"),

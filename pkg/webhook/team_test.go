@@ -31,9 +31,12 @@ func (t team) Find(_ context.Context, ref target.Ref) (target.Description, error
 // installation is says its spec.clusterName, and not its namespace.
 func TestAnInstallationIsOfTheClusterThatItNames(t *testing.T) {
 	c := connect(t)
-	create(t, c, namespace(merged), namespace("team-web"), web())
+	const catalogues = "merged-team"
+	offered := web()
+	offered.Namespace = catalogues
+	create(t, c, namespace(catalogues), namespace("team-web"), offered)
 	handler := &webhook.Installations{
-		Reader: c, Marks: mergedcatalogue.New(logr.Discard()), CatalogueNamespace: merged,
+		Reader: c, Marks: mergedcatalogue.New(logr.Discard()), CatalogueNamespace: catalogues,
 		Clusters: team{"one": {KubernetesVersion: "1.36.3", Deleted: true}, "two": {KubernetesVersion: "1.40.1"}},
 	}
 	of := func(cluster string) *v1.AddonInstallation {

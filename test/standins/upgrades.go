@@ -45,16 +45,17 @@ func (a Assignment) kinds() cluster.Kinds {
 
 func setUpUpgrades(made wiring.Seed, marks *mergedcatalogue.Marks, work Assignment) error {
 	in, worker := work.Catalogue, work.Upgrades.Worker
+	core := coreaddon.New(wiring.CoreAddon(made, marks, coreaddon.Options{
+		Namespace: in, CatalogueNamespace: in, WorkerName: worker, StatusInterval: statusesEvery,
+	}))
+	upgrades := wiring.ClusterUpgrade(made, marks, clusterupgrade.Options{CatalogueNamespace: in, WorkerName: worker, Rules: work.Upgrades.Rules})
+	upgrades.CoreItem = core.Item
 	return errors.Join(
 		addon.New(wiring.Addon(made, marks, addon.Options{CatalogueNamespace: in, WorkerName: worker})).SetupWithManager(made),
-		coreaddon.New(wiring.CoreAddon(made, marks, coreaddon.Options{
-			Namespace: in, CatalogueNamespace: in, WorkerName: worker, StatusInterval: statusesEvery,
-		})).SetupWithManager(made),
+		core.SetupWithManager(made),
 		addonset.New(wiring.AddonSet(made, marks, addonset.Options{
 			CatalogueNamespace: in, WorkerName: worker, StatusInterval: statusesEvery,
 		})).SetupWithManager(made),
-		clusterupgrade.New(wiring.ClusterUpgrade(made, marks, clusterupgrade.Options{
-			CatalogueNamespace: in, WorkerName: worker, Rules: work.Upgrades.Rules,
-		})).SetupWithManager(made),
+		clusterupgrade.New(upgrades).SetupWithManager(made),
 	)
 }
