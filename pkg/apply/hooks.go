@@ -141,14 +141,10 @@ func DeleteHook(ctx context.Context, target calls.Target, hook Hook, uid types.U
 	return fmt.Errorf("deleting hook %q: %w", hook.Key(), calls.Masked(hook.Object, err))
 }
 
-// FindAccount says whether the service account is there that a hook's Pod runs as: without it a Pod
-// is refused, and a Job waits for its Pod for ever. Errors: NoPlaceError, or the API server's.
-func FindAccount(ctx context.Context, target calls.Target, hook Hook) error {
-	path := []string{"spec", "serviceAccountName"}
-	if hook.Key().GroupKind() == calls.JobGK {
-		path = []string{"spec", "template", "spec", "serviceAccountName"}
-	}
-	name, _, _ := unstructured.NestedString(hook.Object.Object, path...)
+// CheckAccount fails where the service account is not there that a hook's Pod runs as: without it a
+// Pod is refused, and a Job waits for its Pod for ever. Errors: NoPlaceError, or the API server's.
+func CheckAccount(ctx context.Context, target calls.Target, hook Hook) error {
+	name := hook.account()
 	if !hook.Runs() || name == "" || name == defaultAccount {
 		return nil
 	}
@@ -161,4 +157,17 @@ func FindAccount(ctx context.Context, target calls.Target, hook Hook) error {
 		return &NoPlaceError{fmt.Sprintf("service account %q that it runs as is not in namespace %q", name, key.Namespace)}
 	}
 	return err
+}
+
+// account is the name of the service account that a Job or Pod runs as, in its field or the former
+// name of that (k8s.io/api/core/v1, PodSpec); "" is that of the namespace.
+func (h Hook) account() string {
+	path := []string{"spec"}
+	if h.Key().GroupKind() == calls.JobGK {
+		path = []string{"spec", "template", "spec"}
+	}
+	spec, _, _ := unstructured.NestedMap(h.Object.Object, path...)
+	name, _, _ := unstructured.NestedString(spec, "serviceAccountName")
+	former, _, _ := unstructured.NestedString(spec, "serviceAccount")
+	return cmp.Or(name, former)
 }

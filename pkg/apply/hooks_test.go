@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -62,5 +63,28 @@ func TestHookBecomesAnObject(t *testing.T) {
 	}
 	if data, _, _ := unstructured.NestedStringMap(live.Object, "data"); len(data) != 1 || data["color"] != "red" {
 		t.Errorf("its data is %v", data)
+	}
+}
+
+// Red when a Pod's account is looked for under one of its two names only, when an account that is there, or none, counts as missing, and
+// when the Pod of a Job is not looked into.
+func TestAccountsOfHooksAreLookedFor(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	l.Install(l.Prepare(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: agent}}`), nil)
+	for spec, isMissing := range map[string]bool{
+		"serviceAccountName: agent": false, "serviceAccount: agent": false, "hostNetwork: false": false, "serviceAccountName: default": false,
+		"serviceAccountName: gone": true, "serviceAccount: gone": true,
+	} {
+		for _, manifest := range []string{
+			`{apiVersion: v1, kind: Pod, metadata: {name: work}, spec: {` + spec + `}}`,
+			`{apiVersion: batch/v1, kind: Job, metadata: {name: work}, spec: {template: {spec: {` + spec + `}}}}`,
+		} {
+			hook := apply.Hook{Object: l.Prepare(manifest)[0], TargetNamespace: l.Unique, Run: "1"}
+			_, found := errors.AsType[*apply.NoPlaceError](apply.CheckAccount(t.Context(), l.Target, hook))
+			if found != isMissing {
+				t.Errorf("%s: missing is %t, want %t", manifest, found, isMissing)
+			}
+		}
 	}
 }

@@ -29,21 +29,26 @@ func (k *optionalKinds) moved(ctx context.Context) error {
 		return nil
 	}
 	now, err := k.anew()
+	if err != nil {
+		noteUnasked(ctx, err)
+		return nil
+	}
 	for _, wanted := range k.wanted {
-		if err != nil {
-			break
-		}
-		var moved *MovedError
-		if moved, err = k.movedFrom(wanted, now); moved != nil {
+		switch moved, err := k.movedFrom(wanted, now); {
+		case err != nil:
+			noteUnasked(ctx, err)
+		case moved != nil:
 			return moved
 		}
-	}
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "looking whether kinds are served in the versions that are watched; tried again")
 	}
 	return nil
 }
 
+func noteUnasked(ctx context.Context, err error) {
+	ctrl.LoggerFrom(ctx).Error(err, "looking whether kinds are served in the versions that are watched; tried again")
+}
+
+// movedFrom is nil where a kind is not watched, is served as it is watched, or not at all.
 func (k *optionalKinds) movedFrom(wanted optionalKind, now meta.RESTMapper) (*MovedError, error) {
 	watched, isWatched := k.begun(wanted.kind)
 	if !isWatched {

@@ -80,7 +80,7 @@ func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, seen ap
 
 func (p *pass) make(ctx context.Context, hook *Hook, made apply.Hook) (waiting, failed string, err error) {
 	if p.isDeletion() {
-		if err := apply.FindAccount(ctx, p.Target, made); err != nil {
+		if err := apply.CheckAccount(ctx, p.Target, made); err != nil {
 			return "", "", err
 		}
 	}

@@ -47,7 +47,7 @@ const (
 
 // Hook is an object that runs around events.
 type Hook struct {
-	// Path is the file of a chart that it comes from; of go-template, which knows none, what it is.
+	// Path is what messages call it: the file of its chart or, of go-template, kind and name.
 	Path           string          `json:"path"`
 	Events         []string        `json:"events"`
 	Weight         int             `json:"weight,omitempty"`

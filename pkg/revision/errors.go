@@ -2,19 +2,15 @@ package revision
 
 import "fmt"
 
-// NewerFormatError says that a record was written by a newer release, and must not be overwritten.
-type NewerFormatError struct {
+// NewerRecordError says that a record was written by a newer release, and must not be overwritten.
+type NewerRecordError struct {
 	Secret string
-	Format int
-	// Need is what this release does not know of a format that it knows; "" for a newer format.
-	Need string
+	// Problem is what this release does not know of it.
+	Problem string
 }
 
-func (e *NewerFormatError) Error() string {
-	if e.Need != "" {
-		return fmt.Sprintf("release record %q needs %q, which this release does not know", e.Secret, e.Need)
-	}
-	return fmt.Sprintf("release record %q has format %d, this release knows %d", e.Secret, e.Format, Format)
+func (e *NewerRecordError) Error() string {
+	return fmt.Sprintf("release record %q %s", e.Secret, e.Problem)
 }
 
 // ConflictError says that others changed a record since it was loaded; load it again.

@@ -11,7 +11,8 @@ import (
 // Begin sets the revision's action, where it has a Helm release or hooks, and the pending status. It
 // copies the Helm release, as all of these do: another record may share that.
 func (r *Record) Begin(action hooks.Action) {
-	if r.Action = ""; r.Helm != nil || len(r.Hooks) > 0 {
+	r.Action = ""
+	if r.Helm != nil || len(r.Hooks) > 0 {
 		r.Action = action
 		r.Pending()
 	}

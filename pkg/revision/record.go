@@ -19,7 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
-// Format of records; 1 had no seal. Newer ones keep the sealed index, for NewerFormatError.
+// Format of records; 1 had no seal. Newer ones keep the sealed index, for NewerRecordError.
 const Format = 2
 
 // State says how far a revision was applied.

@@ -49,7 +49,7 @@ func NewRecords(c Writer, reader client.Reader, seal Seal) *Records {
 }
 
 // Load returns the newest complete record of an installation, nil where there is none. Errors:
-// NewerFormatError, DamagedError, TooManyError, or the API server's.
+// NewerRecordError, DamagedError, TooManyError, or the API server's.
 func (r *Records) Load(ctx context.Context, namespace string, owner ownership.Owner) (*Record, error) {
 	if err := r.ready(ctx, namespace); err != nil {
 		return nil, err

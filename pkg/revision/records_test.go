@@ -294,11 +294,11 @@ func TestDamagedRecords(t *testing.T) {
 		{"a newer release wrote it", "newer", func(head *corev1.Secret) {
 			head.Data[keyIndex] = []byte(`{"format":3,"shape":"unheard of"}`)
 			sealAnew(head)
-		}, &NewerFormatError{Secret: sampleHead, Format: 3}},
+		}, &NewerRecordError{sampleHead, "has format 3, this release knows 2"}},
 		{"it needs what this release does not know", "needing", func(head *corev1.Secret) {
 			head.Data[keyIndex] = bytes.Replace(head.Data[keyIndex], []byte("}"), []byte(`,"needs":["hooks","parts"]}`), 1)
 			sealAnew(head)
-		}, &NewerFormatError{Secret: sampleHead, Format: 2, Need: "parts"}},
+		}, &NewerRecordError{sampleHead, `needs "parts", which this release does not know`}},
 		{"bytes changed", "changed", func(head *corev1.Secret) { head.Data[keyRecord][40] ^= 1 },
 			&DamagedError{sampleHead, "does not have the digest that was written"}},
 		{"the index is gone", "indexless", func(head *corev1.Secret) { delete(head.Data, keyIndex) }, unsealed(sampleHead)},

@@ -101,11 +101,11 @@ func decodeIndex(head *corev1.Secret) (index, error) {
 		return index{}, &DamagedError{head.Name, "has no index"}
 	}
 	if about.Format > Format {
-		return index{}, &NewerFormatError{Secret: head.Name, Format: about.Format}
+		return index{}, &NewerRecordError{head.Name, fmt.Sprintf("has format %d, this release knows %d", about.Format, Format)}
 	}
 	for _, need := range about.Needs {
 		if need != needHooks {
-			return index{}, &NewerFormatError{Secret: head.Name, Format: about.Format, Need: need}
+			return index{}, &NewerRecordError{head.Name, fmt.Sprintf("needs %q, which this release does not know", need)}
 		}
 	}
 	if len(about.Parts) > partsLimit {

@@ -221,7 +221,7 @@ func (r *Records) sealNamespace(ctx context.Context, namespace string) error {
 
 func isUnreadable(err error) bool {
 	var damaged *DamagedError
-	var newer *NewerFormatError
+	var newer *NewerRecordError
 	var large *TooLargeError
 	return errors.As(err, &damaged) || errors.As(err, &newer) || errors.As(err, &large)
 }

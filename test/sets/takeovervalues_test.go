@@ -10,7 +10,7 @@ import (
 )
 
 // TestAClustersOwnValuesOutliveASetsNewDefault: what a set leaves to clusters stands in its item's valuesTemplate, and the users of one
-// have set the same value in spec.values. k3-values: it stands there after the set has another default, and after the cluster has moved
+// have set the same value in spec.values. It stands there after the set has another default, and after the cluster has moved
 // on to the next release's set, which takes the installation over with a version and a default of its own. Red when a set writes its
 // default into spec.values, when it counts above them, or when a default does not come to clusters that set nothing.
 func TestAClustersOwnValuesOutliveASetsNewDefault(t *testing.T) {

@@ -201,7 +201,7 @@ func churn(round int) func(object map[string]any) {
 	}
 }
 
-// k3-values: a template as HelmChartProxies have them renders in {{ with .CAPI }}. Red when an edited network is not one upgrade, when one of
+// A template as HelmChartProxies have them renders in {{ with .CAPI }}. Red when an edited network is not one upgrade, when one of
 // the control plane or the infrastructure is none, when status that goes on changing renders anything, or when what a user set above a set's
 // template is lost with a release.
 func TestValuesOfObjectsOfClusterAPI(t *testing.T) {

@@ -43,7 +43,7 @@ func (r *Reconciler) loadRecord(ctx context.Context, f *facts) loop.Outcome {
 
 // loaded is what comes of reading the record.
 func loaded(f *facts, err error) loop.Outcome {
-	if newer, ok := errors.AsType[*revision.NewerFormatError](err); ok {
+	if newer, ok := errors.AsType[*revision.NewerRecordError](err); ok {
 		return loop.Stalled{
 			Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonRecordFromNewerRelease,
 			Message: newer.Error() + ": upgrade this seed's controller manager",

@@ -155,7 +155,7 @@ func TestRemovalsWithHooksOfTemplates(t *testing.T) {
 func TestHooksOfTemplatesAreRefused(t *testing.T) {
 	w := newHookWorld(t)
 	w.restrictions = catalogue.Restrictions{KubeNamespaces: true}
-	outside := templateJob("outside", "pre-delete", "")
+	outside := templateJob("outside", "pre-install", "")
 	outside = strings.Replace(outside, "name: outside", "name: outside\n  namespace: kube-system", 1)
 	w.offer("outside", kubermaticv1.CatalogueCustom, w.templated("1.0.0", map[string]string{"a.yaml": outside}))
 	w.offer("odd", kubermaticv1.CatalogueCustom, w.templated("2.0.0", map[string]string{"a.yaml": templateJob("odd", "test", "")}))
@@ -163,5 +163,6 @@ func TestHooksOfTemplatesAreRefused(t *testing.T) {
 	refused, odd := w.install("outside", ""), w.install("odd", "")
 	w.expectSummary(refused, "False", kubermaticv1.ReasonNotAllowed, "outside")
 	w.expectSummary(odd, "False", kubermaticv1.ReasonRenderFailed, `says "test"`)
+	w.expectNothing(refused)
 	w.expectNothing(odd)
 }

@@ -89,6 +89,7 @@ func (p planner) wantEarly(result *plan, in *place) {
 	taken := map[string]*item{}
 	for i := range p.set.items {
 		of := &p.set.items[i]
+		// The set is about nothing here yet: it has a name early, or not at all.
 		if name := string(of.Name); p.holder(name, in, waves.Absent) == p.set {
 			taken[name] = of
 			p.want(result, of, in)

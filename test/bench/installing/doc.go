@@ -3,7 +3,7 @@
 //
 // One API server is seed and user cluster, as in a platform of one cluster, and one namespace takes all objects. Nothing runs
 // Deployments: a stand-in writes their status once, for both sides, so that installations get Ready. Bars are printed beside
-// the figures; a benchmark fails on errors only, since a shared machine can't hold times. The bar of traces is one on pairs of
+// the figures; a benchmark here fails on errors only, since a shared machine can't hold times. The bar of traces is one on pairs of
 // rounds, and -hold-tracing asks for it to be held.
 //
 // test/bench/clusters has the chart, the stand-in and what tells the CPU of a process from here.
