@@ -121,11 +121,10 @@ func (s *seed) addUpgrades(core *coreaddon.Reconciler) error {
 	if !s.options.clusters.has(kindClusterAPI) {
 		return nil
 	}
-	dependencies := wiring.ClusterUpgrade(s.Seed, s.marks, clusterupgrade.Options{
+	dependencies := wiring.ClusterUpgrade(s.Seed, s.marks, core.Listed, clusterupgrade.Options{
 		CatalogueNamespace: s.options.CatalogueNamespace, WorkerName: s.options.WorkerName, AllowPrereleases: s.options.allowPrereleases,
 		Rules: s.options.clusters.upgrades,
 	})
-	dependencies.CoreItem = core.Item
 	controller := clusterupgrade.New(dependencies)
 	if err := metrics.Registry.Register(controller); err != nil {
 		return fmt.Errorf("registering its metrics: %w", err)

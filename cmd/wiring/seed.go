@@ -114,11 +114,13 @@ func CoreAddon(made Seed, marks *mergedcatalogue.Marks, options coreaddon.Option
 	}
 }
 
-// ClusterUpgrade are what controller clusterupgrade works with.
-func ClusterUpgrade(made Seed, marks *mergedcatalogue.Marks, options clusterupgrade.Options) clusterupgrade.Dependencies {
+// ClusterUpgrade are what controller clusterupgrade works with, beside what knows the core list.
+func ClusterUpgrade(
+	made Seed, marks *mergedcatalogue.Marks, core clusterupgrade.CoreList, options clusterupgrade.Options,
+) clusterupgrade.Dependencies {
 	return clusterupgrade.Dependencies{
 		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: made.Clusters, Holder: made.Clusters,
-		Recorder: made.GetEventRecorder("clusterupgrade"), Options: options,
+		CoreList: core, Recorder: made.GetEventRecorder("clusterupgrade"), Options: options,
 	}
 }
 

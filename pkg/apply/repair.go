@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/trellis-addons/trellis/pkg/calls"
-	"github.com/trellis-addons/trellis/pkg/fieldsets"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
@@ -96,13 +95,6 @@ func (w *writer) repair(ctx context.Context, it *item) error {
 	}
 	hasReplicas, leaves := it.leavesReplicas()
 	return w.patch(ctx, client, it, attempt{force: !hasReplicas, withoutReplicas: leaves})
-}
-
-// leavesReplicas says whether the object has replicas, and whether they are recorded as an
-// autoscaler's.
-func (i *item) leavesReplicas() (has, leaves bool) {
-	_, has, _ = unstructured.NestedFieldNoCopy(i.object.Object, "spec", "replicas")
-	return has, has && !fieldsets.Has(i.entry.Fields, fieldsets.ReplicasPath)
 }
 
 func repaired(items []*item, applied Applied) Repaired {

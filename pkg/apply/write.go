@@ -90,7 +90,10 @@ func (w *writer) client(it *item) (client calls.Client, served bool, err error) 
 
 // patch sends the object until it is accepted, or no conflict can be resolved.
 func (w *writer) patch(ctx context.Context, client calls.Client, it *item, how attempt) error {
-	var err error
+	err := w.leaveScaled(ctx, client, it, &how)
+	if err != nil {
+		return err
+	}
 	for range patchTries {
 		var live *metav1.PartialObjectMetadata
 		live, err = w.send(ctx, client, it, how)
@@ -209,7 +212,8 @@ func (w *writer) resolveFields(it *item, live *metav1.PartialObjectMetadata, fie
 		it.done, it.used = true, true // created since it was read
 		return false
 	}
-	if fieldsets.IsScaled(live.ManagedFields) && slices.Contains(fields, fieldsets.ReplicasPath) {
+	scaling := fieldsets.ScalingOf(live.ManagedFields, w.owner.FieldManager())
+	if scaling.IsOf(it.key.GroupKind()) && slices.Contains(fields, fieldsets.ReplicasPath) {
 		if it.changesReplicas() {
 			how.force = true
 		} else {
@@ -237,22 +241,6 @@ func (w *writer) resolveFields(it *item, live *metav1.PartialObjectMetadata, fie
 
 func isCreateOnly(object *unstructured.Unstructured) bool {
 	return object.GetAnnotations()[kubermaticv1.AnnotationUpdate] == updateCreateOnly
-}
-
-func replicasOf(object *unstructured.Unstructured) *int64 {
-	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "replicas")
-	switch typed := value.(type) {
-	case int64:
-		return &typed
-	case float64:
-		return new(int64(typed))
-	}
-	return nil
-}
-
-func (i *item) changesReplicas() bool {
-	before, now := i.entry.Replicas, i.wanted.Replicas
-	return i.entry.Applied && now != nil && (before == nil || *before != *now)
 }
 
 // unusedVersion is a resource version that no object has: etcd's first write is its second

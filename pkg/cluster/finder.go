@@ -141,6 +141,9 @@ func (e *UnknownError) Error() string {
 	case len(e.Kinds) > 0:
 		return fmt.Sprintf("several Clusters of namespace %q are named %q, of kinds %s: none is believed", e.Namespace, e.Name,
 			text.Names(e.Kinds, othersShown))
+	case len(e.Clusters) == 0 && len(e.Others) > 0 && e.Name != "":
+		return fmt.Sprintf("namespace %q has no Cluster %q, but %s: spec.clusterName can't be changed, so make the installation anew for one of "+
+			"these, or make that Cluster", e.Namespace, e.Name, e.OtherNames())
 	case len(e.Clusters) == 0 && len(e.Others) > 0:
 		return fmt.Sprintf("set spec.clusterName to a Cluster of namespace %q: it has %s", e.Namespace, e.OtherNames())
 	case len(e.Clusters) == 0 && e.Name != "":

@@ -19,7 +19,7 @@ func TestFieldSetsInNoOrderCostWhatTheirSizeIs(t *testing.T) {
 	searched := func(fields []byte) func() { return func() { Has(fields, ReplicasPath) } }
 	cost.Share(t, 7, searched(small), searched(large))
 	scaled := func(fields []byte) func() {
-		return func() { IsScaled([]metav1.ManagedFieldsEntry{cost.ManagedBy("m", "scale", fields)}) }
+		return func() { ScalingOf([]metav1.ManagedFieldsEntry{cost.ManagedBy("m", "scale", fields)}, "m") }
 	}
 	cost.Share(t, 1, searched(small), scaled(large)) // no autoscaler owns as much
 	compared := func(live []byte) func() { return func() { Lost([]byte(`{"f:x":{}}`), live, false) } }

@@ -10,12 +10,6 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// ReplicasPath is the field that autoscalers write through the scale subresource.
-const (
-	ReplicasPath     = ".spec.replicas"
-	scaleSubresource = "scale"
-)
-
 // Of is the field set of a manager that applies, not copied; nil if it has none. WrittenAt is when it
 // changed the object last, by the API server's clock, in seconds since 1970; 0 if that is not told.
 // What changes nothing leaves it as it was.
@@ -54,16 +48,13 @@ func Believable(managed []metav1.ManagedFieldsEntry, manager string, sent int) (
 	return bytes.Clone(raw), writtenAt, true
 }
 
-// maxScaleFields is more than the single field of an autoscaler takes, in bytes.
-const maxScaleFields = 4 << 10
-
 // liveSurplus, in bytes: live sets of more than this and twice the recorded set are not compared.
 const liveSurplus = 16 << 10
 
 const maxLost = 5
 
-// Lost are the first recorded fields that the live set lacks. Replicas that were taken over through
-// the scale subresource are not lost: an autoscaler owns them.
+// Lost are the first recorded fields that the live set lacks. Replicas that were set through the scale
+// subresource are not lost (Scaling).
 func Lost(recorded, live json.RawMessage, scaled bool) (lost []string) {
 	if len(recorded) == 0 || bytes.Equal(recorded, live) || len(live) > 2*len(recorded)+liveSurplus {
 		return nil
@@ -78,33 +69,6 @@ func Lost(recorded, live json.RawMessage, scaled bool) (lost []string) {
 		}
 	})
 	return lost
-}
-
-// IsScaled says whether somebody owns the replicas through the scale subresource.
-func IsScaled(managed []metav1.ManagedFieldsEntry) bool {
-	for i := range managed {
-		if managed[i].Subresource != scaleSubresource || managed[i].FieldsV1 == nil {
-			continue
-		}
-		if raw := managed[i].FieldsV1.GetRawBytes(); len(raw) <= maxScaleFields && Has(raw, ReplicasPath) {
-			return true
-		}
-	}
-	return false
-}
-
-// WithReplicas adds the replicas to our field set: a scaler has them.
-func WithReplicas(raw json.RawMessage) json.RawMessage {
-	set, err := Read(raw)
-	if err != nil || len(raw) == 0 {
-		return raw
-	}
-	set.Insert(fieldpath.MakePathOrDie("spec", "replicas"))
-	whole, err := set.ToJSON()
-	if err != nil {
-		return raw
-	}
-	return whole
 }
 
 // Among are those of the fields that a field set has.

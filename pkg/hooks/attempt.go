@@ -79,10 +79,8 @@ func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, seen ap
 }
 
 func (p *pass) make(ctx context.Context, hook *Hook, made apply.Hook) (waiting, failed string, err error) {
-	if p.isDeletion() {
-		if err := apply.CheckAccount(ctx, p.Target, made); err != nil {
-			return "", "", err
-		}
+	if err := apply.CheckAccount(ctx, p.Target, made); err != nil {
+		return "", "", err
 	}
 	uid, refused, err := apply.CreateHook(ctx, p.Target, p.Owner, made)
 	if err != nil || refused != "" {

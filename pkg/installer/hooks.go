@@ -75,7 +75,7 @@ func (p *Pass) advanceHooks(ctx context.Context, event string) *Stop {
 	case progress.Done:
 		return nil
 	case progress.Failed != "":
-		return p.hookFailed(progress)
+		return p.hookFailed(progress, event)
 	}
 	p.State.hookPasses++
 	return &Stop{
@@ -84,13 +84,18 @@ func (p *Pass) advanceHooks(ctx context.Context, event string) *Stop {
 	}
 }
 
-// hookFailed reports a failed attempt.
-func (p *Pass) hookFailed(progress hooks.Progress) *Stop {
+// hookFailed reports a failed attempt. What runs before and after a removal stands on record: an
+// edit of the add-on changes nothing there.
+func (p *Pass) hookFailed(progress hooks.Progress, event string) *Stop {
 	p.HookAttempts, p.HookRetry = int32(progress.Attempt), progress.Retry
+	again := "the add-on, its values or annotation " + v1.AnnotationReconcileAt + " change"
+	if event == hooks.ActionDelete.Pre() || event == hooks.ActionDelete.Post() {
+		again = "annotation " + v1.AnnotationReconcileAt + " changes; it runs as it was installed"
+	}
 	return &Stop{
 		About: AboutApply, Reason: v1.ReasonHookFailed,
-		Message: fmt.Sprintf("%s; attempt %d, tried again at %s, or once the add-on, its values or annotation %s change",
-			progress.Failed, progress.Attempt, progress.Retry.UTC().Format(time.RFC3339), v1.AnnotationReconcileAt),
+		Message: fmt.Sprintf("%s; attempt %d, tried again at %s, or once %s", progress.Failed, progress.Attempt,
+			progress.Retry.UTC().Format(time.RFC3339), again),
 		Recheck: max(progress.Retry.Sub(p.Now), time.Second),
 	}
 }

@@ -176,7 +176,7 @@ func (l *comparison) compare(entry ownership.Entry, seen observation, found bool
 	case seen.owner != l.owner.ID():
 		return &Drift{Key: entry.Key, Reason: DriftFieldsLost, Fields: []string{".metadata.labels." + kubermaticv1.LabelInstallation}}
 	}
-	if lost := seen.lost(entry.Fields); len(lost) > 0 {
+	if lost := seen.lost(entry); len(lost) > 0 {
 		return &Drift{Key: entry.Key, Reason: DriftFieldsLost, Fields: lost}
 	}
 	switch {

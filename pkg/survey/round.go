@@ -51,7 +51,7 @@ type observation struct {
 	version  string
 	owner    string
 	deleting bool
-	scaled   bool
+	scaling  fieldsets.Scaling
 	// fields of the owner's manager, and when it changed the object last; if sum is set, the fields are
 	// only known by it.
 	fields    json.RawMessage
@@ -68,22 +68,22 @@ func observe(live *metav1.PartialObjectMetadata) (observation, error) {
 		return observation{}, calls.Misbehaves("the UID of %q has %d characters, its version %d, or some that none has",
 			calls.CutText(live.Name), len(live.UID), len(live.ResourceVersion))
 	}
-	seen := observation{
-		uid: live.UID, version: live.ResourceVersion, deleting: live.DeletionTimestamp != nil, scaled: fieldsets.IsScaled(live.ManagedFields),
-	}
+	seen := observation{uid: live.UID, version: live.ResourceVersion, deleting: live.DeletionTimestamp != nil}
 	if owner := live.Labels[kubermaticv1.LabelInstallation]; len(owner) == ownership.IDLength {
 		seen.owner = owner
-		seen.fields, seen.writtenAt = fieldsets.Of(live.ManagedFields, ownership.ManagerOf(owner))
+		manager := ownership.ManagerOf(owner)
+		seen.fields, seen.writtenAt = fieldsets.Of(live.ManagedFields, manager)
+		seen.scaling = fieldsets.ScalingOf(live.ManagedFields, manager)
 	}
 	return seen, nil
 }
 
 // lost are the first recorded fields that the object lacks; "." if only their sum differs.
-func (s observation) lost(recorded json.RawMessage) []string {
+func (s observation) lost(entry ownership.Entry) []string {
 	if s.sum == nil {
-		return fieldsets.Lost(recorded, s.fields, s.scaled)
+		return fieldsets.Lost(entry.Fields, s.fields, s.scaling.IsOf(entry.GroupKind()))
 	}
-	if len(recorded) == 0 || bytes.Equal(s.sum, sumOf(recorded)) {
+	if len(entry.Fields) == 0 || bytes.Equal(s.sum, sumOf(entry.Fields)) {
 		return nil
 	}
 	return []string{"."}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // Red when field sets are kept whole without end, or when one that is kept by its sum is not
@@ -19,10 +20,10 @@ func TestFieldSetsOfListsAreKeptUpToALimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lost := seen.lost(fields); len(lost) > 0 {
+		if lost := seen.lost(ownership.Entry{Fields: fields}); len(lost) > 0 {
 			t.Errorf("nothing changed, and %v are lost", lost)
 		}
-		if lost := seen.lost([]byte(`{"f:data":{"f:shape":{}}}`)); len(lost) != 1 {
+		if lost := seen.lost(ownership.Entry{Fields: []byte(`{"f:data":{"f:shape":{}}}`)}); len(lost) != 1 {
 			t.Errorf("a field changed, and %v are lost", lost)
 		}
 		if seen.sum != nil {

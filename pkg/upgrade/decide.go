@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -19,7 +20,7 @@ type Decision struct {
 	Reason, Message string
 	// Since is the transition of the condition.
 	Since time.Time
-	// GaveUp says that a stage ended at its timeout, and names who was not right.
+	// GaveUp says that a stage ended at its timeout, and says what it waited for.
 	GaveUp string
 	// Recheck is when time alone changes the decision; 0: never.
 	Recheck time.Duration
@@ -98,11 +99,8 @@ func (d *decider) rest(isWanted bool) {
 
 // beforeControlPlane holds the control plane by the hook, until the gates are ready for what comes.
 func (d *decider) beforeControlPlane() {
-	waiting := d.seen.unfinished(hasBridged)
-	if d.seen.Unplanned {
-		waiting = []Gate{plan}
-	}
-	if len(waiting) > 0 && !d.isOver(v1.ReasonBeforeControlPlane, waiting) {
+	waiting := cmp.Or(d.seen.Awaits, namesOf(d.seen.unfinished(hasBridged)))
+	if waiting != "" && !d.isOver(v1.ReasonBeforeControlPlane, waiting) {
 		d.hold(v1.ReasonBeforeControlPlane, "the control plane waits", waiting)
 		return
 	}
@@ -150,12 +148,12 @@ func (d *decider) controlPlane(isWanted bool) {
 // beforeWorkers holds workers until the gates are right at what the control plane has. After is the
 // reason from when nothing is held any more, with its message.
 func (d *decider) beforeWorkers(after, message string) {
-	waiting := d.seen.unfinished(isRight)
+	waiting := namesOf(d.seen.unfinished(isRight))
 	wasUnderway := isUnderway[d.before.Reason]
 	switch {
-	case len(waiting) == 0 || d.seen.Workers == WorkersNone:
+	case waiting == "" || d.seen.Workers == WorkersNone:
 	case d.before.Reason == v1.ReasonTimedOut && d.seen.Workers == WorkersFree:
-		d.say(v1.ReasonTimedOut, "workers go on without waiting for %s", namesOf(waiting))
+		d.say(v1.ReasonTimedOut, "workers go on without waiting for %s", waiting)
 		return
 	case d.seen.Workers == WorkersHeld || wasUnderway:
 		if d.isOver(v1.ReasonBeforeWorkers, waiting) {
@@ -184,19 +182,19 @@ func (d *decider) holdWorkers() {
 }
 
 // isOver says whether a stage's time is over, and gives up then.
-func (d *decider) isOver(stage string, waiting []Gate) bool {
+func (d *decider) isOver(stage, waiting string) bool {
 	if d.rules.Timeout <= 0 || d.before.Reason != stage || d.now.Before(d.before.Since.Add(d.rules.Timeout)) {
 		return false
 	}
-	d.GaveUp = namesOf(waiting)
+	d.GaveUp = waiting
 	d.say(v1.ReasonTimedOut, "after %s it goes on without waiting for %s", d.rules.Timeout, d.GaveUp)
 	return true
 }
 
-func (d *decider) hold(stage, who string, waiting []Gate) {
+func (d *decider) hold(stage, who, waiting string) {
 	d.Held, d.Reason = true, stage
 	d.Message = text.Message(fmt.Sprintf("%s for %s; annotate the Cluster with %s=%s to let it go on",
-		who, namesOf(waiting), v1.AnnotationUpgradeHold, v1.UpgradeHoldOff))
+		who, waiting, v1.AnnotationUpgradeHold, v1.UpgradeHoldOff))
 	if d.rules.Timeout <= 0 {
 		return
 	}
@@ -211,7 +209,7 @@ func (d *decider) say(reason, format string, arguments ...any) {
 	d.Held, d.Reason, d.Message = false, reason, text.Message(fmt.Sprintf(format, arguments...))
 }
 
-// namesOf gates, each with what it lacks.
+// namesOf gates, each with what it lacks; empty: there are none.
 func namesOf(gates []Gate) string {
 	names := make([]string, len(gates))
 	for i, gate := range gates {

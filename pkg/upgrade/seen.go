@@ -40,9 +40,9 @@ type Seen struct {
 	Versions []string
 	// Asked is the version that its control plane was told to have; empty while unknown.
 	Asked string
-	// Unplanned says that the steps of an upgrade over several minors are not known yet: what its gates
-	// are to be ready for neither.
-	Unplanned bool
+	// Awaits is what the control plane waits for before it is known what its gates are to be ready for, in
+	// words; empty: that is known.
+	Awaits string
 	// WorkersFirst says that the control plane, in a chain of upgrades, waits for workers at the
 	// version that it has.
 	WorkersFirst bool
@@ -100,9 +100,6 @@ func (s *Seen) unfinished(isDone func(Gate) bool) (waiting []Gate) {
 	}
 	return waiting
 }
-
-// plan stands for the gates of an upgrade whose steps are not known.
-var plan = Gate{Name: "Cluster API", Problem: "the steps of the upgrade are not planned yet"}
 
 func isRight(gate Gate) bool { return gate.Right }
 

@@ -96,8 +96,8 @@ func TestUpgradeStory(t *testing.T) {
 	tell("The annotation goes, the upgrade is over.", func() { s.Off, s.Asked, s.Versions = false, "1.40.0", []string{"1.40.0"} })
 	tell("The control plane moves under the hook.", func() { s.Wanted, s.Asked = "1.41.0", "1.41.0" })
 	tell("It is there.", func() { s.Versions = []string{"1.41.0"} })
-	tell("An upgrade over two minors, before Cluster API has planned its steps.", func() { s.Wanted, s.Unplanned = "1.43.0", true })
-	tell("They are planned.", func() { s.Unplanned = false })
+	tell("An upgrade over two minors, before Cluster API has planned its steps.", func() { s.Wanted, s.Awaits = "1.43.0", "its plan" })
+	tell("They are planned.", func() { s.Awaits = "" })
 	tell("Upgrades are not to wait any more.", func() { s.rules.Hold = false })
 	story.Match(t, "testdata/story.golden")
 }

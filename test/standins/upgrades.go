@@ -48,8 +48,9 @@ func setUpUpgrades(made wiring.Seed, marks *mergedcatalogue.Marks, work Assignme
 	core := coreaddon.New(wiring.CoreAddon(made, marks, coreaddon.Options{
 		Namespace: in, CatalogueNamespace: in, WorkerName: worker, StatusInterval: statusesEvery,
 	}))
-	upgrades := wiring.ClusterUpgrade(made, marks, clusterupgrade.Options{CatalogueNamespace: in, WorkerName: worker, Rules: work.Upgrades.Rules})
-	upgrades.CoreItem = core.Item
+	upgrades := wiring.ClusterUpgrade(made, marks, core.Listed, clusterupgrade.Options{
+		CatalogueNamespace: in, WorkerName: worker, Rules: work.Upgrades.Rules,
+	})
 	return errors.Join(
 		addon.New(wiring.Addon(made, marks, addon.Options{CatalogueNamespace: in, WorkerName: worker})).SetupWithManager(made),
 		core.SetupWithManager(made),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,6 +36,9 @@ func (r *Reconciler) complete(ctx context.Context, f *facts) loop.Outcome {
 			live.OwnerReferences = ownedBy(live.OwnerReferences, f.cluster.Owner)
 		}
 	})
+	if apierrors.IsConflict(err) { // whoever made it has more to write: that comes with an event
+		return waiting(kubermaticv1.ReasonProgressing, "another writer changed the installation just now", clusterRecheck)
+	}
 	if err != nil {
 		return failed(fmt.Errorf("completing the installation: %w", err))
 	}

@@ -38,6 +38,10 @@ type Holder interface {
 	Hold(ctx context.Context, ref target.Ref, wanted cluster.Holds) error
 }
 
+// CoreList says what core list and rules have for a cluster, by the names of its installations, which a
+// Core set may have pinned to something else, and that set; nil: there is none.
+type CoreList func(ctx context.Context, of target.Description) (map[string]v1.AddonReference, *v1.AddonSet, error)
+
 // Dependencies are what the controller works with.
 type Dependencies struct {
 	// Client reads from the manager's cache: of AddonCatalogues the merged ones.
@@ -48,9 +52,7 @@ type Dependencies struct {
 	Recorder events.EventRecorder
 	Finder   cluster.Finder
 	Holder   Holder
-	// CoreItem is what the core list has of an installation of a cluster, which a Core set may have
-	// pinned to something else; nil: the list does not have it. No function: nothing is known of a list.
-	CoreItem func(ctx context.Context, of target.Description, installation string) (*v1.AddonReference, error)
+	CoreList CoreList
 	Clock    clock.PassiveClock
 	Options  Options
 }

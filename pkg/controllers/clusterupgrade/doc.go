@@ -13,9 +13,10 @@
 // go on takes them off (ADR 92).
 //
 // A pass is over one Cluster of Cluster API, in the order of steps.go; each step is in the file of its
-// name. It begins with events of the Cluster, of its installations, of catalogues and of sets, when a
-// stage's time is over, and twice a minute while one waits. A Cluster that is paused, deleted or another worker's is not written to.
-// Where upgrades are not to wait, what is on is taken off.
+// name. It begins with events of the Cluster, of its installations, of catalogues and of the specs of
+// sets, when a stage's time is over, and twice a minute while one waits: neither the status of a set
+// nor the core list is watched. A Cluster that is paused, deleted or another worker's is not written
+// to. Where upgrades are not to wait, what is on is taken off.
 //
 //rights:seed get,list,watch addoninstallations.kubermatic.k8c.io if=cluster-api -- what upgrades wait for
 //rights:seed get addoncatalogues.kubermatic.k8c.io if=cluster-api -- condition UpgradeHeld as it was written last

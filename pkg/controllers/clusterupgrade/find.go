@@ -97,7 +97,10 @@ func seenOf(found target.Description) upgrade.Seen {
 		return seen
 	}
 	seen.Topology, seen.Wanted, seen.Versions, seen.Asked = true, of.Wanted, of.Versions, of.Asked
-	seen.WorkersFirst, seen.Hook, seen.Unplanned = of.WorkersFirst, of.Hook, !isPlanned(of)
+	seen.WorkersFirst, seen.Hook = of.WorkersFirst, of.Hook
+	if !isPlanned(of) {
+		seen.Awaits = "the steps of the upgrade, which Cluster API has not planned yet"
+	}
 	switch {
 	case of.Held:
 		seen.Workers = upgrade.WorkersHeld

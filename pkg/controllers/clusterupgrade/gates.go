@@ -14,7 +14,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/resolution"
-	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/upgrade"
 )
 
@@ -24,7 +23,10 @@ func (r *Reconciler) gates(ctx context.Context, f *facts) loop.Outcome {
 	if err := r.Client.List(ctx, list, cluster.InstallationsOf(f.cluster.Ref), client.UnsafeDisableDeepCopy); err != nil {
 		return failed(fmt.Errorf("listing the installations of namespace %q: %w", f.cluster.Namespace, err))
 	}
-	from := r.originsIn(ctx, f.cluster)
+	from, err := r.originsIn(ctx, f.cluster)
+	if err != nil {
+		return failed(err)
+	}
 	for _, one := range cluster.OnlyOf(f.cluster.Ref, list.Items) {
 		if !installation.MayGate(&one) {
 			continue
@@ -38,79 +40,88 @@ func (r *Reconciler) gates(ctx context.Context, f *facts) loop.Outcome {
 		if entry == nil || entry.Addon.Slot == "" {
 			continue
 		}
-		gate, err := r.gate(ctx, from, &one, entry)
-		if err != nil {
-			return failed(err)
-		}
-		f.seen.Gates = append(f.seen.Gates, gate)
+		f.seen.Gates = append(f.seen.Gates, from.gate(&one, entry))
 	}
 	slices.SortFunc(f.seen.Gates, func(a, b upgrade.Gate) int { return cmp.Compare(a.Name, b.Name) })
 	return nil
 }
 
 // gate says how an installation stands for an upgrade: for what the control plane has and, where one
-// is pending, for what it is to get.
-func (r *Reconciler) gate(ctx context.Context, from origins, live *v1.AddonInstallation, entry *catalogue.Entry) (upgrade.Gate, error) {
-	of := from.of
+// is pending, for what it is to get. Who keeps it is named where a version is what it lacks: who moves
+// it mends nothing else.
+func (o origins) gate(live *v1.AddonInstallation, entry *catalogue.Entry) upgrade.Gate {
+	of := o.of
 	gate := upgrade.Gate{Name: live.Name, Bridges: true, Problem: installation.Lacks(live, of.KubernetesVersion, func(version string) bool {
 		return entry.FitsKubernetes(version, catalogue.Platform{K8sVersion: of.KubernetesVersion})
 	})}
 	gate.Right = gate.Problem == ""
-	ahead := []string{}
-	if of.Upgrade != nil && of.Upgrade.IsPending() {
-		ahead = of.Upgrade.Plan
+	versions := []string{of.KubernetesVersion}
+	isAhead := of.Upgrade != nil && of.Upgrade.IsPending() && len(of.Upgrade.Plan) > 0
+	if isAhead {
+		versions = of.Upgrade.Plan
 	}
-	if gate.Right && len(ahead) == 0 {
-		return gate, nil
+	if gate.Right && !isAhead {
+		return gate
 	}
-	versions := ahead
-	if len(ahead) == 0 {
-		versions = []string{of.KubernetesVersion}
+	made := o.at(live, versions)
+	if isAhead {
+		gate = o.judge(gate, live, made, entry)
 	}
-	made, err := from.at(ctx, live, versions)
-	if err != nil {
-		return gate, err
+	if gate.Problem == "" || gate.Breaks {
+		return gate
 	}
-	if len(ahead) > 0 {
-		r.judge(&gate, of, live, made, entry)
+	if version, isBrought := o.brought(live, made[0], entry); isBrought && !isAt(live, version) {
+		if why := stall(made[0].by, live, of.Ref); why != "" {
+			gate.Problem += "; " + why
+		}
 	}
-	if why := stall(made[0].by, live, of.Ref); why != "" && gate.Problem != "" && !gate.Breaks {
-		gate.Problem += "; " + why
-	}
-	return gate, nil
+	return gate
 }
 
 // judge an installation by the versions of Kubernetes that are to come: whether it breaks on one of
 // them, and whether it is at what it is to have before the first.
-func (r *Reconciler) judge(
-	gate *upgrade.Gate, of target.Description, live *v1.AddonInstallation, after []origin, entry *catalogue.Entry,
-) {
-	meant := live.DeepCopy()
-	asked := resolution.Request{
-		Installation: meant, Installed: resolution.InstalledInStatus(live), Cluster: of, AllowPrereleases: r.Options.AllowPrereleases,
-	}
+func (o origins) judge(gate upgrade.Gate, live *v1.AddonInstallation, after []origin, entry *catalogue.Entry) upgrade.Gate {
+	plan := o.of.Upgrade.Plan
 	find := func(string) *catalogue.Entry { return entry }
-	for i, next := range of.Upgrade.Plan {
-		meant.Spec.AddonRef = after[i].ref
-		if finding := resolution.CheckUpgrade(find, []resolution.Request{asked}, next)[0]; finding.Outcome == resolution.OutcomeBreaks {
+	for i, next := range plan {
+		asked := []resolution.Request{o.asks(live, after[i])}
+		if finding := resolution.CheckUpgrade(find, asked, next)[0]; finding.Outcome == resolution.OutcomeBreaks {
 			gate.Breaks, gate.Problem = true, finding.Message
-			return
+			return gate
 		}
 	}
-	meant.Spec.AddonRef = after[0].ref
-	choice, refusal := asked.Choose(entry)
-	next := catalogue.Platform{K8sVersion: of.Upgrade.Plan[0], AllowPrereleases: r.Options.AllowPrereleases}
+	version, isBrought := o.brought(live, after[0], entry)
+	next := catalogue.Platform{K8sVersion: plan[0], AllowPrereleases: o.preReleases}
 	switch {
-	case refusal != nil || !entry.FitsKubernetes(choice.Version.Version, next): // no version fits both sides
-	case cannotStage(after[0].by, choice.Version): // nor does the set move it there
-	case catalogue.Key(live.Status.Version) != catalogue.Key(choice.Version.Version):
-		gate.Bridges, gate.Problem = false, "goes to "+choice.Version.Version
+	case !isBrought || !entry.FitsKubernetes(version, next): // no version fits both sides
+	case !isAt(live, version):
+		gate.Bridges, gate.Problem = false, "goes to "+version
 	case !installation.IsReady(live):
 		gate.Bridges = false
 	}
+	return gate
 }
 
-// cannotStage says whether a set leaves a version alone, since its content may change by itself.
-func cannotStage(by *v1.AddonSet, version *v1.AddonVersion) bool {
-	return by != nil && by.Spec.Rollout != nil && catalogue.SourceMoves(version)
+// asks for what an installation is made from, whatever is written in it.
+func (o origins) asks(live *v1.AddonInstallation, made origin) resolution.Request {
+	meant := *live
+	meant.Spec.AddonRef = made.ref
+	return resolution.Request{
+		Installation: &meant, Installed: resolution.InstalledInStatus(live), Cluster: o.of, AllowPrereleases: o.preReleases,
+	}
+}
+
+// brought is the version that an installation is to be at. There is none where none fits, and where a
+// set leaves one alone, since its content may change by itself.
+func (o origins) brought(live *v1.AddonInstallation, made origin, entry *catalogue.Entry) (version string, isBrought bool) {
+	choice, refusal := o.asks(live, made).Choose(entry)
+	if refusal != nil || made.by != nil && made.by.Spec.Rollout != nil && catalogue.SourceMoves(choice.Version) {
+		return "", false
+	}
+	return choice.Version.Version, true
+}
+
+// isAt says whether a version of an installation is there.
+func isAt(live *v1.AddonInstallation, version string) bool {
+	return catalogue.Key(live.Status.Version) == catalogue.Key(version)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,53 +23,57 @@ type origin struct {
 	by *v1.AddonSet
 }
 
-// origins of the installations of one cluster.
+// origins of the installations of one cluster, as they were read for a pass.
 type origins struct {
-	*Reconciler
 	of target.Description
-	// sets are the copies that count, in the order of their claims, read once by the first who asks.
-	sets func() ([]*v1.AddonSet, error)
+	// sets are the copies that count, in the order of their claims.
+	sets []*v1.AddonSet
+	// listed are the items of core list and rules, by the names of their installations, and core is the
+	// set that has core add-ons moved there; nil: none.
+	listed map[string]v1.AddonReference
+	core   *v1.AddonSet
+	// preReleases are let into ranges that name none.
+	preReleases bool
 }
 
-func (r *Reconciler) originsIn(ctx context.Context, of target.Description) origins {
-	return origins{r, of, sync.OnceValues(func() ([]*v1.AddonSet, error) {
-		var copies v1.AddonSetList
-		if err := r.Client.List(ctx, &copies, client.InNamespace(r.Options.CatalogueNamespace), client.UnsafeDisableDeepCopy); err != nil {
-			return nil, fmt.Errorf("listing the copies of AddonSets: %w", err)
+func (r *Reconciler) originsIn(ctx context.Context, of target.Description) (origins, error) {
+	found := origins{of: of, preReleases: r.Options.AllowPrereleases}
+	var copies v1.AddonSetList
+	err := r.Client.List(ctx, &copies, client.InNamespace(r.Options.CatalogueNamespace), client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return found, fmt.Errorf("listing the copies of AddonSets: %w", err)
+	}
+	for i := range copies.Items {
+		if one := &copies.Items[i]; r.Marks.BelievesSet(one) {
+			found.sets = append(found.sets, one)
 		}
-		var believed []*v1.AddonSet
-		for i := range copies.Items {
-			if found := &copies.Items[i]; r.Marks.BelievesSet(found) {
-				believed = append(believed, found)
-			}
-		}
-		slices.SortFunc(believed, addonset.Compare)
-		return believed, nil
-	})}
+	}
+	slices.SortFunc(found.sets, addonset.Compare)
+	if found.listed, found.core, err = r.CoreList(ctx, of); err != nil {
+		return found, fmt.Errorf("reading the core list: %w", err)
+	}
+	return found, nil
 }
 
 // at each of these versions of Kubernetes: another set may be for one of them, and have the
-// installation then. Where none is, it stays what it is now.
-func (o origins) at(ctx context.Context, one *v1.AddonInstallation, versions []string) ([]origin, error) {
-	sets, err := o.sets()
-	if err != nil {
-		return nil, err
-	}
-	if one.Labels[v1.LabelSet] == "" {
-		listed, err := o.listed(ctx, one, sets)
-		return slices.Repeat([]origin{listed}, len(versions)), err
+// installation then. Where none is, it stays what it is now. A core add-on is made from an item at any
+// version, or from what is written where it has none.
+func (o origins) at(live *v1.AddonInstallation, versions []string) []origin {
+	now := origin{ref: writtenIn(live)}
+	if live.Labels[v1.LabelSet] == "" {
+		now.by = o.core
+		if item, isListed := o.listed[live.Name]; isListed && item.Name == now.ref.Name {
+			now.ref.Version = item.Version
+		}
+		return slices.Repeat([]origin{now}, len(versions))
 	}
 	var wanting []*v1.AddonSet
-	now := origin{ref: v1.AddonReference{Name: one.Spec.AddonRef.Name}}
-	if one.Spec.AddonRef.Digest == "" {
-		now.ref.Version = one.Spec.AddonRef.Version
-	}
-	for _, set := range sets {
-		has := itemFor(set, one, o.of.Ref)
+	for _, set := range o.sets {
+		has := itemFor(set, live, o.of.Ref)
 		if has == nil {
 			continue
 		}
-		if set.Name == one.Labels[v1.LabelSet] {
+		if set.Name == live.Labels[v1.LabelSet] {
 			now = origin{ref: v1.AddonReference{Name: now.ref.Name, Version: has.AddonRef.Version}, by: set}
 		}
 		if selects(set, o.of) {
@@ -83,45 +86,30 @@ func (o origins) at(ctx context.Context, one *v1.AddonInstallation, versions []s
 			return o.isFor(set, next) && !o.isFor(set, o.of.KubernetesVersion)
 		}, func(set *v1.AddonSet) bool { return o.isFor(set, next) })
 		if isThere {
-			after[i] = origin{ref: v1.AddonReference{Name: now.ref.Name, Version: itemFor(by, one, o.of.Ref).AddonRef.Version}, by: by}
+			after[i] = origin{ref: v1.AddonReference{Name: now.ref.Name, Version: itemFor(by, live, o.of.Ref).AddonRef.Version}, by: by}
 		}
 	}
-	return after, nil
+	return after
 }
 
-// listed is what a core add-on is made from, at any version of Kubernetes: an item of the list, or
-// what is written where no Core set pins it.
-func (o origins) listed(ctx context.Context, one *v1.AddonInstallation, sets []*v1.AddonSet) (origin, error) {
-	made := origin{ref: v1.AddonReference{Name: one.Spec.AddonRef.Name}}
-	if one.Spec.AddonRef.Digest == "" {
-		made.ref.Version = one.Spec.AddonRef.Version
+// writtenIn an installation is what it asks for, without a pin.
+func writtenIn(live *v1.AddonInstallation) v1.AddonReference {
+	written := v1.AddonReference{Name: live.Spec.AddonRef.Name}
+	if live.Spec.AddonRef.Digest == "" {
+		written.Version = live.Spec.AddonRef.Version
 	}
-	at := slices.IndexFunc(sets, func(set *v1.AddonSet) bool { return set.Spec.Type == v1.AddonSetCore && set.DeletionTimestamp.IsZero() })
-	if at >= 0 {
-		made.by = sets[at]
-	}
-	if o.CoreItem == nil {
-		return made, nil
-	}
-	item, err := o.CoreItem(ctx, o.of, one.Name)
-	if err != nil {
-		return made, fmt.Errorf("reading the item of core add-on %q: %w", one.Name, err)
-	}
-	if item != nil && item.Name == made.ref.Name {
-		made.ref.Version = item.Version
-	}
-	return made, nil
+	return written
 }
 
 // isFor says whether the constraints of a set have a version of Kubernetes.
-func (r *Reconciler) isFor(of *v1.AddonSet, kubernetes string) bool {
+func (o origins) isFor(of *v1.AddonSet, kubernetes string) bool {
 	constraints := of.Spec.Constraints
 	if constraints == nil || constraints.K8sVersion == "" {
 		return true
 	}
 	within, err := catalogue.ParseRange(string(constraints.K8sVersion))
 	version, isKnown := catalogue.PlatformVersion(kubernetes)
-	return err == nil && isKnown && within.Contains(version, r.Options.AllowPrereleases)
+	return err == nil && isKnown && within.Contains(version, o.preReleases)
 }
 
 // selects says whether a set is about a cluster, whatever its version. What asks for a version of KKP

@@ -17,9 +17,9 @@ import (
 // fieldOwner has condition UpgradeHeld and nothing else of available catalogues.
 const fieldOwner = "cluster-upgrade-controller"
 
-// stalledRecheck is how often an upgrade is looked at that is held: that a set is blocked, or the list
-// changed under a Core set that pins, comes with no event of a gate.
-const stalledRecheck = 30 * time.Second
+// heldRecheck is how often an upgrade is looked at that is held: that an item is Blocked, or that the
+// list changed under a Core set that pins, comes with no event that is watched.
+const heldRecheck = 30 * time.Second
 
 // report writes condition UpgradeHeld where it differs, and ends the pass.
 func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
@@ -29,8 +29,8 @@ func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
 		r.Recorder.Eventf(f.cluster.Object, nil, "Warning", v1.EventUpgradeNotHeld, "Upgrade", "%s", decided.Message)
 	}
 	done := loop.Done{Recheck: decided.Recheck}
-	if decided.Held && (done.Recheck <= 0 || done.Recheck > stalledRecheck) {
-		done.Recheck = stalledRecheck
+	if decided.Held && (done.Recheck <= 0 || done.Recheck > heldRecheck) {
+		done.Recheck = heldRecheck
 	}
 	if decided.Reason == f.report.before.Reason && decided.Message == f.report.message {
 		return done

@@ -254,7 +254,10 @@ func (w *world) availableKey() client.ObjectKey {
 func (w *world) start() (stop func()) {
 	w.t.Helper()
 	made := w.seed()
-	made.SetUp(clusterupgrade.New(w.dependencies(made)))
+	none := func(context.Context, target.Description) (map[string]v1.AddonReference, *v1.AddonSet, error) {
+		return nil, nil, nil
+	}
+	made.SetUp(clusterupgrade.New(w.dependencies(made, mergedcatalogue.New(logr.Discard()), none)))
 	made.Run()
 	return made.Stop
 }
@@ -263,12 +266,12 @@ func (w *world) start() (stop func()) {
 func (w *world) startAll() {
 	w.t.Helper()
 	made := w.seed()
-	dependencies := w.dependencies(made)
-	core := coreaddon.New(wiring.CoreAddon(made.Seed, dependencies.Marks, coreaddon.Options{
+	marks := mergedcatalogue.New(logr.Discard())
+	core := coreaddon.New(wiring.CoreAddon(made.Seed, marks, coreaddon.Options{
 		Namespace: w.catalogue, CatalogueNamespace: w.catalogue, WorkerName: w.name, StatusInterval: time.Millisecond,
 	}))
-	dependencies.CoreItem = core.Item
-	made.SetUp(core, clusterupgrade.New(dependencies), addonset.New(wiring.AddonSet(made.Seed, dependencies.Marks, addonset.Options{
+	upgrades := clusterupgrade.New(w.dependencies(made, marks, core.Listed))
+	made.SetUp(core, upgrades, addonset.New(wiring.AddonSet(made.Seed, marks, addonset.Options{
 		CatalogueNamespace: w.catalogue, WorkerName: w.name, StatusInterval: time.Millisecond,
 	})))
 	made.Run()
@@ -284,8 +287,8 @@ func (w *world) seed() *kit.Manager {
 	})
 }
 
-func (w *world) dependencies(made *kit.Manager) clusterupgrade.Dependencies {
-	return wiring.ClusterUpgrade(made.Seed, mergedcatalogue.New(logr.Discard()), clusterupgrade.Options{
+func (w *world) dependencies(made *kit.Manager, marks *mergedcatalogue.Marks, core clusterupgrade.CoreList) clusterupgrade.Dependencies {
+	return wiring.ClusterUpgrade(made.Seed, marks, core, clusterupgrade.Options{
 		CatalogueNamespace: w.catalogue, WorkerName: w.name, Rules: w.rules,
 	})
 }

@@ -42,22 +42,23 @@ func (r *Reconciler) decideSet(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// Item is what the list has of a core add-on of a cluster, by the name of its installation, or what a
-// rule asks for; nil: neither has it. A Core set may have pinned the installation to something else.
-func (r *Reconciler) Item(ctx context.Context, of target.Description, name string) (*v1.AddonReference, error) {
-	state, err := r.readCoreList(ctx)
+// Listed is what list and rules have for a cluster, by the names of its installations, and the Core
+// set that moves it there; nil: there is none. That set may have pinned them to something else. Nothing
+// is kept or told of the list: a pass does that.
+func (r *Reconciler) Listed(ctx context.Context, of target.Description) (map[string]v1.AddonReference, *v1.AddonSet, error) {
+	found, err := listIn(ctx, r.list, r.Options.Namespace)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	copies, err := r.coreSet(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	wanted := setFor(of, state, copies.seed)
-	if one := wanted.find(name); one != nil {
-		return &one.spec.AddonRef, nil
+	listed := map[string]v1.AddonReference{}
+	for _, one := range setFor(of, r.lists.with(found), copies.seed).wanted {
+		listed[one.name] = one.spec.AddonRef
 	}
-	return nil, nil
+	return listed, copies.set, nil
 }
 
 // readCoreList reads the list, and tells once of each version that it is refused.

@@ -108,7 +108,9 @@ func follow(t testing.TB, config *rest.Config, namespace string, kind client.Obj
 	go func() { ended <- watched.Start(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		<-ended
+		if err := <-ended; err != nil {
+			t.Errorf("watching: %v", err)
+		}
 	})
 	informer, err := watched.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 	if err != nil {

@@ -1,0 +1,48 @@
+package apply
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/fieldsets"
+)
+
+func replicasOf(object *unstructured.Unstructured) *int64 {
+	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "replicas")
+	switch typed := value.(type) {
+	case int64:
+		return &typed
+	case float64:
+		return new(int64(typed))
+	}
+	return nil
+}
+
+func (i *item) changesReplicas() bool {
+	before, now := i.entry.Replicas, i.wanted.Replicas
+	return i.entry.Applied && now != nil && (before == nil || *before != *now)
+}
+
+// leavesReplicas says whether the object has replicas, and whether they are recorded as an
+// autoscaler's.
+func (i *item) leavesReplicas() (has, leaves bool) {
+	_, has, _ = unstructured.NestedFieldNoCopy(i.object.Object, "spec", "replicas")
+	return has, has && !fieldsets.Has(i.entry.Fields, fieldsets.ReplicasPath)
+}
+
+// leaveScaled leaves out the replicas of an object that was scaled to 0, whatever it was scaled to since: nobody owns them, so the
+// API server would take ours without a conflict. It reads the object, if it has replicas that the add-on leaves as they are.
+func (w *writer) leaveScaled(ctx context.Context, client calls.Client, it *item, how *attempt) error {
+	has, leaves := it.leavesReplicas()
+	if !has || leaves || it.changesReplicas() || it.entry.UID == "" || !fieldsets.MayBeUnowned(it.key.GroupKind()) {
+		return nil
+	}
+	live, err := client.Read(ctx, it.key)
+	if err != nil || live == nil || live.UID != it.entry.UID { // where it is another, the patch is refused
+		return err
+	}
+	how.withoutReplicas = fieldsets.ScalingOf(live.ManagedFields, w.owner.FieldManager()) == fieldsets.Unowned
+	return nil
+}
