@@ -72,7 +72,8 @@ func (s *story) upgradeHeld(ctx context.Context) error {
 }
 
 // upgradeGoes offers the version that fits both sides, and follows what becomes of it until the upgrade is over. What came first is told
-// by the order in which the API server stored it: a hold that goes a moment too early is told from one that goes a moment later.
+// by the order in which the API server stored it: a hold that goes a moment too early is told from one that goes a moment later. That is
+// judged once it is over, and all watches have brought what there is: on the way, one of them may be behind another.
 func (s *story) upgradeGoes(ctx context.Context) error {
 	history, err := s.history(ctx, upgraded)
 	if err != nil {
@@ -86,9 +87,8 @@ func (s *story) upgradeGoes(ctx context.Context) error {
 	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		var last progressOf
 		err := history.Tell(func(now clusterapi.Progress) error {
-			before := last
 			last = progressIn(now)
-			return last.isInOrder(before)
+			return nil
 		})
 		if line := last.String(); line != told {
 			told = line
@@ -99,7 +99,20 @@ func (s *story) upgradeGoes(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w; seen last: %s", err, told)
 	}
-	return nil
+	if err := history.Complete(ctx); err != nil {
+		return err
+	}
+	return inOrder(history.Tell)
+}
+
+// inOrder complains of the first state of a history that comes too early.
+func inOrder(tell func(see func(clusterapi.Progress) error) error) error {
+	var last progressOf
+	return tell(func(now clusterapi.Progress) error {
+		before := last
+		last = progressIn(now)
+		return last.isInOrder(before)
+	})
 }
 
 func (s *story) offerBridging(ctx context.Context) error {

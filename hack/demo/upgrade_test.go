@@ -15,6 +15,11 @@ func TestOrderOfAnUpgrade(t *testing.T) {
 	}
 	old, moved, right := gate("1.0.0", before), gate(bridging, before), gate(bridging, after)
 	unready := clusterapi.Gate{Version: bridging, MadeFor: after}
+	all := func(gate clusterapi.Gate) map[string]clusterapi.Gate {
+		return map[string]clusterapi.Gate{"cni": gate, "cloud": gate, "storage": gate}
+	}
+	rest := seen{Wanted: before, ControlPlane: before, Workers: []string{before}, Hook: true, Gates: all(old)}
+	over := seen{Wanted: after, ControlPlane: after, Workers: []string{after}, Hook: true, Gates: all(right)}
 	for _, test := range []struct {
 		why  string
 		seen clusterapi.Progress
@@ -34,7 +39,16 @@ func TestOrderOfAnUpgrade(t *testing.T) {
 		{"over", seen{Wanted: after, ControlPlane: after, Workers: []string{after}, Hook: true}, right, right, true},
 	} {
 		test.seen.Gates = map[string]clusterapi.Gate{"cni": test.cni, "cloud": test.rest, "storage": test.rest}
-		if err := progressIn(test.seen).isInOrder(progressOf{}); (err == nil) != test.want {
+		history := []clusterapi.Progress{rest, test.seen, over}
+		err := inOrder(func(see func(clusterapi.Progress) error) error {
+			for _, now := range history {
+				if err := see(now); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if (err == nil) != test.want {
 			t.Errorf("%s: %v", test.why, err)
 		}
 	}

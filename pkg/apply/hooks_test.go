@@ -8,11 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/lab"
 )
@@ -85,6 +88,28 @@ func TestAccountsOfHooksAreLookedFor(t *testing.T) {
 			if found != isMissing {
 				t.Errorf("%s: missing is %t, want %t", manifest, found, isMissing)
 			}
+		}
+	}
+}
+
+// Red when a hook of go-template, which has no release, takes Helm's hooks for those of its own.
+func TestHooksOfHelmAreKeptFromThoseOfTemplates(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	stranger := ownership.Owner{ClusterUID: "elsewhere", Installation: "stranger"}
+	theirs := l.Prepare(`{apiVersion: v1, kind: Pod, metadata: {name: work, annotations: {helm.sh/hook: pre-install}}, ` +
+		`spec: {containers: [{name: work, image: work}]}}`)[0]
+	theirs.SetLabels(nil)
+	if _, err := l.Target.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(l.Unique).Create(
+		t.Context(), theirs, metav1.CreateOptions{FieldManager: "helm"}); err != nil {
+		t.Fatal(err)
+	}
+	for release, want := range map[*ownership.HelmMarks]string{
+		nil: "it is a hook of a Helm release", {ReleaseName: "work", ReleaseNamespace: l.Unique}: "",
+	} {
+		seen, err := apply.ReadHook(t.Context(), l.Target, stranger, apply.Hook{Object: theirs, TargetNamespace: l.Unique, Release: release})
+		if err != nil || seen.Obstacle != want {
+			t.Errorf("the obstacle is %q, want %q: %v", seen.Obstacle, want, err)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func hookStateOf(live *unstructured.Unstructured, owner ownership.Owner, release
 	found := ownership.Of(live, ownership.Question{Owner: owner, Release: release})
 	state := HookState{
 		UID: live.GetUID(), Ours: found.IsHook(), Run: live.GetAnnotations()[kubermaticv1.AnnotationHookRun],
-		Applied: found.IsApplied(), Obstacle: reasonToKeep(live, found),
+		Applied: found.IsApplied(), Obstacle: reasonToKeep(live, found, release != nil),
 		Created: live.GetCreationTimestamp().Time, Deleting: live.GetDeletionTimestamp() != nil, Running: isRunning(kind, live),
 	}
 	switch {
@@ -72,7 +72,8 @@ func hookStateOf(live *unstructured.Unstructured, owner ownership.Owner, release
 	return state
 }
 
-func reasonToKeep(live metav1.Object, found ownership.Ownership) string {
+// reasonToKeep: a hook of go-template takes the place of none of Helm's, which say of no release.
+func reasonToKeep(live metav1.Object, found ownership.Ownership, isOfRelease bool) string {
 	annotations := live.GetAnnotations()
 	switch found.Obstacle() {
 	case ownership.OfAnother:
@@ -84,6 +85,9 @@ func reasonToKeep(live metav1.Object, found ownership.Ownership) string {
 	case ownership.OfAnotherRelease:
 		return fmt.Sprintf("it belongs to Helm release %q in namespace %q",
 			calls.CutText(annotations[ownership.HelmReleaseAnnotation]), calls.CutText(annotations[ownership.HelmNamespaceAnnotation]))
+	}
+	if !isOfRelease && !found.IsHook() {
+		return "it is a hook of a Helm release"
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, seen ap
 		p.begin(hook, "") // nothing allows its deletion, and the hook's purpose is that it exists
 		p.succeed(hook)
 		return "", "", nil
-	case !seen.Ours && seen.Obstacle != "":
+	case !seen.Ours && seen.Obstacle != "" && !(p.isDeletion() && seen.Applied): // what is ours would go in a moment
 		return "", fmt.Sprintf("an object of its name exists already and is not replaced: %s: remove it, or rename the hook",
 			seen.Obstacle), nil
 	case seen.Running && p.Now.Sub(seen.Created) < p.Timeout:
@@ -169,4 +170,52 @@ func (p *pass) stop(ctx context.Context, made apply.Hook) (waiting string, err e
 		}
 	}
 	return fmt.Sprintf("hook %s of event %s, which ran, has to end first: %s", made.Key(), p.event, seen.Message), nil
+}
+
+// Clear deletes the Jobs and Pods that hooks of go-template left, running or failed, as far as they
+// go: nobody else would. Those of charts stay, as with Helm. Call it again until waiting is empty.
+func (h Runner) Clear(ctx context.Context, revision Revision, goes func(hook *Hook) bool) (waiting string, err error) {
+	if revision.Release != nil {
+		return "", nil
+	}
+	p := &pass{Runner: h, Revision: revision}
+	for i := range revision.Hooks {
+		hook := &revision.Hooks[i]
+		if !revision.mayBeLeft(hook) || !goes(hook) {
+			continue
+		}
+		left, err := p.clear(ctx, hook)
+		if _, gone := errors.AsType[*apply.NoPlaceError](err); err != nil && !gone {
+			return "", err
+		}
+		waiting = cmp.Or(waiting, left)
+	}
+	return waiting, nil
+}
+
+func (p *pass) clear(ctx context.Context, hook *Hook) (waiting string, err error) {
+	made, err := p.made(hook)
+	if err != nil {
+		return "", err
+	}
+	seen, err := apply.ReadHook(ctx, p.Target, p.Owner, made)
+	if err != nil || !seen.Ours {
+		return "", err
+	}
+	if !seen.Deleting {
+		if seen, err = p.remove(ctx, made, seen.UID); err != nil || seen.UID == "" {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("hook %s has to go first: %s", made.Key(), seen.Message), nil
+}
+
+// mayBeLeft says whether a hook's object may be there: it was made and is not known to have gone, or
+// is of the event that runs, and may have been made just before the process ended.
+func (s *Set) mayBeLeft(hook *Hook) bool {
+	if hook.Run != nil {
+		return !hook.Run.Cleaned
+	}
+	event := s.HooksState.Event
+	return slices.Contains(hook.Events, event) && !slices.Contains(s.HooksState.Ended, event)
 }

@@ -162,7 +162,8 @@ func (s *Set) WithoutHooked(inventory ownership.Inventory) ownership.Inventory {
 
 // HasHooks says whether a revision has hooks of an event that has not ended.
 func (s *Set) HasHooks(event string) bool {
-	return len(s.hooksOf(event)) > 0 && !slices.Contains(s.HooksState.Ended, event)
+	return !slices.Contains(s.HooksState.Ended, event) &&
+		slices.ContainsFunc(s.Hooks, func(hook Hook) bool { return slices.Contains(hook.Events, event) })
 }
 
 // RanHooks says whether Jobs or Pods of an event succeeded, which may have done anything.
@@ -176,13 +177,14 @@ func (s *Set) RanHooks(event string) bool {
 // hooksOf has Helm's order (pkg/action/hooks.go): by weight, by name, then as sorted by kind.
 func (s *Set) hooksOf(event string) []*Hook {
 	var hooks []*Hook
+	names := map[*Hook]string{} // each object is decoded once
 	for i := range s.Hooks {
-		if slices.Contains(s.Hooks[i].Events, event) {
-			hooks = append(hooks, &s.Hooks[i])
+		if hook := &s.Hooks[i]; slices.Contains(hook.Events, event) {
+			hooks, names[hook] = append(hooks, hook), hook.name()
 		}
 	}
 	slices.SortStableFunc(hooks, func(a, b *Hook) int {
-		return cmp.Or(cmp.Compare(a.Weight, b.Weight), strings.Compare(a.name(), b.name()))
+		return cmp.Or(cmp.Compare(a.Weight, b.Weight), strings.Compare(names[a], names[b]))
 	})
 	return hooks
 }

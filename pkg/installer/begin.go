@@ -2,6 +2,9 @@ package installer
 
 import (
 	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/hooks"
@@ -17,6 +20,9 @@ func (p *Pass) Begin(ctx context.Context, wanted revision.Record, replaces bool)
 	intent, err := p.intent(wanted)
 	if err != nil {
 		return Failed(err)
+	}
+	if stop := p.clearHooks(ctx, intent.Hooks); stop != nil {
+		return stop
 	}
 	if !replaces {
 		if intent.LastGood, err = p.lastGood(ctx, intent.Atomic); err != nil {
@@ -43,6 +49,9 @@ func (p *Pass) intent(wanted revision.Record) (*revision.Record, error) {
 	intent.BelongTo(p.ClusterOwner)
 	intent.TargetNamespace = p.Asked.TargetNamespace
 	intent.Objects, intent.Time = objects, p.stamp()
+	if previous := p.Record(); previous != nil && previous.Revision == intent.Revision && !intent.Time.After(previous.Time.Time) {
+		intent.Time = metav1.NewTime(previous.Time.Add(time.Second)) // number and time tell runs of hooks apart
+	}
 	if p.Owner.ClusterUID != p.Cluster.UID { // it came back over the same user cluster
 		intent.Origin = p.Owner.ClusterUID
 	}

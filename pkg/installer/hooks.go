@@ -99,3 +99,28 @@ func (p *Pass) hookFailed(progress hooks.Progress, event string) *Stop {
 		Recheck: max(progress.Retry.Sub(p.Now), time.Second),
 	}
 }
+
+// clearHooks deletes what hooks of the present revision left of go-template, but for those that the
+// next one has too: these take their places.
+func (p *Pass) clearHooks(ctx context.Context, next []hooks.Hook) *Stop {
+	record := p.Record()
+	if record == nil {
+		return nil
+	}
+	stays := map[string]bool{}
+	for i := range next {
+		stays[next[i].Path] = true
+	}
+	return p.clear(ctx, func(hook *hooks.Hook) bool { return !stays[hook.Path] }, AboutApply, v1.ReasonHookRunning)
+}
+
+func (p *Pass) clear(ctx context.Context, goes func(hook *hooks.Hook) bool, about About, reason string) *Stop {
+	waiting, err := hooks.Runner{Target: p.target()}.Clear(ctx, p.Record().HooksRevision(), goes)
+	switch {
+	case err != nil:
+		return p.remoteFailed(about, err)
+	case waiting != "":
+		return &Stop{About: about, Reason: reason, Message: waiting, Recheck: removalRecheck}
+	}
+	return nil
+}

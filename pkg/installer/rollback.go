@@ -31,6 +31,9 @@ func (p *Pass) GiveWay(ctx context.Context, outcome *Stop) *Stop {
 	if err != nil {
 		return Failed(err)
 	}
+	if stop := p.clearHooks(ctx, good.Hooks); stop != nil {
+		return stop
+	}
 	back, err := p.rollbackOf(good, p.Hide(outcome.Message))
 	if err != nil {
 		return Failed(err)

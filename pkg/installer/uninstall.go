@@ -3,6 +3,7 @@ package installer
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -28,6 +29,12 @@ func (p *Pass) PreDelete(ctx context.Context) *Stop {
 		return &Stop{
 			About: AboutAll, Reason: v1.ReasonRemoving, Message: waiting, Recheck: removalRecheck,
 		}
+	}
+	isOver := func(hook *hooks.Hook) bool {
+		return p.Asked.SkipHooks || !slices.Contains(hook.Events, hooks.ActionDelete.Pre())
+	}
+	if outcome := p.clear(ctx, isOver, AboutAll, v1.ReasonRemoving); outcome != nil {
+		return outcome
 	}
 	if outcome := p.followByHandLast(ctx); outcome != nil {
 		return outcome

@@ -54,7 +54,7 @@ func hooksAmong(objects []*unstructured.Unstructured) (rest []*unstructured.Unst
 			return nil, nil, fmt.Errorf("encoding hook %q: %w", ownership.KeyOf(object), err)
 		}
 		run = append(run, hooks.Hook{
-			Path: object.GetKind() + "/" + object.GetName(), Events: events, Object: encoded,
+			Path: strings.TrimPrefix(object.GetNamespace()+"/", "/") + object.GetKind() + "/" + object.GetName(), Events: events, Object: encoded,
 			DeletePolicies: []string{hooks.DeleteBefore, hooks.DeleteSucceeded},
 		})
 	}

@@ -35,6 +35,12 @@ func TestActionsOfTemplates(t *testing.T) {
 		{"an installation with a hook for its end", hooked(StateApplied, hooks.ActionInstall, "pre-delete"), hooks.ActionUpgrade},
 		{"an upgrade under way", hooked(StateIntent, hooks.ActionUpgrade, "pre-upgrade"), hooks.ActionUpgrade},
 		{"a Helm release that was deployed", deployed(), hooks.ActionUpgrade},
+		{"a Helm release that was never whole, over go-template", &Record{
+			State: StateIntent, From: "1.0.0", Helm: &helmrelease.Release{}, Set: hooks.Set{Action: hooks.ActionInstall},
+		}, hooks.ActionUpgrade},
+		{"a Helm release that was never whole", &Record{
+			State: StateIntent, Helm: &helmrelease.Release{}, Set: hooks.Set{Action: hooks.ActionInstall},
+		}, hooks.ActionInstall},
 	} {
 		if got := NextAction(test.previous, nil); got != test.want {
 			t.Errorf("%s: %s, want %s", test.why, got, test.want)

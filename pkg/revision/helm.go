@@ -108,7 +108,8 @@ func (r *Record) wasWhole() bool {
 	case r.Action == "": // it has no hooks
 		return r.IsApplied() || r.From != "" || r.FormerAddon != ""
 	case r.Action == hooks.ActionInstall:
-		return r.IsApplied() && !r.HasHooks(r.Action.Post())
+		isOver := r.Helm != nil && r.From != "" && !r.IsApplied() // go-template was there before the release
+		return isOver || r.IsApplied() && !r.HasHooks(r.Action.Post())
 	}
 	return true
 }

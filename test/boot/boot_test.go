@@ -202,7 +202,7 @@ func (b *boot) works(name string) int64 {
 	if err := b.user.Status().Update(b.t.Context(), found); err != nil {
 		b.t.Fatal(err)
 	}
-	return revisionOf(found)
+	return revisionOf(b.t, found)
 }
 
 // expectBehind sees that nothing of some items came before a revision of the API server.

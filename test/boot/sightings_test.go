@@ -54,15 +54,16 @@ func (s *sightings) watch(t *testing.T, from client.WithWatch, object client.Obj
 		for event := range events.ResultChan() {
 			found, isObject := event.Object.(*unstructured.Unstructured)
 			if isObject && (event.Type == watch.Added || event.Type == watch.Modified) && (isIt == nil || isIt(found)) {
-				s.note(found)
+				s.note(t, found)
 				return
 			}
 		}
 	}()
 }
 
-func (s *sightings) note(found *unstructured.Unstructured) {
-	seen := sighting{kind: found.GetKind(), at: time.Now(), revision: revisionOf(found)}
+func (s *sightings) note(t *testing.T, found *unstructured.Unstructured) {
+	t.Helper()
+	seen := sighting{kind: found.GetKind(), at: time.Now(), revision: revisionOf(t, found)}
 	for _, entry := range found.GetManagedFields() {
 		if entry.Operation == metav1.ManagedFieldsOperationApply && entry.Time != nil { // nobody else applies
 			seen.applied = *entry.Time
@@ -76,9 +77,13 @@ func (s *sightings) note(found *unstructured.Unstructured) {
 	s.byName[found.GetName()] = append(s.byName[found.GetName()], seen)
 }
 
-// revisionOf is the API server's own order of all writes. What is no number comes first, which no test wants.
-func revisionOf(object client.Object) int64 {
-	revision, _ := strconv.ParseInt(object.GetResourceVersion(), 10, 64)
+// revisionOf is the API server's own order of all writes. What has no number is in no order: that fails the test.
+func revisionOf(t *testing.T, object client.Object) int64 {
+	t.Helper()
+	revision, err := strconv.ParseInt(object.GetResourceVersion(), 10, 64)
+	if err != nil {
+		t.Errorf("reading the revision of %q: %v", object.GetName(), err)
+	}
 	return revision
 }
 
@@ -91,8 +96,9 @@ func (s *sightings) all(name string) []sighting {
 
 // first is the first sighting of a name; zero where there is none yet.
 func (s *sightings) first(name string) sighting {
-	for _, seen := range s.all(name) {
-		return seen
+	all := s.all(name)
+	if len(all) == 0 {
+		return sighting{}
 	}
-	return sighting{}
+	return all[0]
 }

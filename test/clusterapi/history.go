@@ -9,15 +9,17 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	capiv1 "github.com/trellis-addons/trellis/apis/clusterapi/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
@@ -49,6 +51,7 @@ type Progress struct {
 // History is what became of one Cluster, in the order in which the API server stored it: one counter numbers the objects of all kinds. So
 // it tells what came first also where both came within a millisecond.
 type History struct {
+	client  client.Reader
 	cluster types.NamespacedName
 	cancel  context.CancelFunc
 	group   sync.WaitGroup
@@ -66,14 +69,19 @@ type stored struct {
 	object client.Object
 }
 
+// followed are the kinds of a history, each of which has a watch.
+func followed() []client.ObjectList {
+	return []client.ObjectList{
+		list(ClusterKind), list(ControlPlaneKind), list(MachineDeploymentKind), list(MachinePoolKind),
+		&v1.AddonInstallationList{}, &v1.AddonCatalogueList{},
+	}
+}
+
 // Follow begins a history with what is there, until Stop.
 func Follow(ctx context.Context, c client.WithWatch, cluster types.NamespacedName) (*History, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	h := &History{cluster: cluster, cancel: cancel}
-	for _, kind := range []client.ObjectList{
-		list(ClusterKind), list(ControlPlaneKind), list(MachineDeploymentKind), list(MachinePoolKind),
-		&v1.AddonInstallationList{}, &v1.AddonCatalogueList{},
-	} {
+	h := &History{client: c, cluster: cluster, cancel: cancel}
+	for _, kind := range followed() {
 		changes, err := c.Watch(ctx, kind, client.InNamespace(cluster.Namespace))
 		if err != nil {
 			h.Stop()
@@ -113,7 +121,56 @@ func (h *History) follow(ctx context.Context, changes watch.Interface) {
 	h.trouble = fmt.Errorf("a watch of Cluster %q ended", h.cluster.Name)
 }
 
-// Tell has each state seen, from the first that has a control plane and workers; an error ends it, and is returned.
+// Complete waits until the history has all that is stored by now. Before, a watch may be behind another one: what came first is not to be
+// judged then. What was deleted last may be missing.
+func (h *History) Complete(ctx context.Context) error {
+	var all []client.Object
+	for _, kind := range followed() {
+		if err := h.client.List(ctx, kind, client.InNamespace(h.cluster.Namespace)); err != nil {
+			return fmt.Errorf("listing what became of Cluster %q: %w", h.cluster.Name, err)
+		}
+		err := meta.EachListItem(kind, func(item runtime.Object) error {
+			one, isObject := item.(client.Object)
+			if !isObject {
+				return fmt.Errorf("listing what became of Cluster %q: a %T", h.cluster.Name, item)
+			}
+			all = append(all, one)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	isComplete := func(context.Context) (bool, error) { return h.has(all) }
+	err := wait.PollUntilContextTimeout(ctx, 25*time.Millisecond, time.Minute, true, isComplete)
+	if err != nil {
+		return fmt.Errorf("waiting for all that became of Cluster %q: %w", h.cluster.Name, err)
+	}
+	return nil
+}
+
+// has says whether all of these were seen as they are, or later. A watch brings the changes of an object in their order.
+func (h *History) has(all []client.Object) (bool, error) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	newest := map[types.UID]uint64{}
+	for _, one := range h.stored {
+		newest[one.object.GetUID()] = max(newest[one.object.GetUID()], one.order)
+	}
+	for _, one := range all {
+		order, err := strconv.ParseUint(one.GetResourceVersion(), 10, 64)
+		if err != nil {
+			return false, fmt.Errorf("reading the version of an object: %w", err)
+		}
+		if newest[one.GetUID()] < order {
+			return false, h.trouble
+		}
+	}
+	return true, h.trouble
+}
+
+// Tell has each state seen, from the first that has a control plane and workers; an error ends it, and is returned. While something is
+// going on, the last states may lack what another watch has yet to bring: Complete first where the order counts.
 func (h *History) Tell(see func(Progress) error) error {
 	h.mutex.Lock()
 	all, trouble := slices.Clone(h.stored), h.trouble
@@ -158,7 +215,8 @@ func (t *teller) take(one stored) bool {
 		if !isOurs || object.Spec.ClusterName != t.cluster {
 			return false
 		}
-		if t.now.Gates[item] = gateOf(object); one.isGone {
+		t.now.Gates[item] = gateOf(object)
+		if one.isGone {
 			delete(t.now.Gates, item)
 		}
 		return true
@@ -179,8 +237,8 @@ func (t *teller) takeOfClusterAPI(object *unstructured.Unstructured, isGone bool
 	switch kind, isOurs := object.GetKind(), object.GetLabels()[clusterNameLabel] == t.cluster; {
 	case kind == ClusterKind.Kind && object.GetName() == t.cluster:
 		t.now.Wanted = textAt(object.Object, "spec", "topology", "version")
-		_, t.now.Hook = object.GetAnnotations()[capiv1.AnnotationBeforeUpgrade]
-		t.now.Held = isHeld(object, "machineDeployments") && isHeld(object, "machinePools")
+		holds := HoldsOf(object)
+		t.now.Hook, t.now.Held = holds.Hook, holds.Workers
 	case kind == ClusterKind.Kind || !isOurs:
 		return false
 	case kind == ControlPlaneKind.Kind:
@@ -196,16 +254,6 @@ func (t *teller) takeOfClusterAPI(object *unstructured.Unstructured, isGone bool
 func textAt(object map[string]any, path ...string) string {
 	text, _, _ := unstructured.NestedString(object, path...)
 	return strings.TrimPrefix(text, "v")
-}
-
-// isHeld says whether Trellis holds the first pool of a kind; one of which there is none is not in the way.
-func isHeld(cluster *unstructured.Unstructured, kind string) bool {
-	pools, _, _ := unstructured.NestedSlice(cluster.Object, "spec", "topology", "workers", kind)
-	if len(pools) == 0 {
-		return true
-	}
-	first, _ := pools[0].(map[string]any)
-	return textAt(first, "metadata", "annotations", capiv1.AnnotationHoldSequence) == "trellis"
 }
 
 func gateOf(object *v1.AddonInstallation) Gate {

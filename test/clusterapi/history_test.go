@@ -3,14 +3,37 @@ package clusterapi
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
+
+// What is stored may not have come yet: a history is complete once each object came as it is, or later, whatever came of others. Red where
+// it is enough that something newer came.
+func TestAHistoryIsCompleteOnceAllWatchesBroughtWhatThereIs(t *testing.T) {
+	at := func(uid types.UID, order uint64) *v1.AddonInstallation {
+		one := &v1.AddonInstallation{}
+		one.UID, one.ResourceVersion = uid, strconv.FormatUint(order, 10)
+		return one
+	}
+	h := &History{}
+	for _, test := range []struct {
+		comes types.UID
+		order uint64
+		want  bool
+	}{{"gate", 3, false}, {"hook", 6, false}, {"gate", 5, true}, {"gate", 7, true}} {
+		h.stored = append(h.stored, stored{order: test.order, object: at(test.comes, test.order)})
+		if got, err := h.has([]client.Object{at("gate", 5), at("hook", 6)}); err != nil || got != test.want {
+			t.Errorf("with %s at %d it is complete: %t, %v", test.comes, test.order, got, err)
+		}
+	}
+}
 
 // Several watches tell what came in any order, the history in that of the API server. Red where it tells as it heard, and where it tells of
 // another Cluster of the namespace.

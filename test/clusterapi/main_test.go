@@ -78,18 +78,13 @@ const settled = 3 * time.Second
 // hook holds the control plane, once that lasts.
 func (s *story) hook() {
 	s.t.Helper()
-	var since time.Time
-	expect.Eventually(s.t, expect.Patience, func() error {
+	expect.Lasts(s.t, expect.Patience, settled, func() error {
 		found := object(ClusterKind, s.key.Namespace, s.key.Name)
 		if err := s.client.Get(s.t.Context(), s.key, found); err != nil {
 			return err
 		}
 		if _, isOn := found.GetAnnotations()[BeforeUpgrade+ours]; !isOn {
-			since = time.Now()
 			return errors.Join(errors.New("the annotation is not on"), Annotate(s.t.Context(), s.client, s.key, BeforeUpgrade+ours, "held by a test"))
-		}
-		if lasts := time.Since(since); lasts < settled {
-			return fmt.Errorf("the annotation is on for %s only", lasts)
 		}
 		return nil
 	})
@@ -138,15 +133,4 @@ func (s *story) do(err error) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-}
-
-// listed are the versions in a field of the Cluster's status.controlPlane.
-func listed(cluster *unstructured.Unstructured, field string) []string {
-	items, _, _ := unstructured.NestedSlice(cluster.Object, "status", "controlPlane", field)
-	var versions []string
-	for _, item := range items {
-		version, _, _ := unstructured.NestedString(item.(map[string]any), "version")
-		versions = append(versions, version)
-	}
-	return versions
 }

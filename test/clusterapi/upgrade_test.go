@@ -46,7 +46,7 @@ func TestAnUpgradeWaitsForItsAnnotations(t *testing.T) {
 	s.do(HoldWorkers(t.Context(), s.client, s.key, "a", "held by a test"))
 	s.do(SetVersion(t.Context(), s.client, s.key, after))
 	s.cluster("says what holds it", func(cluster *unstructured.Unstructured) error {
-		if plan := listed(cluster, "upgradePlan"); !slices.Equal(plan, []string{after}) {
+		if plan := ControlPlane(cluster, "upgradePlan"); !slices.Equal(plan, []string{after}) {
 			return fmt.Errorf("the plan is %v", plan)
 		}
 		return saysOf(cluster, BeforeUpgrade+ours)
@@ -63,7 +63,7 @@ func TestAnUpgradeWaitsForItsAnnotations(t *testing.T) {
 		t.Fatal("the control plane does not go")
 	}
 	s.cluster("has both versions, the older first", func(cluster *unstructured.Unstructured) error {
-		if versions := listed(cluster, "versions"); !slices.Equal(versions, []string{before, after}) {
+		if versions := ControlPlane(cluster, "versions"); !slices.Equal(versions, []string{before, after}) {
 			return fmt.Errorf("versions are %v", versions)
 		}
 		return nil
@@ -72,7 +72,7 @@ func TestAnUpgradeWaitsForItsAnnotations(t *testing.T) {
 	close(goOn)
 	s.spread(Spread{ControlPlane: after, Deployments: map[string]string{"a": before, "b": before}, Pools: map[string]string{"p": after}})
 	s.cluster("says that workers are held", func(cluster *unstructured.Unstructured) error {
-		if versions := listed(cluster, "versions"); !slices.Equal(versions, []string{after}) {
+		if versions := ControlPlane(cluster, "versions"); !slices.Equal(versions, []string{after}) {
 			return fmt.Errorf("versions are %v", versions)
 		}
 		return expect.Condition(cluster, "TopologyReconciled", "False", "MachineDeploymentsUpgradeDeferred")
@@ -148,7 +148,7 @@ func TestAChainIsHeldBeforeItsFirstStepOnly(t *testing.T) {
 	s.do(HoldWorkers(t.Context(), s.client, s.key, "a", "held by a test"))
 	s.do(SetVersion(t.Context(), s.client, s.key, after))
 	s.cluster("plans both steps", func(cluster *unstructured.Unstructured) error {
-		if plan := listed(cluster, "upgradePlan"); !slices.Equal(plan, []string{before, after}) {
+		if plan := ControlPlane(cluster, "upgradePlan"); !slices.Equal(plan, []string{before, after}) {
 			return fmt.Errorf("the plan is %v", plan)
 		}
 		return saysOf(cluster, BeforeUpgrade+ours)

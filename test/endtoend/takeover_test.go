@@ -62,10 +62,9 @@ type resourceSet struct {
 	namespace string
 	// managers are what annotation adopt-managers says.
 	managers string
-	before   *legacyObjects
 }
 
-var resourceSets = []*resourceSet{
+var resourceSets = []resourceSet{
 	{strategy: "ApplyOnce", first: legacy, namespace: "brought-once", managers: "manager"},
 	{
 		strategy: "Reconcile", first: strings.ReplaceAll(legacy, `OLD, value: "1"`, `OLD, value: "0"`),
@@ -76,7 +75,7 @@ var resourceSets = []*resourceSet{
 // selected is the label by which the sets find the Cluster.
 const selected = "legacy"
 
-func (s *resourceSet) object() *unstructured.Unstructured {
+func (s resourceSet) object() *unstructured.Unstructured {
 	made := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"strategy": s.strategy, "clusterSelector": map[string]any{"matchLabels": map[string]any{selected: "yes"}},
 		"resources": []any{map[string]any{"kind": "ConfigMap", "name": s.namespace}},
@@ -89,7 +88,7 @@ func (s *resourceSet) object() *unstructured.Unstructured {
 }
 
 // content is the set's ConfigMap: a namespace, and manifests in it.
-func (s *resourceSet) content(manifests string) *corev1.ConfigMap {
+func (s resourceSet) content(manifests string) *corev1.ConfigMap {
 	inside := strings.ReplaceAll(manifests, "metadata: {name: ", "metadata: {namespace: "+s.namespace+", name: ")
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Team, Name: s.namespace},
@@ -108,6 +107,20 @@ type legacyObjects struct {
 
 func (l *legacyObjects) all() []client.Object {
 	return []client.Object{&l.settings, &l.policy, &l.deployment}
+}
+
+// asked are the three without what the controller of Deployments writes, at any time: a status and, by the same call, an annotation.
+func (l *legacyObjects) asked() []client.Object {
+	deployment := l.deployment.DeepCopy()
+	deployment.Status, deployment.ResourceVersion = appsv1.DeploymentStatus{}, ""
+	deployment.ManagedFields = slices.DeleteFunc(deployment.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Subresource == "status"
+	})
+	delete(deployment.Annotations, "deployment.kubernetes.io/revision")
+	if len(deployment.Annotations) == 0 {
+		deployment.Annotations = nil
+	}
+	return []client.Object{&l.settings, &l.policy, deployment}
 }
 
 // identities are UID and generation of each.
@@ -142,7 +155,7 @@ func (l *legacyObjects) variable() string {
 }
 
 // brought reads what a set brought.
-func (m *management) brought(t *testing.T, s *resourceSet) (*legacyObjects, error) {
+func (m *management) brought(t *testing.T, s resourceSet) (*legacyObjects, error) {
 	t.Helper()
 	found := &legacyObjects{}
 	found.settings.Name, found.policy.Name, found.deployment.Name = "settings", "closed", "web"
@@ -155,7 +168,7 @@ func (m *management) brought(t *testing.T, s *resourceSet) (*legacyObjects, erro
 }
 
 // expectBrought waits until a set's objects are so.
-func (m *management) expectBrought(t *testing.T, s *resourceSet, holds func(*legacyObjects) error) *legacyObjects {
+func (m *management) expectBrought(t *testing.T, s resourceSet, holds func(*legacyObjects) error) *legacyObjects {
 	t.Helper()
 	var found *legacyObjects
 	expect.Eventually(t, expect.Patience, func() (err error) {
@@ -194,15 +207,15 @@ func (m *management) testResourceSets(t *testing.T) {
 		})
 	}
 	for _, s := range resourceSets {
-		create(t, m, s.installation(m.upgraded))
-	}
-	for _, s := range resourceSets {
-		m.expectRefused(t, s)
-	}
-	for _, s := range resourceSets {
 		t.Run(s.strategy, func(t *testing.T) {
-			object := m.takeOver(t, s)
-			m.expectOwned(t, s, object)
+			before, err := m.brought(t, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			create(t, m, s.installation(m.upgraded))
+			m.expectRefused(t, s, before)
+			object := m.takeOver(t, s, before)
+			m.expectOwned(t, s, object, before)
 			dropInstallation(t, m, object)
 		})
 	}
@@ -221,7 +234,7 @@ func (m *management) offerLegacy(t *testing.T) {
 	create(t, m.box.Client(sandbox.Master), offered)
 }
 
-func (s *resourceSet) installation(cluster sandbox.UserCluster) *kubermaticv1.AddonInstallation {
+func (s resourceSet) installation(cluster sandbox.UserCluster) *kubermaticv1.AddonInstallation {
 	made := standing(cluster, s.namespace)
 	made.Spec = kubermaticv1.AddonInstallationSpec{
 		ClusterName: cluster.Name, AddonRef: kubermaticv1.AddonReference{Name: "legacy", Version: "1.0.0"}, TargetNamespace: s.namespace,
@@ -229,13 +242,9 @@ func (s *resourceSet) installation(cluster sandbox.UserCluster) *kubermaticv1.Ad
 	return made
 }
 
-// expectRefused waits until an installation names the writer, and holds that nothing was written.
-func (m *management) expectRefused(t *testing.T, s *resourceSet) {
+// expectRefused waits until an installation names the writer, and holds that nothing was written since before it was there.
+func (m *management) expectRefused(t *testing.T, s resourceSet, before *legacyObjects) {
 	t.Helper()
-	var err error
-	if s.before, err = m.brought(t, s); err != nil {
-		t.Fatal(err)
-	}
 	expect.Object(t, m, s.installation(m.upgraded), func(found *kubermaticv1.AddonInstallation) error {
 		for _, one := range found.Status.Conditions {
 			if one.Type == kubermaticv1.ConditionReady && !strings.Contains(one.Message, `field manager "manager"`) {
@@ -248,13 +257,13 @@ func (m *management) expectRefused(t *testing.T, s *resourceSet) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(s.before.all(), after.all()); diff != "" {
+	if diff := cmp.Diff(before.asked(), after.asked()); diff != "" {
 		t.Fatalf("something was written without adopt (-before +after):\n%s", diff)
 	}
 }
 
 // takeOver deletes the set and has its objects adopted.
-func (m *management) takeOver(t *testing.T, s *resourceSet) *kubermaticv1.AddonInstallation {
+func (m *management) takeOver(t *testing.T, s resourceSet, before *legacyObjects) *kubermaticv1.AddonInstallation {
 	t.Helper()
 	if err := m.Delete(t.Context(), s.object()); err != nil {
 		t.Fatal(err)
@@ -271,7 +280,7 @@ func (m *management) takeOver(t *testing.T, s *resourceSet) *kubermaticv1.AddonI
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(s.before.identities(), after.identities()); diff != "" {
+	if diff := cmp.Diff(before.identities(), after.identities()); diff != "" {
 		t.Errorf("UIDs and generations (-before +after):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]string{"version": "one"}, after.settings.Data); diff != "" {
@@ -297,7 +306,7 @@ func (m *management) expectAt(t *testing.T, object *kubermaticv1.AddonInstallati
 }
 
 // expectOwned holds that drift in what was taken over is put back, and that the next version takes off what it lacks.
-func (m *management) expectOwned(t *testing.T, s *resourceSet, object *kubermaticv1.AddonInstallation) {
+func (m *management) expectOwned(t *testing.T, s resourceSet, object *kubermaticv1.AddonInstallation, before *legacyObjects) {
 	t.Helper()
 	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "closed"}}
 	drifted := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"policyTypes":["Ingress","Egress"]}}`))
@@ -320,7 +329,7 @@ func (m *management) expectOwned(t *testing.T, s *resourceSet, object *kubermati
 	}
 	m.expectAt(t, object, "1.1.0")
 	m.expectBrought(t, s, func(found *legacyObjects) error {
-		if found.variable() != "" || found.deployment.UID != s.before.deployment.UID {
+		if found.variable() != "" || found.deployment.UID != before.deployment.UID {
 			return fmt.Errorf("what the next version lacks stays, or the Deployment is another: %+v", found.deployment.ObjectMeta)
 		}
 		return nil

@@ -2,6 +2,7 @@ package endtoend_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,11 +45,15 @@ func (m *management) testUpgrade(t *testing.T) {
 	m.awaitHeld(t, m.upgraded, "True", kubermaticv1.ReasonBeforeControlPlane)
 	m.offerBridging(t)
 	var story *golden.Story
-	expect.Eventually(t, 2*expect.Patience, func() error {
+	tell := func() error {
 		story = golden.NewStory("What stood when each part of an upgrade went")
 		return tellUpgrade(history, story)
-	})
+	}
+	expect.Eventually(t, 2*expect.Patience, tell)
 	m.awaitHeld(t, m.upgraded, "False", kubermaticv1.ReasonNotUpgrading)
+	if err := errors.Join(history.Complete(t.Context()), tell()); err != nil {
+		t.Fatal(err)
+	}
 	story.Match(t, "testdata/upgrade.golden")
 	if now := m.standing(t, "of release-37"); now != stood {
 		t.Errorf("what was handed over was made anew: %+v, before %+v", now, stood)

@@ -45,6 +45,25 @@ func Always(t testing.TB, during time.Duration, holds func() error) {
 	}
 }
 
+// Lasts waits until holds has returned nil for the time, without an error in between; it fails the test when that is not so in time.
+func Lasts(t testing.TB, timeout, during time.Duration, holds func() error) {
+	t.Helper()
+	var since time.Time
+	Eventually(t, timeout, func() error {
+		if err := holds(); err != nil {
+			since = time.Time{}
+			return err
+		}
+		if since.IsZero() {
+			since = time.Now()
+		}
+		if lasts := time.Since(since); lasts < during {
+			return fmt.Errorf("it is so for %s only", lasts)
+		}
+		return nil
+	})
+}
+
 // Never fails the test when happens returns true once during the time.
 func Never(t testing.TB, during time.Duration, happens func() bool) {
 	t.Helper()

@@ -3,11 +3,28 @@ package expect
 import (
 	"errors"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
+
+// Red when the time is not waited for, or what came before an error counts.
+func TestLastsCountsFromTheLastError(t *testing.T) {
+	const during = 200 * time.Millisecond
+	looks, broke := 0, time.Time{}
+	Lasts(t, Patience, during, func() error {
+		if looks++; looks == 1 || looks == 4 {
+			broke = time.Now()
+			return errors.New("broken")
+		}
+		return nil
+	})
+	if took := time.Since(broke); looks < 5 || took < during {
+		t.Errorf("after %d looks and %s, it was taken to last", looks, took)
+	}
+}
 
 func TestCondition(t *testing.T) {
 	object := &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Generation: 2}}

@@ -45,6 +45,14 @@ func Spread(all []Boundary, some int) (chosen []Boundary) {
 	return chosen
 }
 
+// SpreadOver is Spread where it matters at which boundaries: some of those that count, and with -every-kill all there are.
+func SpreadOver(all []Boundary, some int, counts func(Boundary) bool) []Boundary {
+	if *everyKill {
+		return all
+	}
+	return Spread(slices.DeleteFunc(slices.Clone(all), func(at Boundary) bool { return !counts(at) }), some)
+}
+
 // Killer sees the writes of a process, on both sides, and kills it at a boundary.
 type Killer struct {
 	mutex   sync.Mutex

@@ -129,7 +129,7 @@ func isBeginning(f *facts, result verdict) bool {
 
 // hasNothing says that an add-on is installed that has nothing for its cluster.
 func hasNothing(pass *installer.Pass) bool {
-	return pass.Record().IsComplete() && pass.Record().IsEmpty()
+	return pass.Record().IsComplete() && pass.Record().IsEmpty() && len(pass.Record().Hooks) == 0
 }
 
 func projectReady(installation *kubermaticv1.AddonInstallation, pass *installer.Pass, result verdict) {

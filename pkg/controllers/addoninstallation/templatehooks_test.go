@@ -50,7 +50,7 @@ func (w *world) templated(version string, files map[string]string) kubermaticv1.
 func TestHooksOfTemplatesRunInOrder(t *testing.T) {
 	w := newHookWorld(t)
 	files := map[string]string{
-		"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {tag: '{{ .Variables.tag }}'}\n", "account.yaml": account,
+		"settings.yaml": templateSettings, "account.yaml": account,
 		"a.yaml": templateJob("prepare", "pre-install", ""), "b.yaml": templateJob("check", "post-install, post-upgrade", ""),
 		"c.yaml": templateJob("migrate", "pre-upgrade", ""), "d.yaml": ocmJob("farewell", "agent"),
 	}
@@ -131,8 +131,9 @@ func TestRemovalsWithHooksOfTemplates(t *testing.T) {
 	w.delete(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: homeless.Spec.TargetNamespace, Name: "agent"}})
 	w.delete(homeless)
 	expect.Gone(t, w.seed, homeless)
-	w.expectEvent(kubermaticv1.EventHookSkipped, homeless, fmt.Sprintf(`hook "Job/farewell" of event pre-delete was not run: Job.batch %s/farewell: `+
-		`service account "agent" that it runs as is not in namespace %q`, homeless.Spec.TargetNamespace, homeless.Spec.TargetNamespace))
+	namespace := homeless.Spec.TargetNamespace
+	w.expectEvent(kubermaticv1.EventHookSkipped, homeless, fmt.Sprintf(`hook "%s/Job/farewell" of event pre-delete was not run: `+
+		`Job.batch %s/farewell: service account "agent" that it runs as is not in namespace %q`, namespace, namespace, namespace))
 
 	w.delete(skipped)
 	w.end(w.awaitJob(skipped, "farewell"), false)
@@ -165,4 +166,74 @@ func TestHooksOfTemplatesAreRefused(t *testing.T) {
 	w.expectSummary(odd, "False", kubermaticv1.ReasonRenderFailed, `says "test"`)
 	w.expectNothing(refused)
 	w.expectNothing(odd)
+}
+
+// An edit while a hook runs makes it anew, however soon it comes. Red when runs of two intents of one number and second are one (the time of
+// Pass.intent).
+func TestAnEditRunsHooksOfTemplatesAnew(t *testing.T) {
+	w := newHookWorld(t)
+	w.offer("edited", kubermaticv1.CatalogueCustom, w.templated("1.0.0", map[string]string{
+		"a.yaml": templateJob("prepare", "pre-install", ""), "settings.yaml": templateSettings,
+	}))
+	w.start()
+	object := w.install("edited", "")
+	before := w.awaitJob(object, "prepare")
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.Values = raw(`{"tag":"two"}`) })
+	after := w.awaitJob(object, "prepare", before.UID)
+	if image := after.Spec.Template.Spec.Containers[0].Image; !strings.HasSuffix(image, "/work:two") {
+		t.Errorf("it runs %s", image)
+	}
+	w.end(after, true)
+	w.ready(object)
+}
+
+const templateSettings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {tag: '{{ .Variables.tag }}'}\n"
+
+// Hooks that nobody waits for any more go: a running one with the next version, which has it no more, and one that failed before a removal
+// with that. Red without the calls of Clear in Begin and PreDelete.
+func TestHooksOfTemplatesLeaveNothing(t *testing.T) {
+	w := newHookWorld(t)
+	with := map[string]string{"settings.yaml": templateSettings, "a.yaml": templateJob("migrate", "pre-upgrade", "")}
+	without := map[string]string{"settings.yaml": templateSettings, "b.yaml": templateJob("other", "pre-upgrade", "")}
+	versions := []kubermaticv1.AddonVersion{
+		w.templated("1.0.0", map[string]string{"settings.yaml": templateSettings}), w.templated("1.1.0", with), w.templated("1.2.0", without),
+	}
+	for i := range versions {
+		versions[i].Values = raw(`{"tag":"` + versions[i].Version + `"}`)
+	}
+	w.offer("leftover", kubermaticv1.CatalogueCustom, versions...)
+	w.start()
+	object := w.install("leftover", "1.0.0")
+	w.ready(object)
+	w.create(configMap(object.Spec.TargetNamespace, "foreign")) // so that the namespace stays
+	w.want(object, "1.1.0")
+	running := w.awaitJob(object, "migrate")
+	w.want(object, "1.2.0")
+	other := w.awaitJob(object, "other")
+	expect.Gone(t, w.seed, running)
+	w.end(other, false)
+	w.expectSummary(object, "False", kubermaticv1.ReasonHookFailed, "other")
+	w.delete(object)
+	expect.Gone(t, w.seed, object)
+	w.expectNoJobs(object.Spec.TargetNamespace)
+}
+
+// Red when a removal is blocked by an object of the add-on itself, which the newest version has as a hook and which was not pruned yet.
+func TestAnObjectThatBecameAHookGivesWayToTheRemoval(t *testing.T) {
+	w := newHookWorld(t)
+	plain := strings.Replace(ocmJob("farewell", "agent"), `labels: {open-cluster-management.io/addon-pre-delete: ""}`, "labels: {a: b}", 1)
+	never := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: never}\nspec:\n  selector: {matchLabels: {app: never}}\n" +
+		"  template: {metadata: {labels: {app: never}}, spec: {containers: [{name: never, image: never}]}}\n"
+	w.offer("became", kubermaticv1.CatalogueCustom,
+		w.templated("1.0.0", map[string]string{"account.yaml": account, "d.yaml": plain}),
+		w.templated("1.1.0", map[string]string{"account.yaml": account, "d.yaml": ocmJob("farewell", "agent"), "e.yaml": never}))
+	w.start()
+	object := w.install("became", "1.0.0")
+	w.expectApplied(object, "1.0.0")
+	asObject := w.awaitJob(object, "farewell")
+	w.want(object, "1.1.0")
+	w.expectApplied(object, "1.1.0")
+	w.delete(object)
+	w.end(w.awaitJob(object, "farewell", asObject.UID), true)
+	expect.Gone(t, w.seed, object)
 }

@@ -2,6 +2,7 @@ package upgrades_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -12,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/gate"
 )
@@ -32,28 +32,26 @@ func TestAStageKeepsItsClockOverAKill(t *testing.T) {
 	s.ask(t)
 	for _, stage := range []struct {
 		reason string
-		isOver func() error
+		isOn   func(holds) bool
 	}{
-		{v1.ReasonBeforeControlPlane, func() error { return s.isFree(t, func(now holds) bool { return now.hook }) }},
-		{v1.ReasonBeforeWorkers, func() error { return s.isFree(t, func(now holds) bool { return now.held }) }},
+		{v1.ReasonBeforeControlPlane, func(now holds) bool { return now.Hook }},
+		{v1.ReasonBeforeWorkers, func(now holds) bool { return now.Workers }},
 	} {
 		since := s.waitsSince(t, stage.reason)
 		process.Kill()
-		expect.Eventually(t, patience, func() error {
-			if time.Since(since) < stageLasts {
-				return errors.New("the stage's time is not over")
+		expect.Always(t, time.Until(since.Add(stageLasts)), func() error { // nobody is there to let it go
+			if now := holdsOf(s.cluster(t)); !stage.isOn(now) {
+				return fmt.Errorf("nothing waits any more at %s: %+v", stage.reason, now)
 			}
 			return nil
 		})
-		if err := stage.isOver(); err == nil {
-			t.Fatalf("nothing waits any more at %s, and nobody was there to let it go", stage.reason)
-		}
 		looked := &firstLook{}
 		s.gate.Watch(s.name, s.log.Guard(looked.guard()))
 		process = s.start(t)
-		expect.Eventually(t, patience, func() error { return errors.Join(process.Failure(), stage.isOver()) })
+		expect.Eventually(t, patience, func() error { return errors.Join(process.Failure(), s.isFree(t, stage.isOn)) })
 		took := time.Since(looked.at())
-		if t.Logf("%s: let go %s after the new process had looked", stage.reason, took.Round(time.Millisecond)); took >= stageLasts {
+		t.Logf("%s: let go %s after the new process had looked", stage.reason, took.Round(time.Millisecond))
+		if took >= stageLasts {
 			t.Errorf("it waited for %s more", took)
 		}
 	}
@@ -104,11 +102,7 @@ func (s *subject) waitsSince(t *testing.T, reason string) (since time.Time) {
 // isFree is nil once a hold is off.
 func (s *subject) isFree(t *testing.T, isOn func(holds) bool) error {
 	t.Helper()
-	found := object(clusterapi.ClusterKind, s.key)
-	if err := s.client.Get(t.Context(), s.key, found); err != nil {
-		return err
-	}
-	if isOn(holdsOf(found)) {
+	if isOn(holdsOf(s.cluster(t))) {
 		return errors.New("the hold is on")
 	}
 	return nil

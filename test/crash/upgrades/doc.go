@@ -19,8 +19,8 @@
 // When the player moves the control plane, each gate is Ready at the version that fits both sides; when it moves the template of a pool,
 // each is right at the new version. Besides, every state is looked at that the Cluster and condition UpgradeHeld come through: the hook
 // is never put on while an upgrade is pending, never off before workers are held, and a stage keeps its clock. Hook and hold go on
-// and off once, over all processes, and the Cluster is written at most five times: a kill repeats no write of it, since what is to be on
-// it is read off it. At the end Cluster, condition, installations with their UIDs, and sets are as after a clean run.
+// and off once, over all processes, and the Cluster is written twice, as in a clean run: a kill repeats no write of it, since what is to
+// be on it is read off it. At the end Cluster, condition, installations with their UIDs, and sets are as after a clean run.
 //
 // # What else happens to a process
 //

@@ -322,14 +322,8 @@ func versions(all ...string) (listed []any) {
 	return listed
 }
 
-func versionsOf(found *unstructured.Unstructured) (all []string) {
-	listed, _, _ := unstructured.NestedSlice(found.Object, "status", "controlPlane", "versions")
-	for _, one := range listed {
-		fields, _ := one.(map[string]any)
-		version, _ := fields["version"].(string)
-		all = append(all, version)
-	}
-	return all
+func versionsOf(found *unstructured.Unstructured) []string {
+	return clusterapi.ControlPlane(found, "versions")
 }
 
 // isHooked says whether anybody keeps an upgrade of a Cluster from beginning.

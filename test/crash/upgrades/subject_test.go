@@ -217,7 +217,7 @@ func (s *subject) rests(t *testing.T, kubernetes, ofNetwork, ofStorage string) e
 			return fmt.Errorf("versions are %+v", spread)
 		}
 	}
-	if now := holdsOf(s.cluster(t)); !now.hook || now.held || now.isPending {
+	if now := holdsOf(s.cluster(t)); !now.Hook || now.Workers || now.isPending {
 		return fmt.Errorf("the Cluster has %+v", now)
 	}
 	want := map[string]string{network: ofNetwork, storage: ofStorage}

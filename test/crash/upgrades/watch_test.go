@@ -3,6 +3,7 @@ package upgrades_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -17,26 +18,14 @@ import (
 )
 
 // holds are what holds upgrades of a Cluster, and whether one is pending.
-type holds struct{ hook, held, isPending bool }
+type holds struct {
+	clusterapi.Holds
+	isPending bool
+}
 
 func holdsOf(found *unstructured.Unstructured) holds {
 	wanted, _, _ := unstructured.NestedString(found.Object, "spec", "topology", "version")
-	at := versionsOf(found)
-	return holds{
-		hook: isHooked(found), held: isHeld(found, "machineDeployments") && isHeld(found, "machinePools"),
-		isPending: len(at) != 1 || at[0] != wanted,
-	}
-}
-
-// isHeld says whether the first pool of a kind is held.
-func isHeld(found *unstructured.Unstructured, list string) bool {
-	pools, _, _ := unstructured.NestedSlice(found.Object, "spec", "topology", "workers", list)
-	if len(pools) == 0 {
-		return false
-	}
-	first, _ := pools[0].(map[string]any)
-	_, is, _ := unstructured.NestedString(first, "metadata", "annotations", clusterapi.HoldSequence)
-	return is
+	return holds{Holds: clusterapi.HoldsOf(found), isPending: !slices.Equal(versionsOf(found), []string{wanted})}
 }
 
 // changes count what was put on and taken off since the upgrade was asked for.
@@ -90,10 +79,10 @@ func (p *player) follow(ctx context.Context, t *testing.T, running *sync.WaitGro
 
 // changed judges a change of the Cluster.
 func (p *player) changed(from, to holds) {
-	if !from.hook && to.hook && to.isPending {
+	if !from.Hook && to.Hook && to.isPending {
 		p.complain("the hook was put on while an upgrade is pending")
 	}
-	if to.isPending && !to.hook && !to.held {
+	if to.isPending && !to.Hook && !to.Workers {
 		p.complain("the hook is off, and workers are not held")
 	}
 	p.mutex.Lock()
@@ -101,7 +90,7 @@ func (p *player) changed(from, to holds) {
 	for _, one := range []struct {
 		from, to bool
 		on, off  *int
-	}{{from.hook, to.hook, &p.changes.hookOn, &p.changes.hookOff}, {from.held, to.held, &p.changes.heldOn, &p.changes.heldOff}} {
+	}{{from.Hook, to.Hook, &p.changes.hookOn, &p.changes.hookOff}, {from.Workers, to.Workers, &p.changes.heldOn, &p.changes.heldOff}} {
 		switch {
 		case one.to && !one.from:
 			*one.on++
