@@ -63,7 +63,7 @@ func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, seen ap
 		p.begin(hook, "") // nothing allows its deletion, and the hook's purpose is that it exists
 		p.succeed(hook)
 		return "", "", nil
-	case !seen.Ours && seen.Obstacle != "" && !(p.isDeletion() && seen.Applied): // what is ours would go in a moment
+	case p.keeps(seen):
 		return "", fmt.Sprintf("an object of its name exists already and is not replaced: %s: remove it, or rename the hook",
 			seen.Obstacle), nil
 	case seen.Running && p.Now.Sub(seen.Created) < p.Timeout:
@@ -77,6 +77,12 @@ func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, seen ap
 		return fmt.Sprintf("hook %s waits for the end of an earlier attempt: %s", made.Key(), after.Message), "", nil
 	}
 	return p.make(ctx, hook, made)
+}
+
+// keeps says whether an object never gives way. During a removal the add-on's own does: it would go in
+// a moment.
+func (p *pass) keeps(seen apply.HookState) bool {
+	return !seen.Ours && seen.Obstacle != "" && (!seen.Applied || !p.isDeletion())
 }
 
 func (p *pass) make(ctx context.Context, hook *Hook, made apply.Hook) (waiting, failed string, err error) {

@@ -87,13 +87,21 @@ func NextAction(previous *Record, next *helmrelease.Release) hooks.Action {
 	switch {
 	case next != nil && next.Adopted:
 		return hooks.ActionUpgrade // others installed it
-	case next == nil && previous.wasWhole():
-		return hooks.ActionUpgrade
-	case next == nil || previous == nil || previous.Helm == nil:
+	case next == nil:
+		return previous.nextOfTemplates()
+	case previous == nil || previous.Helm == nil:
 	case previous.Helm.Name != next.Name || previous.Helm.Namespace != next.Namespace:
 	case previous.Action == hooks.ActionInstall && !previous.IsDeployed():
 	case previous.Action == "" && previous.State == StateIntent && previous.From == "":
 	default:
+		return hooks.ActionUpgrade
+	}
+	return hooks.ActionInstall
+}
+
+// nextOfTemplates is NextAction of a revision without a Helm release.
+func (r *Record) nextOfTemplates() hooks.Action {
+	if r.wasWhole() {
 		return hooks.ActionUpgrade
 	}
 	return hooks.ActionInstall

@@ -13,7 +13,11 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
+
+// longestCause of what a set says, in bytes: the way out stands behind it in the condition.
+const longestCause = 150
 
 // origin is what an installation is made from at some version of its cluster's Kubernetes.
 type origin struct {
@@ -147,7 +151,7 @@ func stall(by *v1.AddonSet, live *v1.AddonInstallation, in target.Ref) string {
 	}
 	for _, row := range by.Status.Clusters {
 		if row.Name == in.LongName() && row.State == v1.ClusterBlocked && in.NameOf(row.Item) == live.Name {
-			return fmt.Sprintf("blocked in AddonSet %q: %s", by.Name, row.Message)
+			return fmt.Sprintf("blocked in AddonSet %q: %s", by.Name, text.Cut(row.Message, longestCause))
 		}
 	}
 	return ""
