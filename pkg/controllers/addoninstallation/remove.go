@@ -2,6 +2,7 @@ package addoninstallation
 
 import (
 	"context"
+	"fmt"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
@@ -30,6 +31,9 @@ func (r *Reconciler) leave(ctx context.Context, f *facts) loop.Outcome {
 	}
 	if !cluster.BelongsTo(f.cluster, r.Options.WorkerName) {
 		return loop.NotMine{}
+	}
+	if isFormers(f) {
+		return r.leaveWithFormer(ctx, f)
 	}
 	if f.cluster.Deleted {
 		return r.leaveWithCluster(ctx, f)
@@ -108,6 +112,18 @@ func (r *Reconciler) leaveWithoutCluster(ctx context.Context, installation *kube
 		}
 	}
 	return r.leaveCopies(ctx, installation.Name, clusters...)
+}
+
+// leaveWithFormer ends the removal of an installation that goes with the Cluster that had the name
+// before, without a call: the next one may have the same user cluster, as after a restore, and what
+// works there stays.
+func (r *Reconciler) leaveWithFormer(ctx context.Context, f *facts) loop.Outcome {
+	outcome := r.leaveWithoutCluster(ctx, f.installation, &cluster.UnknownError{Namespace: f.cluster.Namespace, Name: f.cluster.Name})
+	if wait, isWaiting := outcome.(loop.Waiting); isWaiting {
+		wait.Message = fmt.Sprintf("it belongs to a former Cluster %q, and goes once that is known to be gone", f.cluster.Name)
+		return wait
+	}
+	return outcome
 }
 
 // clustersOf are the Clusters that may have something of an installation: the one that its status

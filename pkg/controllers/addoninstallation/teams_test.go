@@ -3,6 +3,7 @@ package addoninstallation_test
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -171,4 +172,36 @@ func TestAClusterGoesAlone(t *testing.T) {
 	if err := m.elsewhere().Get(t.Context(), client.ObjectKeyFromObject(settings), found); err != nil || found.ResourceVersion != settings.ResourceVersion {
 		t.Errorf("an object of a neighbour was written: %v", err)
 	}
+}
+
+// Garbage collection deletes what a Cluster had, and another one has its name before that is gone, over the same user cluster as after a
+// restore. Red when what goes becomes the next Cluster's, and when it is removed as one of that, whose user cluster may be the same.
+func TestWhatGoesWithAFormerClusterIsNotTheNextOnes(t *testing.T) {
+	m := newTeam(t)
+	into := fmt.Sprintf("former-%d", worlds)
+	m.publishInto("web", into)
+	one := m.add("one", "both")
+	stop := m.startUntil()
+	core := &kubermaticv1.AddonInstallation{}
+	core.Namespace, core.Name, core.Finalizers = m.namespace, "one.web", []string{kubermaticv1.FinalizerCoreProtection}
+	core.Spec = kubermaticv1.AddonInstallationSpec{
+		ClusterName: "one", AddonRef: kubermaticv1.AddonReference{Name: "web"}, CoreAddon: true, TargetNamespace: into, CreateNamespace: true,
+	}
+	m.create(core)
+	m.ready(core)
+	stop()
+	former := *core.Status.Cluster
+	m.delete(core)
+	m.delete(one)
+	expect.Gone(t, m.seed, one)
+	m.add("one", "both")
+	m.start()
+	m.expectReady(core, kubermaticv1.ReasonRemoving, `it goes with the former Cluster "one"`)
+	if *core.Status.Cluster != former {
+		t.Errorf("it belongs to %+v", core.Status.Cluster)
+	}
+	m.edit(core, func(object *kubermaticv1.AddonInstallation) {
+		object.Finalizers = slices.DeleteFunc(object.Finalizers, func(one string) bool { return one == kubermaticv1.FinalizerCoreProtection })
+	})
+	m.expectReady(core, kubermaticv1.ReasonClusterUnknown, `it belongs to a former Cluster "one"`)
 }

@@ -275,3 +275,39 @@ func TestTheAddonOfAnItemCantBeChanged(t *testing.T) {
 	}
 	w.stays(before)
 }
+
+// TestACoreAddonGoesWithAFormerClusterOfTheName: garbage collection deletes what a Cluster outside of KKP had, and another Cluster has its
+// name before that is gone. Red when the protection of what goes stays, so that it would go for ever; and when a person's deletion takes it
+// off where the Cluster is the same.
+func TestACoreAddonGoesWithAFormerClusterOfTheName(t *testing.T) {
+	w := newWorld(t)
+	team := w.team()
+	w.merged(v1.CatalogueCustom, "prometheus")
+	w.listed(monitoringItem)
+	one := w.neighbour(team, "prod-1", nil)
+	w.start()
+	former := w.coreOf(one, "monitoring")
+	former.Status.Cluster = new(one.Identity())
+	if err := w.seed.Status().Update(t.Context(), former); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.seed.Delete(t.Context(), former); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(former), former); err != nil {
+		t.Fatal(err)
+	}
+	w.stays(former)
+	one.UID, one.Owner.UID = "another", "another"
+	w.beside.Put(one)
+	expect.Eventually(t, expect.Patience, func() error {
+		found := &v1.AddonInstallation{}
+		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(former), found); err != nil {
+			return err
+		}
+		if found.UID == former.UID || !hasProtection(found) {
+			return fmt.Errorf("it is %+v", found.ObjectMeta)
+		}
+		return nil
+	})
+}

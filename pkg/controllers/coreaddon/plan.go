@@ -105,6 +105,11 @@ func planFor(wantedSet set, installations []v1.AddonInstallation, catalogues cat
 	}
 	for _, one := range wantedSet.wanted {
 		live := byName[one.name]
+		if wantedSet.isFormers(live) {
+			result.total++
+			result.release = append(result.release, live)
+			continue
+		}
 		if wantedSet.keepListed && one.origin == v1.OriginRule && isListed(live) {
 			result.keep(live)
 			continue
