@@ -94,6 +94,13 @@ func OnlyOf(ref target.Ref, installations []v1.AddonInstallation) []v1.AddonInst
 	return slices.DeleteFunc(installations, func(one v1.AddonInstallation) bool { return !ref.Has(&one) })
 }
 
+// GoesWithFormer says whether an installation is going with the Cluster that had this one's name
+// before: nothing of it is to come here. In KKP's namespaces nothing goes with a Cluster by itself.
+func GoesWithFormer(ref target.Ref, one *v1.AddonInstallation) bool {
+	known := one.Status.Cluster
+	return !ref.IsKKP() && !one.DeletionTimestamp.IsZero() && known != nil && known.UID != ref.UID
+}
+
 // AvailableOf is the key of the AddonCatalogue that says what a cluster is offered.
 func AvailableOf(ref target.Ref) client.ObjectKey {
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: v1.AvailableCatalogue}

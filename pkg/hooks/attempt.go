@@ -219,8 +219,8 @@ func (p *pass) clear(ctx context.Context, hook *Hook) (waiting string, err error
 // mayBeLeft says whether a hook's object may be there: it was made and is not known to have gone, or
 // is of the event that runs, and may have been made just before the process ended.
 func (s *Set) mayBeLeft(hook *Hook) bool {
-	if hook.Run != nil {
-		return !hook.Run.Cleaned
+	if hook.Run != nil && !hook.Run.Cleaned {
+		return true
 	}
 	event := s.HooksState.Event
 	return slices.Contains(hook.Events, event) && !slices.Contains(s.HooksState.Ended, event)

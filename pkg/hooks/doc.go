@@ -10,7 +10,8 @@
 //     (attempt.go);
 //  3. at the end: apply the delete policies; the event has ended.
 //
-// Runner.Stop ends what still runs when the release is removed (attempt.go).
+// Runner.Stop ends what still runs when the release is removed, Runner.Clear deletes what hooks of
+// go-template left once nobody waits for them any more (attempt.go).
 //
 // The caller saves the Set before each change that the user cluster could not show later. An
 // annotation identifies an object that was created just before the process ended. Objects of hooks

@@ -47,7 +47,8 @@ const (
 
 // Hook is an object that runs around events.
 type Hook struct {
-	// Path is what messages call it: the file of its chart or, of go-template, kind and name.
+	// Path is what messages call it: the file of its chart or, of go-template, namespace, kind
+	// and name.
 	Path           string          `json:"path"`
 	Events         []string        `json:"events"`
 	Weight         int             `json:"weight,omitempty"`

@@ -59,7 +59,7 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 	}
 	identity := f.cluster.Identity()
 	known := f.installation.Status.Cluster
-	if isFormers(f) {
+	if cluster.GoesWithFormer(f.cluster.Ref, f.installation) {
 		return waiting(kubermaticv1.ReasonRemoving, fmt.Sprintf("it goes with the former Cluster %q", f.cluster.Name), clusterRecheck)
 	}
 	f.identity = &identity
@@ -70,14 +70,6 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 		return cmp.Or(r.part(ctx, f), goingOutcome(f))
 	}
 	return nil
-}
-
-// isFormers says whether an installation is going with the Cluster that had the name before, and only
-// its protection holds it, which the core add-on controller takes off: nothing of it is to come to
-// this Cluster.
-func isFormers(f *facts) bool {
-	known := f.installation.Status.Cluster
-	return !f.cluster.IsKKP() && !f.installation.DeletionTimestamp.IsZero() && known != nil && known.UID != f.cluster.UID
 }
 
 // unpaused says whether anything is to be done in the cluster.

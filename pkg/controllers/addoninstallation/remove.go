@@ -32,7 +32,7 @@ func (r *Reconciler) leave(ctx context.Context, f *facts) loop.Outcome {
 	if !cluster.BelongsTo(f.cluster, r.Options.WorkerName) {
 		return loop.NotMine{}
 	}
-	if isFormers(f) {
+	if cluster.GoesWithFormer(f.cluster.Ref, f.installation) {
 		return r.leaveWithFormer(ctx, f)
 	}
 	if f.cluster.Deleted {

@@ -29,13 +29,13 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 		{Name: "allowed", Run: r.allowed},                                 // what Custom catalogues may not have
 		{Name: "take-over", Run: installs((*installer.Pass).FindExtras)},  // helm: what a release that is followed has besides
 		{Name: "intent", Run: r.recordIntent},                             // on record before the first write
-		{Name: "apply", Run: r.apply},                                     // stage by stage; helm: behind namespaces and CRDs hooks come first
+		{Name: "apply", Run: r.apply},                                     // stage by stage; behind namespaces and CRDs hooks come first
 		{Name: "record", Run: installs((*installer.Pass).RecordApplied)},  // on record with every UID
 		{Name: "release", Run: installs((*installer.Pass).WriteRelease)},  // helm: the copy that `helm list` shows
 		{Name: "inherit", Run: installs((*installer.Pass).AdoptShared)},   // what was used of an installation that went, or left it
 		{Name: "drift", Run: installs((*installer.Pass).RepairDrift)},     // now and then, healthy or not: is it still what was applied?
 		{Name: "copies", Run: installs((*installer.Pass).CopyPullSecret)}, // copies of the pull Secret follow it; new ones come in apply
-		{Name: "post-hooks", Run: installs((*installer.Pass).PostHooks)},  // helm: hooks that run once everything is applied
+		{Name: "post-hooks", Run: installs((*installer.Pass).PostHooks)},  // hooks that run once everything is applied
 		{Name: "health", Run: installs((*installer.Pass).Assess)},         // until everything works
 		{Name: "last-hooks", Run: installs((*installer.Pass).LastHooks)},  // the same, where atomic asks for health first
 		{Name: "prune", Run: installs((*installer.Pass).Prune)},           // what the new revision no longer has
@@ -66,7 +66,7 @@ func (r *Reconciler) rollbackSteps() []loop.Step[facts] {
 		{Name: "apply", Run: installs((*installer.Pass).GoBack)},          // the objects on record, stage by stage
 		{Name: "record", Run: installs((*installer.Pass).RecordApplied)},  // on record with every UID
 		{Name: "release", Run: installs((*installer.Pass).WriteRelease)},  // helm: the copy that `helm list` shows
-		{Name: "post-hooks", Run: installs((*installer.Pass).PostHooks)},  // helm: hooks that run once everything is applied
+		{Name: "post-hooks", Run: installs((*installer.Pass).PostHooks)},  // hooks that run once everything is applied
 		{Name: "health", Run: installs((*installer.Pass).Assess)},         // until everything works
 		{Name: "last-hooks", Run: installs((*installer.Pass).LastHooks)},  // the same, where atomic asks for health first
 		{Name: "prune", Run: installs((*installer.Pass).Prune)},           // what only the failed revision had
@@ -88,9 +88,9 @@ func (r *Reconciler) undoingSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
 		{Name: "order", Run: r.removedInTurn},                                  // what depends on it, or has a later slot, goes first
 		{Name: "connect", Run: r.connect},                                      // a live connection to the user cluster
-		{Name: "pre-delete", Run: installs((*installer.Pass).PreDelete)},       // helm: hooks that run before anything goes
+		{Name: "pre-delete", Run: installs((*installer.Pass).PreDelete)},       // hooks that run before anything goes
 		{Name: "remove", Run: installs((*installer.Pass).RemoveObjects)},       // in reverse order, by UID, until nothing is left
-		{Name: "post-delete", Run: installs((*installer.Pass).PostDelete)},     // helm: hooks that run after everything went
+		{Name: "post-delete", Run: installs((*installer.Pass).PostDelete)},     // hooks that run after everything went
 		{Name: "emptied", Run: installs((*installer.Pass).RemoveNamespaces)},   // the namespaces that such hooks ran in
 		{Name: "last-copies", Run: installs((*installer.Pass).DropPullSecret)}, // copies of the pull Secret that nobody else needs
 		{Name: "release", Run: installs((*installer.Pass).RemoveRelease)},      // helm: the release's Secrets

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
@@ -105,7 +106,7 @@ func planFor(wantedSet set, installations []v1.AddonInstallation, catalogues cat
 	}
 	for _, one := range wantedSet.wanted {
 		live := byName[one.name]
-		if wantedSet.isFormers(live) {
+		if live != nil && cluster.GoesWithFormer(wantedSet.of, live) {
 			result.total++
 			result.release = append(result.release, live)
 			continue

@@ -129,17 +129,7 @@ type set struct {
 	// has.
 	elsewhere func(name string) bool
 	// of is the cluster that the set is for.
-	of target.Description
-}
-
-// isFormers says whether an installation is going with the Cluster that had the name before: one of
-// this Cluster is made in its place. In KKP's namespaces nothing goes with a Cluster by itself.
-func (s *set) isFormers(live *v1.AddonInstallation) bool {
-	if live == nil || live.DeletionTimestamp.IsZero() || s.of.IsKKP() {
-		return false
-	}
-	known := live.Status.Cluster
-	return known != nil && known.UID != s.of.UID
+	of target.Ref
 }
 
 // isElsewhere says whether an installation of another cluster has a name.
@@ -149,7 +139,7 @@ func (s *set) isElsewhere(name string) bool { return s.elsewhere != nil && s.els
 // where no copy of a set tells it: whether an item that selects by it is for the cluster is not
 // known.
 func setFor(found target.Description, list listState, seed string) set {
-	result := set{held: map[string]string{}, keepListed: list.absent, of: found}
+	result := set{held: map[string]string{}, keepListed: list.absent, of: found.Ref}
 	switch {
 	case list.problem != nil && !list.read:
 		result.frozen = list.problem.Error()
