@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
@@ -106,7 +105,7 @@ func planFor(wantedSet set, installations []v1.AddonInstallation, catalogues cat
 	}
 	for _, one := range wantedSet.wanted {
 		live := byName[one.name]
-		if live != nil && cluster.GoesWithFormer(wantedSet.of, live) {
+		if wantedSet.isFormers(live) {
 			result.total++
 			result.release = append(result.release, live)
 			continue
