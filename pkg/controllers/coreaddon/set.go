@@ -133,7 +133,9 @@ type set struct {
 }
 
 // isFormers says whether an installation, where there is one, goes with the Cluster that had the name before.
-func (s *set) isFormers(live *v1.AddonInstallation) bool { return live != nil && cluster.GoesWithFormer(s.of, live) }
+func (s *set) isFormers(live *v1.AddonInstallation) bool {
+	return live != nil && cluster.GoesWithFormer(s.of, live)
+}
 
 // isElsewhere says whether an installation of another cluster has a name.
 func (s *set) isElsewhere(name string) bool { return s.elsewhere != nil && s.elsewhere(name) }
