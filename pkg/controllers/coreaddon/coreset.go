@@ -230,7 +230,7 @@ func (r *Reconciler) readOffers(ctx context.Context, f *setFacts) loop.Outcome {
 	for _, one := range rules() {
 		names[one.addon] = true
 	}
-	for _, one := range state.items {
+	for _, one := range state.Items {
 		names[string(one.spec.AddonRef.Name)] = true
 	}
 	var entries []*catalogue.Entry

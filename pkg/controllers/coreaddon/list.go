@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,7 +16,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/values"
-	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
+	"github.com/trellis-addons/trellis/pkg/values/strictlist"
 )
 
 // Where the custom core list is, in the platform namespace.
@@ -51,49 +50,23 @@ type listItem struct {
 }
 
 // ListError says what is wrong with the custom core list, and where.
-type ListError struct {
-	// Place is such as item 2 ("canal"); empty for the whole list.
-	Place string
-	// Problem never has a value in it.
-	Problem string
-}
+type ListError = strictlist.Error
 
-func (e *ListError) Error() string {
-	place := ""
-	if e.Place != "" {
-		place = e.Place + ": "
-	}
-	return fmt.Sprintf("ConfigMap %q, key %q: %s%s", ListName, ListKey, place, e.Problem)
+var customList = strictlist.List{
+	ConfigMap: ListName, Key: ListKey, Of: "core add-ons", Items: maxItems, Bytes: maxListBytes, Depth: maxListDepth,
 }
 
 // readList reads the whole list, or none of it. Errors: *ListError.
 func readList(text string) ([]item, error) {
-	content, err := strictyaml.Decode([]byte(text), strictyaml.Limits{Bytes: maxListBytes, Depth: maxListDepth})
-	if err != nil {
-		return nil, &ListError{Problem: err.Error()}
-	}
-	written, isList := content.([]any)
-	if !isList && content != nil {
-		return nil, &ListError{Problem: "it is no list of core add-ons"}
-	}
-	if len(written) > maxItems {
-		return nil, &ListError{Problem: fmt.Sprintf("it has %d items, at most %d are taken", len(written), maxItems)}
-	}
 	seen := map[string]bool{}
-	items := make([]item, 0, len(written))
-	for i, one := range written {
-		read, err := readItem(one)
-		place := fmt.Sprintf("item %d (%q)", i+1, read.name)
+	return strictlist.Read(customList, text, func(written any) (item, string, error) {
+		read, err := readItem(written)
 		if err == nil && seen[read.name] {
 			err = fmt.Errorf("name %q is used twice", read.name)
 		}
-		if err != nil {
-			return nil, &ListError{Place: place, Problem: err.Error()}
-		}
 		seen[read.name] = true
-		items = append(items, read)
-	}
-	return items, nil
+		return read, read.name, err
+	})
 }
 
 func readItem(written any) (item, error) {
@@ -197,74 +170,36 @@ func fillIn(spec *v1.AddonInstallationSpec) {
 }
 
 // listState is what is known of the custom core list.
-type listState struct {
-	// items in force; the last good ones where the present list can't be read.
-	items []item
-	// read is true once a good list was read.
-	read bool
-	// absent is true while there is no list.
-	absent bool
-	// problem is why the present list is not in force.
-	problem error
-}
+type listState = strictlist.State[item]
 
 // lists keeps the last good list, and reads each version of the ConfigMap once.
-type lists struct {
-	mutex   sync.Mutex
-	version string
-	state   listState
-}
+type lists struct{ kept strictlist.Kept[item] }
 
 // update reads the present ConfigMap, nil where there is none. Changed: it has another version.
 func (l *lists) update(found *corev1.ConfigMap) (state listState, changed bool) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if found == nil {
-		l.version, l.state.absent, l.state.problem = "", true, nil
-		return l.state, false
-	}
-	version := string(found.UID) + "/" + found.ResourceVersion
-	if version == l.version {
-		return l.state, false
-	}
-	l.version, l.state.absent = version, false
-	l.state.problem = l.read(found)
-	return l.state, true
+	return l.kept.Update(found, readFound)
 }
 
 // with is what update would give; nothing is kept of it.
-func (l *lists) with(found *corev1.ConfigMap) listState {
-	l.mutex.Lock()
-	fresh := lists{version: l.version, state: l.state}
-	l.mutex.Unlock()
-	state, _ := fresh.update(found)
-	return state
-}
+func (l *lists) with(found *corev1.ConfigMap) listState { return l.kept.With(found, readFound) }
 
 // stateName is the state of the list, as the metric names it.
 func (l *lists) stateName() string {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	switch {
-	case l.state.problem != nil:
+	switch state := l.kept.State(); {
+	case state.Problem != nil:
 		return listRefused
-	case l.state.absent && l.state.read:
+	case state.Absent && state.Read:
 		return listGone
-	case l.state.read:
+	case state.Read:
 		return listGood
 	}
 	return listNone
 }
 
-func (l *lists) read(found *corev1.ConfigMap) error {
-	text, ok := found.Data[ListKey]
-	if !ok {
-		return &ListError{Problem: "the key is missing"}
-	}
-	items, err := readList(text)
+func readFound(found *corev1.ConfigMap) ([]item, error) {
+	text, err := customList.Text(found)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	l.state.items, l.state.read = items, true
-	return nil
+	return readList(text)
 }

@@ -95,29 +95,29 @@ func TestListErrorsHoldNoValue(t *testing.T) {
 func TestTheLastGoodListStays(t *testing.T) {
 	var kept lists
 	state, _ := kept.update(nil)
-	if !state.absent || state.read || state.problem != nil {
+	if !state.Absent || state.Read || state.Problem != nil {
 		t.Fatalf("without a list: %+v", state)
 	}
 	bad := configMap("1", "- {")
-	if state, changed := kept.update(bad); !changed || state.problem == nil || state.read || state.absent {
+	if state, changed := kept.update(bad); !changed || state.Problem == nil || state.Read || state.Absent {
 		t.Fatalf("a bad list at the start: %+v", state)
 	}
 	if _, changed := kept.update(bad); changed {
 		t.Error("the same list is read twice")
 	}
-	if state, _ := kept.update(configMap("2", goodList)); len(state.items) != 2 || state.problem != nil || !state.read {
+	if state, _ := kept.update(configMap("2", goodList)); len(state.Items) != 2 || state.Problem != nil || !state.Read {
 		t.Fatalf("a good list: %+v", state)
 	}
-	if state, _ := kept.update(configMap("3", "- {")); len(state.items) != 2 || state.problem == nil {
+	if state, _ := kept.update(configMap("3", "- {")); len(state.Items) != 2 || state.Problem == nil {
 		t.Errorf("a bad list later: %+v", state)
 	}
-	if state, _ := kept.update(&corev1.ConfigMap{}); len(state.items) != 2 || state.problem == nil {
+	if state, _ := kept.update(&corev1.ConfigMap{}); len(state.Items) != 2 || state.Problem == nil {
 		t.Errorf("a list without its key: %+v", state)
 	}
-	if state, _ := kept.update(nil); len(state.items) != 2 || !state.absent {
+	if state, _ := kept.update(nil); len(state.Items) != 2 || !state.Absent {
 		t.Errorf("a list that is deleted: %+v", state)
 	}
-	if state, _ := kept.update(configMap("4", "[]")); len(state.items) != 0 || state.problem != nil {
+	if state, _ := kept.update(configMap("4", "[]")); len(state.Items) != 0 || state.Problem != nil {
 		t.Errorf("an empty list: %+v", state)
 	}
 }

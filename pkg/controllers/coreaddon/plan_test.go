@@ -23,7 +23,7 @@ func TestPlan(t *testing.T) {
 		AddonRef: v1.AddonReference{Name: "prometheus"}, TargetNamespace: "monitoring",
 	}}
 	fillIn(&monitoring.spec)
-	withList := listState{read: true, items: []item{monitoring}}
+	withList := listState{Read: true, Items: []item{monitoring}}
 	for _, test := range []struct {
 		why        string
 		list       listState
@@ -33,11 +33,11 @@ func TestPlan(t *testing.T) {
 		want       string
 	}{
 		{
-			why: "a new cluster gets what the Core catalogues have", list: listState{absent: true}, catalogues: inCore("canal", "kube-proxy"),
+			why: "a new cluster gets what the Core catalogues have", list: listState{Absent: true}, catalogues: inCore("canal", "kube-proxy"),
 			want: "make canal, make kube-proxy, missing aws-node-termination-handler default-storage-class kubeadm-configmap kubelet-configmap rbac",
 		},
 		{
-			why: "a Custom catalogue does not make a rule's add-on", list: listState{absent: true}, catalogues: typed(v1.CatalogueCustom, "canal"),
+			why: "a Custom catalogue does not make a rule's add-on", list: listState{Absent: true}, catalogues: typed(v1.CatalogueCustom, "canal"),
 			want: "missing aws-node-termination-handler canal default-storage-class kube-proxy kubeadm-configmap kubelet-configmap rbac",
 		},
 		{
@@ -45,74 +45,74 @@ func TestPlan(t *testing.T) {
 			want: "make monitoring, missing default-storage-class kubeadm-configmap kubelet-configmap rbac",
 		},
 		{
-			why: "what is right is left alone", list: listState{absent: true}, catalogues: inCore("rbac"), change: bare,
+			why: "what is right is left alone", list: listState{Absent: true}, catalogues: inCore("rbac"), change: bare,
 			live: []v1.AddonInstallation{made("rbac")}, want: "missing default-storage-class kubeadm-configmap kubelet-configmap",
 		},
 		{
-			why: "what is edited is put right", list: listState{absent: true}, catalogues: inCore("rbac"), change: bare,
+			why: "what is edited is put right", list: listState{Absent: true}, catalogues: inCore("rbac"), change: bare,
 			live: []v1.AddonInstallation{made("rbac", paused)}, want: "~ rbac, missing default-storage-class kubeadm-configmap kubelet-configmap",
 		},
 		{
-			why: "also where its catalogue is gone", list: listState{absent: true}, catalogues: inCore(), change: bare,
+			why: "also where its catalogue is gone", list: listState{Absent: true}, catalogues: inCore(), change: bare,
 			live: []v1.AddonInstallation{made("rbac", paused)}, want: "~ rbac, missing default-storage-class kubeadm-configmap kubelet-configmap",
 		},
 		{
-			why: "a protection that somebody took off is put back", list: listState{absent: true}, change: bare, catalogues: inCore(),
+			why: "a protection that somebody took off is put back", list: listState{Absent: true}, change: bare, catalogues: inCore(),
 			live: []v1.AddonInstallation{made("rbac", unprotected)}, want: "~ rbac, missing default-storage-class kubeadm-configmap kubelet-configmap",
 		},
 		{
-			why: "somebody's installation of that name is left alone", list: listState{absent: true}, change: bare, catalogues: inCore("rbac"),
+			why: "somebody's installation of that name is left alone", list: listState{Absent: true}, change: bare, catalogues: inCore("rbac"),
 			live: []v1.AddonInstallation{made("rbac", somebodys)}, want: "taken rbac, missing default-storage-class kubeadm-configmap kubelet-configmap",
 		},
 		{
-			why: "deleted in the set: blocked", list: listState{absent: true}, change: bare, catalogues: inCore(),
+			why: "deleted in the set: blocked", list: listState{Absent: true}, change: bare, catalogues: inCore(),
 			live: []v1.AddonInstallation{made("rbac", deleted)}, want: "blocked rbac, missing default-storage-class kubeadm-configmap kubelet-configmap",
 		},
 		{
-			why: "deleted and stripped in the set: it goes, and comes again later", list: listState{absent: true}, change: bare, catalogues: inCore(),
+			why: "deleted and stripped in the set: it goes, and comes again later", list: listState{Absent: true}, change: bare, catalogues: inCore(),
 			live: []v1.AddonInstallation{made("rbac", deleted, unprotected)},
 			want: "blocked rbac, missing default-storage-class kubeadm-configmap kubelet-configmap",
 		},
 		{
-			why: "out of the set by a field", list: listState{absent: true}, catalogues: inCore(),
+			why: "out of the set by a field", list: listState{Absent: true}, catalogues: inCore(),
 			change: func(c *kkpv1.Cluster) { bare(c); c.Spec.ClusterNetwork.ProxyMode = "ebpf" },
 			live:   []v1.AddonInstallation{made("kube-proxy")}, want: "remove kube-proxy, missing default-storage-class kubeadm-configmap kubelet-configmap rbac",
 		},
 		{
-			why: "out of the set and deleted already", list: listState{absent: true}, catalogues: inCore(),
+			why: "out of the set and deleted already", list: listState{Absent: true}, catalogues: inCore(),
 			change: func(c *kkpv1.Cluster) { bare(c); c.Spec.ClusterNetwork.ProxyMode = "ebpf" },
 			live:   []v1.AddonInstallation{made("kube-proxy", deleted)},
 			want:   "release kube-proxy, missing default-storage-class kubeadm-configmap kubelet-configmap rbac",
 		},
 		{
-			why: "a missing field removes nothing", list: listState{absent: true}, catalogues: inCore("kube-proxy"), change: bare,
+			why: "a missing field removes nothing", list: listState{Absent: true}, catalogues: inCore("kube-proxy"), change: bare,
 			live: []v1.AddonInstallation{made("kube-proxy")}, want: "missing default-storage-class kubeadm-configmap kubelet-configmap rbac",
 		},
 		{
-			why: "a missing field makes nothing", list: listState{absent: true}, catalogues: inCore("kube-proxy"), change: bare,
+			why: "a missing field makes nothing", list: listState{Absent: true}, catalogues: inCore("kube-proxy"), change: bare,
 			want: "missing default-storage-class kubeadm-configmap kubelet-configmap rbac",
 		},
 		{
-			why: "without a list, what an earlier one brought stays", list: listState{absent: true}, change: bare, catalogues: inCore(),
+			why: "without a list, what an earlier one brought stays", list: listState{Absent: true}, change: bare, catalogues: inCore(),
 			live: []v1.AddonInstallation{made("monitoring", fromList)}, want: "missing default-storage-class kubeadm-configmap kubelet-configmap rbac",
 		},
 		{
-			why: "an empty list takes it away", list: listState{read: true}, change: bare, catalogues: inCore(),
+			why: "an empty list takes it away", list: listState{Read: true}, change: bare, catalogues: inCore(),
 			live: []v1.AddonInstallation{made("monitoring", fromList)},
 			want: "remove monitoring, missing default-storage-class kubeadm-configmap kubelet-configmap rbac",
 		},
 		{
-			why: "but not what somebody made, whatever it says of itself", list: listState{read: true}, change: bare, catalogues: inCore(),
+			why: "but not what somebody made, whatever it says of itself", list: listState{Read: true}, change: bare, catalogues: inCore(),
 			live: []v1.AddonInstallation{made("monitoring", fromList, unlabelled, unprotected), made("other", somebodys)},
 			want: "missing default-storage-class kubeadm-configmap kubelet-configmap rbac",
 		},
 		{
-			why: "an unreadable list at the start changes nothing", list: listState{problem: &ListError{Problem: "bad"}}, catalogues: inCore("rbac"),
+			why: "an unreadable list at the start changes nothing", list: listState{Problem: &ListError{Problem: "bad"}}, catalogues: inCore("rbac"),
 			live: []v1.AddonInstallation{made("monitoring", fromList), made("kube-proxy", paused)}, want: "",
 		},
 		{
 			why: "an unreadable list later leaves the last good one in force", catalogues: typed(v1.CatalogueCustom, "prometheus"), change: bare,
-			list: listState{read: true, items: []item{monitoring}, problem: &ListError{Problem: "bad"}},
+			list: listState{Read: true, Items: []item{monitoring}, Problem: &ListError{Problem: "bad"}},
 			want: "make monitoring, missing default-storage-class kubeadm-configmap kubelet-configmap rbac",
 		},
 	} {
@@ -132,12 +132,12 @@ func TestPlan(t *testing.T) {
 func TestTheListWinsOverTheRules(t *testing.T) {
 	listed := item{name: "kube-proxy", selector: labels.Everything(), spec: specOf("kube-proxy")}
 	listed.spec.AddonRef.Version = "v1.36.3"
-	set := setFor(described(fullCluster()), listState{read: true, items: []item{listed}}, "")
+	set := setFor(described(fullCluster()), listState{Read: true, Items: []item{listed}}, "")
 	if found := set.find("kube-proxy"); found == nil || found.origin != v1.OriginList || found.spec.AddonRef.Version != "v1.36.3" {
 		t.Errorf("kube-proxy is %+v", found)
 	}
 	listed.selector = labels.SelectorFromSet(labels.Set{"tier": "production"})
-	set = setFor(described(fullCluster()), listState{read: true, items: []item{listed}}, "")
+	set = setFor(described(fullCluster()), listState{Read: true, Items: []item{listed}}, "")
 	if found := set.find("kube-proxy"); found == nil || found.origin != v1.OriginRule {
 		t.Errorf("for a cluster that is not selected, kube-proxy is %+v", found)
 	}

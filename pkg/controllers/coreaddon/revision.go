@@ -38,10 +38,10 @@ func basisOf(from *offers, before *basis) (made *basis, err error) {
 		made.Rules = append(made.Rules, [2]string{one.addon, one.condition})
 	}
 	var items []any
-	for _, one := range from.list.items {
+	for _, one := range from.list.Items {
 		items = append(items, []any{one.name, one.spec, one.selector.String()})
 	}
-	if from.list.absent {
+	if from.list.Absent {
 		items = nil
 	}
 	if made.List, err = catalogue.Digest(items); err != nil {
@@ -106,7 +106,7 @@ func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
 		return failed(err)
 	}
 	isSame := sameBasis(before, made)
-	isUnsure := f.offers.list.problem != nil && !f.offers.list.read && f.run.revision != "" // nothing is added or removed
+	isUnsure := f.offers.list.Problem != nil && !f.offers.list.Read && f.run.revision != "" // nothing is added or removed
 	isUnread := f.run.spec.Type == ""                                                       // by this process: all is held
 	startedAt := f.run.startedAt
 	if revision == f.run.revision || isUnsure || isUnread {
@@ -170,14 +170,14 @@ func (r *Reconciler) adoptLive(ctx context.Context, f *setFacts) error {
 
 // isSame says whether a seed offers the very same: entries are parsed once, and so is the list.
 func (o *offers) isSame(other *offers) bool {
-	items, others := o.list.items, other.list.items
+	items, others := o.list.Items, other.list.Items
 	return o.sameList(other) && o.kkp == other.kkp && maps.Equal(o.entries, other.entries) &&
 		len(items) == len(others) && (len(items) == 0 || &items[0] == &others[0])
 }
 
 // sameList says whether the list is known as well as before.
 func (o *offers) sameList(other *offers) bool {
-	return o.list.absent == other.list.absent && o.list.read == other.list.read && (o.list.problem == nil) == (other.list.problem == nil)
+	return o.list.Absent == other.list.Absent && o.list.Read == other.list.Read && (o.list.Problem == nil) == (other.list.Problem == nil)
 }
 
 // sameBasis of two; nil is none.

@@ -90,13 +90,13 @@ func listIn(ctx context.Context, reader client.Reader, namespace string) (*corev
 // recordList notes which add-ons the list names, and reports what is wrong with it.
 func (r *Reconciler) recordList(found *corev1.ConfigMap, state listState) {
 	names := map[string]bool{}
-	for _, one := range state.items {
+	for _, one := range state.Items {
 		names[string(one.spec.AddonRef.Name)], names[one.name] = true, true
 	}
 	r.interesting.Store(&names)
-	if state.problem != nil {
+	if state.Problem != nil {
 		r.Recorder.Eventf(found, nil, corev1.EventTypeWarning, v1.EventListRefused, "Read", "%s: the last good list stays in force",
-			state.problem)
+			state.Problem)
 	}
 }
 
@@ -144,16 +144,16 @@ func (s *set) isElsewhere(name string) bool { return s.elsewhere != nil && s.els
 // where no copy of a set tells it: whether an item that selects by it is for the cluster is not
 // known.
 func setFor(found target.Description, list listState, seed string) set {
-	result := set{held: map[string]string{}, keepListed: list.absent, of: found.Ref}
+	result := set{held: map[string]string{}, keepListed: list.Absent, of: found.Ref}
 	switch {
-	case list.problem != nil && !list.read:
-		result.frozen = list.problem.Error()
-	case list.problem != nil:
-		result.refused = list.problem.Error()
+	case list.Problem != nil && !list.Read:
+		result.frozen = list.Problem.Error()
+	case list.Problem != nil:
+		result.refused = list.Problem.Error()
 	}
 	facts := cluster.Labels(found, seed)
 	listed := map[string]bool{}
-	for _, one := range list.items {
+	for _, one := range list.Items {
 		addon := string(one.spec.AddonRef.Name)
 		switch one.presenceIn(facts) {
 		case waves.Present:
@@ -194,19 +194,10 @@ func wantedIn(of target.Ref, one wanted) wanted {
 // presenceIn says whether an item is for a cluster with these labels and facts. A selector that
 // needs the name of the seed says nothing where that is not known.
 func (i item) presenceIn(facts labels.Set) waves.Presence {
-	needs, _ := i.selector.Requirements()
-	isUnknown := false
-	for _, one := range needs {
-		if one.Key() == v1.FactSeed && !facts.Has(v1.FactSeed) {
-			isUnknown = true
-		} else if !one.Matches(facts) {
-			return waves.Absent
-		}
-	}
-	switch {
-	case isUnknown:
+	switch selected, isKnown := target.Selects(i.selector, facts); {
+	case !isKnown:
 		return waves.Unknown
-	case i.selector.Matches(facts): // also one that selects nothing, which has no requirements
+	case selected:
 		return waves.Present
 	}
 	return waves.Absent

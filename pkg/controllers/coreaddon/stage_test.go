@@ -41,9 +41,9 @@ func entryOf(t *testing.T, addon string, versions ...[2]string) *catalogue.Entry
 
 // listing is a list of these add-ons, each as an item of its name.
 func listing(addons ...string) listState {
-	state := listState{read: true}
+	state := listState{Read: true}
 	for _, addon := range addons {
-		state.items = append(state.items, item{name: addon, selector: labels.Everything(), spec: specOf(addon)})
+		state.Items = append(state.Items, item{name: addon, selector: labels.Everything(), spec: specOf(addon)})
 	}
 	return state
 }
@@ -234,7 +234,7 @@ func TestWhatIsNotKnownOfTheSeedHoldsAnItem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := setFor(described(kkp), listState{read: true, items: []item{{name: "rbac", selector: selector, spec: specOf("rbac")}}}, test.seed)
+		found := setFor(described(kkp), listState{Read: true, Items: []item{{name: "rbac", selector: selector, spec: specOf("rbac")}}}, test.seed)
 		got := ""
 		if one := found.find("rbac"); one != nil && one.origin == v1.OriginList {
 			got = "made"
@@ -328,7 +328,7 @@ func TestWhatIsChangedOnItsWayIsNoNewMove(t *testing.T) {
 func TestABasisIsTakenOnce(t *testing.T) {
 	offering := func() *offers {
 		return &offers{
-			kkp: "2.31.0", list: listState{read: true},
+			kkp: "2.31.0", list: listState{Read: true},
 			entries: map[string]*catalogue.Entry{"net": entryOf(t, "net", [2]string{"1.0.0", "registry.example/net:1"})},
 		}
 	}

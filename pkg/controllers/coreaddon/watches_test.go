@@ -50,7 +50,7 @@ func TestInstallationChanged(t *testing.T) {
 // of them.
 func TestUsersInstallationThatComes(t *testing.T) {
 	r := &Reconciler{}
-	r.recordList(nil, listState{items: []item{{name: "our-ingress", spec: v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "ingress"}}}}})
+	r.recordList(nil, listState{Items: []item{{name: "our-ingress", spec: v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "ingress"}}}}})
 	for _, test := range []struct {
 		name string
 		core bool
