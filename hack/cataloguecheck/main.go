@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/access/rights"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue/documents"
 	"github.com/trellis-addons/trellis/pkg/health"
@@ -48,7 +49,7 @@ func run(out io.Writer, folder fs.FS, kind v1.CatalogueType) error {
 		return errors.New("there are no add-ons: is it the right folder?")
 	}
 	whole := &v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Type: kind, Addons: content.Addons}}
-	_, err = catalogue.Read(whole, values.CheckVersion, values.CheckTemplate, health.CheckVersion)
+	_, err = catalogue.Read(whole, values.CheckVersion, values.CheckTemplate, health.CheckVersion, rights.CheckVersion)
 	if refused, ok := errors.AsType[*catalogue.InvalidError](err); ok {
 		var problems []documents.Problem
 		for _, problem := range refused.Problems {

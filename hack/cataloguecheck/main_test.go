@@ -27,6 +27,11 @@ func TestFoldersAreReadAsTheManagerReadsThem(t *testing.T) {
 		{"what is right", good, v1.CatalogueCustom, "web 1.0.0\n", false},
 		{"a range that can't be read", strings.Replace(good, ">= 1.34", ">= newest", 1), v1.CatalogueCustom, "catalogue.yaml line 3", true},
 		{"an unknown field", strings.Replace(good, "template:", "templates:", 1), v1.CatalogueCustom, "catalogue.yaml line 5: ", true},
+		{
+			"Secrets of the hub",
+			strings.Replace(good, "go-template}", "go-template, access: [{name: hub, rules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]}]}", 1),
+			v1.CatalogueCustom, "catalogue.yaml line 3", true,
+		},
 		{"secrets in a Custom one", strings.Replace(good, "go-template}", "go-template, clusterSecrets: true}", 1), v1.CatalogueCustom, "clusterSecrets", true},
 		{"secrets in a Core one", strings.Replace(good, "go-template}", "go-template, clusterSecrets: true}", 1), v1.CatalogueCore, "web 1.0.0\n", false},
 	} {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/access/rights"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/health"
@@ -73,7 +74,7 @@ func checkCatalogue(object *v1.AddonCatalogue) error {
 			return fmt.Errorf("spec.git.ref.semver: %w", err)
 		}
 	}
-	source, err := catalogue.Read(object, values.CheckVersion, values.CheckTemplate, health.CheckVersion)
+	source, err := catalogue.Read(object, values.CheckVersion, values.CheckTemplate, health.CheckVersion, rights.CheckVersion)
 	if err != nil {
 		return err
 	}

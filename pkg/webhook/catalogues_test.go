@@ -68,6 +68,16 @@ func ruled(healthy string) *v1.AddonCatalogue {
 	return object
 }
 
+// asking is a catalogue whose version asks for objects of the core group on the hub.
+func asking(resource string) *v1.AddonCatalogue {
+	object := authored("tools", "1.0.0")
+	object.Spec.Addons[0].Versions[0].Template = &v1.Template{Method: v1.MethodHelm, Access: []v1.Access{{
+		Name: "hub", Rules: []v1.AccessRule{{APIGroups: []string{""}, Resources: []string{resource}, Verbs: []string{"get"}}},
+	}}}
+	object.Spec.Addons[0].Versions[0].Source = &v1.Source{Helm: &v1.HelmSource{URL: "https://charts.example.com", Chart: "web", Version: "1.0.0"}}
+	return object
+}
+
 func constrained(text string) *v1.AddonCatalogue {
 	object := authored("tools", "1.0.0")
 	object.Spec.Addons[0].Versions[0].Constraints = &v1.Constraints{K8sVersion: v1.VersionRange(text)}
@@ -85,6 +95,7 @@ func many() *v1.AddonCatalogue {
 	return object
 }
 
+// AG01: a version that asks for Secrets of the seed is refused by admission.
 func TestCatalogues(t *testing.T) {
 	number := func(path, standard string) v1.FormField {
 		return v1.FormField{DisplayName: "N", InternalName: path, Type: v1.FormNumber, Default: &runtime.RawExtension{Raw: []byte(standard)}}
@@ -116,6 +127,10 @@ func TestCatalogues(t *testing.T) {
 		{why: "a rule of health", after: ruled(`self.status.phase == "Ready"`)},
 		{why: "a rule of health over another root", after: ruled("object.status.ready"), refused: []string{
 			`AddonCatalogue "platform/tools"`, `addon "web" version "1.0.0": template.health.rules[0].healthy`, "undeclared reference to 'object'",
+		}},
+		{why: "ConfigMaps of the hub, to read", after: asking("configmaps")},
+		{why: "Secrets of the hub", after: asking("secrets"), refused: []string{
+			`AddonCatalogue "platform/tools"`, `addon "web" version "1.0.0": template.access[0].rules[0].resources[0]`, `nothing of "secrets"`,
 		}},
 		{why: "an add-on too large by itself", after: many(), refused: []string{`"web"`, "bytes"}},
 		{why: "a role is somebody else's business", after: role},

@@ -39,7 +39,7 @@ spec:
 
 func rulesByKind() map[string][]rule {
 	return map[string][]rule{
-		"AddonCatalogue": slices.Concat(catalogueRules, addonRules, versionRules, sourceRules,
+		"AddonCatalogue": slices.Concat(catalogueRules, addonRules, versionRules, accessRules(), sourceRules,
 			gitRules("spec.addons[].versions[].source.git"), gitRules("spec.git")),
 		"AddonInstallation": installationRules,
 		"AddonSet":          setRules(),

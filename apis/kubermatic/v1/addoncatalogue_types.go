@@ -302,6 +302,13 @@ type Template struct {
 	// health says by what the add-on is judged to be healthy. Absent: by its workloads.
 	// +optional
 	Health *HealthCheck `json:"health,omitempty"`
+	// access asks for credentials for the hub, with which an agent in the user cluster logs in to the seed. It needs a platform that
+	// gives them out.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=4
+	Access []Access `json:"access,omitempty"`
 	// helm holds options of method helm.
 	// +optional
 	Helm *HelmOptions `json:"helm,omitempty"`

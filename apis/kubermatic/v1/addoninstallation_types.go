@@ -256,6 +256,12 @@ type AddonInstallationStatus struct {
 	// artifact is the content of version; until one was applied, what was fetched.
 	// +optional
 	Artifact *Artifact `json:"artifact,omitempty"`
+	// access are the credentials for the hub that the version has (template.access).
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Access []AccessState `json:"access,omitempty"`
 	// lastApplied is what the user cluster got last.
 	// +optional
 	LastApplied *AppliedState `json:"lastApplied,omitempty"`

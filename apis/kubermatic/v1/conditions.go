@@ -235,6 +235,34 @@ const (
 	ReasonReleaseNameTaken = "ReleaseNameTaken"
 )
 
+// ConditionAccessReady says whether the credentials that the version asks for (template.access) are there. It is there only where a
+// version asks for some. What is installed stays as it is where it is False; a version waits for them whole before it is applied.
+const (
+	ConditionAccessReady = "AccessReady"
+
+	// ReasonAccessGranted: every credential is in its Secret, and far from its end.
+	ReasonAccessGranted = "AccessGranted"
+	// ReasonRenewalPending: a credential could not be renewed yet. The one before still counts, so this comes with True.
+	ReasonRenewalPending = "RenewalPending"
+	// ReasonExpired: a credential ended before it could be renewed.
+	ReasonExpired = "Expired"
+	// ReasonRightsRefused: the version asks for more than the platform lists for agents. The message names the rule and the label of the
+	// ClusterRoles that list.
+	ReasonRightsRefused = "RightsRefused"
+	// ReasonHubUnknown: the platform gives no credentials out, since the manager was not told where agents reach the seed (--hub-server,
+	// --hub-ca-file).
+	ReasonHubUnknown = "HubUnknown"
+	// ReasonSharedNamespace: other Clusters have the namespace too, whose objects the agent could reach.
+	ReasonSharedNamespace = "SharedNamespace"
+	// ReasonApprovalRequired: somebody has to approve the request for a certificate; the message has the command.
+	ReasonApprovalRequired = "ApprovalRequired"
+	// ReasonRequestDenied: the request for a certificate was denied, or its signer failed. It is asked for anew when annotation
+	// reconcile-at changes.
+	ReasonRequestDenied = "RequestDenied"
+	// ReasonCertificateRefused: what was signed is not what was asked for, and is given to nobody.
+	ReasonCertificateRefused = "CertificateRefused"
+)
+
 // ConditionHealthy says whether the objects work.
 const (
 	ConditionHealthy = "Healthy"
@@ -282,7 +310,8 @@ const (
 	ReasonCoreAddonsNotReady = "CoreAddonsNotReady"
 	// ReasonCoreSetUnknown: a field of the Cluster or the custom core list can't be read; core add-ons stay as they are.
 	ReasonCoreSetUnknown = "CoreSetUnknown"
-	// ReasonNameTaken: somebody's installation has the name of a core add-on; it is left alone.
+	// ReasonNameTaken: somebody's installation has the name of a core add-on; it is left alone. Of condition AccessReady: somebody's account,
+	// role or binding has the name of one that the agent would have.
 	ReasonNameTaken = "NameTaken"
 )
 
@@ -361,8 +390,10 @@ const (
 	EventNothingFits = "NothingFits"
 	// EventCoreSetUnknown: whether a cluster is to have a core add-on can't be told.
 	EventCoreSetUnknown = "CoreSetUnknown"
-	// EventListRefused: the custom core list can't be read.
+	// EventListRefused: the custom core list, or the list of what the platform says of its clusters, can't be read.
 	EventListRefused = "ListRefused"
+	// EventListGone: the list of what the platform says of its clusters was deleted; templates see nothing of it any more.
+	EventListGone = "ListGone"
 	// EventUpgradeNotHeld: an upgrade went on at its timeout; the message names who was not right.
 	EventUpgradeNotHeld = "UpgradeNotHeld"
 	// EventHookSkipped: a hook of the removal had nowhere to run any more, and was left out.

@@ -20,6 +20,11 @@ const (
 	LabelUserCluster = Prefix + "user-cluster"
 	// LabelPullSecret = "true" on the manifest of a Namespace has the platform's pull Secret copied there.
 	LabelPullSecret = Prefix + "pull-secret"
+	// LabelAgents on a ClusterRole of a seed has its rules list what agents of add-ons may be given there: AgentsCore, for add-ons of
+	// Core catalogues, or AgentsCustom, for all.
+	LabelAgents = Prefix + "agents"
+	// LabelAccess is on what is made on a seed for an agent; its value is the ID of the installation.
+	LabelAccess = Prefix + "access"
 	// LabelSet on an AddonInstallation is the name of the AddonSet that made it.
 	LabelSet = Prefix + "set"
 )
@@ -50,6 +55,12 @@ const (
 // RoleCopy is the value of LabelRole on copies of AddonSets, on seeds.
 const RoleCopy = "copy"
 
+// Values of LabelAgents.
+const (
+	AgentsCore   = "core"
+	AgentsCustom = "custom"
+)
+
 // ManagedByCoreAddons is the value of LabelManagedBy on core installations.
 const ManagedByCoreAddons = "core-addon-controller"
 
@@ -68,6 +79,11 @@ const (
 const (
 	// AnnotationReconcileAt reconciles now when its value changes, past caches and back-off.
 	AnnotationReconcileAt = Prefix + "reconcile-at"
+	// AnnotationRotateAt on an installation has its credentials for the hub made anew when its value changes: those before are worth
+	// nothing from then on.
+	AnnotationRotateAt = Prefix + "rotate-at"
+	// AnnotationAccessOf on what is made on a seed for an agent is the name of the installation.
+	AnnotationAccessOf = Prefix + "access-of"
 	// AnnotationAllowDowngrade = "true" lets a lower version in.
 	AnnotationAllowDowngrade = Prefix + "allow-downgrade"
 	// AnnotationAdopt = "true" takes over objects that exist.

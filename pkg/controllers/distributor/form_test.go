@@ -32,3 +32,15 @@ func TestWrongRuleIsRefused(t *testing.T) {
 	w.start()
 	w.expectCondition(object, v1.ConditionReady, "False", v1.ReasonInvalid)
 }
+
+// AG01: TestWrongAccessIsRefused holds the same for a version that asks for Secrets of the seed.
+func TestWrongAccessIsRefused(t *testing.T) {
+	w := newWorld(t)
+	object := w.catalogueOf("asking", map[string][]string{"web": {"1.0.0"}})
+	object.Spec.Addons[0].Versions[0].Template.Access = []v1.Access{{
+		Name: "hub", Rules: []v1.AccessRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}},
+	}}
+	w.create(w.master, object)
+	w.start()
+	w.expectCondition(object, v1.ConditionReady, "False", v1.ReasonInvalid)
+}

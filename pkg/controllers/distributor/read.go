@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/access/rights"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/health"
 	"github.com/trellis-addons/trellis/pkg/loop"
@@ -80,7 +81,7 @@ func (r *Reconciler) readOne(object *v1.AddonCatalogue) *reading {
 		found.refuse(v1.ReasonWrongNamespace, &wrongNamespaceError{object.Namespace, r.options.Namespace})
 	case object.Spec.Git != nil: // the catalogues generated from it are merged
 	default:
-		source, err := catalogue.Read(object, values.CheckVersion, health.CheckVersion)
+		source, err := catalogue.Read(object, values.CheckVersion, health.CheckVersion, rights.CheckVersion)
 		if err != nil {
 			found.refuse(v1.ReasonInvalid, err)
 		}

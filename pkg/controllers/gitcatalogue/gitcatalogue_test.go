@@ -120,6 +120,7 @@ func TestFollowsEveryKindOfReference(t *testing.T) {
 	}
 }
 
+// AG01: a version that asks for Secrets of the seed has the whole commit refused.
 func TestACommitIsTakenWholeOrNotAtAll(t *testing.T) {
 	w := newWorld(t)
 	good := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0", "tempo", "1.0.0")})
@@ -138,6 +139,10 @@ func TestACommitIsTakenWholeOrNotAtAll(t *testing.T) {
 		{"a rule of health over another root", "- name: mimir\n  versions:\n  - version: a\n    template:\n      method: helm\n" +
 			"      health: {rules: [{apiVersion: v1, kind: A, healthy: other.ready}]}\n    source: {helm: {url: https://charts.example.com, chart: a, version: 1.0.0}}\n",
 			`b.yaml line 3: addon "mimir" version "a": template.health.rules[0].healthy: it is no CEL expression over self`},
+		{"Secrets of the hub", "- name: mimir\n  versions:\n  - version: a\n    template:\n      method: helm\n" +
+			"      access: [{name: hub, rules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]}]\n" +
+			"    source: {helm: {url: https://charts.example.com, chart: a, version: 1.0.0}}\n",
+			`b.yaml line 3: addon "mimir" version "a": template.access[0].rules[0].resources[0]: agents may have nothing of "secrets"`},
 		{"what only the API server refuses", "\n- name: mimir\n  documentationURL: gopher://x\n  versions: [{version: a}]\n",
 			`b.yaml line 2: add-on "mimir": spec.addons[0].documentationURL`},
 	} {

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/access/rights"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue/documents"
 	"github.com/trellis-addons/trellis/pkg/health"
@@ -35,7 +36,7 @@ func readContent(f *facts) (*documents.Content, error) {
 		return nil, err
 	}
 	whole := &v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Type: f.object.Spec.Type, Addons: content.Addons}}
-	_, err = catalogue.Read(whole, values.CheckVersion, values.CheckTemplate, health.CheckVersion)
+	_, err = catalogue.Read(whole, values.CheckVersion, values.CheckTemplate, health.CheckVersion, rights.CheckVersion)
 	wrong, ok := errors.AsType[*catalogue.InvalidError](err)
 	if !ok {
 		return content, err

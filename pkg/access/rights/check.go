@@ -1,0 +1,122 @@
+package rights
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// The limits are the schema's, which specs from git did not pass.
+const (
+	mostAccesses = 4
+	mostRules    = 16
+	longestName  = 40
+	// longestSigner in bytes, as API servers have it.
+	longestSigner    = 571
+	shortestLifetime = time.Hour
+	longestLifetime  = 720 * time.Hour
+	// longestQuoted is how much of a wrong text is told.
+	longestQuoted = 100
+	// managedKubeconfig names the Secret, in the same place, of a hosted part.
+	managedKubeconfig = "managed-kubeconfig"
+)
+
+var (
+	types     = []v1.AccessType{"", v1.AccessByToken, v1.AccessByCertificate}
+	approvals = []v1.AccessApproval{"", v1.ApprovalAutomatic, v1.ApprovalManual}
+	// signerForm is that which API servers take: a domain with a dot, and a name.
+	signerForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+/` +
+		`[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+)
+
+// CheckVersion checks what a version asks for on the hub (template.access), for catalogue.Read: its form, and that its
+// rules are within the floor. Field is the path below the version.
+func CheckVersion(version *v1.AddonVersion) (field string, err error) {
+	if version.Template == nil {
+		return "", nil
+	}
+	const of = "template.access"
+	asked := version.Template.Access
+	if len(asked) > mostAccesses {
+		return of, fmt.Errorf("there are %d: %d may be", len(asked), mostAccesses)
+	}
+	for at := range asked {
+		isSame := func(other v1.Access) bool { return other.Name == asked[at].Name }
+		if slices.ContainsFunc(asked[:at], isSame) {
+			return fmt.Sprintf("%s[%d].name", of, at), fmt.Errorf("another one is named %s", quoted(asked[at].Name))
+		}
+		if field, err := checkAccess(&asked[at]); err != nil {
+			return fmt.Sprintf("%s[%d].%s", of, at, field), err
+		}
+	}
+	return "", nil
+}
+
+// checkAccess is all that holds for one. Field is the path below it.
+func checkAccess(access *v1.Access) (field string, err error) {
+	if field, err := checkForm(access); err != nil {
+		return field, err
+	}
+	if field, err := checkFit(access); err != nil {
+		return field, err
+	}
+	return checkRules(access.Rules)
+}
+
+// checkForm looks at fields by themselves.
+func checkForm(access *v1.Access) (field string, err error) {
+	switch {
+	case len(access.Name) > longestName || len(validation.IsDNS1123Label(access.Name)) > 0:
+		return "name", fmt.Errorf("%s is no DNS label of at most %d characters", quoted(access.Name), longestName)
+	case access.Name == managedKubeconfig:
+		return "name", fmt.Errorf("%s is that of the kubeconfig of hosted parts", quoted(access.Name))
+	case !slices.Contains(types, access.Type):
+		return "type", fmt.Errorf("%s is neither Token nor Certificate", quoted(string(access.Type)))
+	case !slices.Contains(approvals, access.Approval):
+		return "approval", fmt.Errorf("%s is neither Automatic nor Manual", quoted(string(access.Approval)))
+	case access.Lifetime != nil && (access.Lifetime.Duration < shortestLifetime || access.Lifetime.Duration > longestLifetime):
+		return "lifetime", fmt.Errorf("it is %s: 1h to 720h may be", access.Lifetime.Duration)
+	case len(access.Rules) > mostRules:
+		return "rules", fmt.Errorf("there are %d: %d may be", len(access.Rules), mostRules)
+	}
+	return "signerName", CheckSigner(access.SignerName)
+}
+
+// checkFit looks at what belongs together.
+func checkFit(access *v1.Access) (field string, err error) {
+	isCertificate := access.Type == v1.AccessByCertificate
+	isForAPIServer := access.SignerName == "" || access.SignerName == v1.SignerAPIServer
+	switch {
+	case !isCertificate && access.SignerName != "":
+		return "signerName", errors.New("it needs type Certificate")
+	case !isCertificate && access.Approval != "":
+		return "approval", errors.New("it needs type Certificate")
+	case !isForAPIServer && len(access.Rules) > 0:
+		return "rules", errors.New("another signer than that of the API server has none")
+	case !isForAPIServer && access.Outbox:
+		return "outbox", errors.New("another signer than that of the API server has none")
+	}
+	return "", nil
+}
+
+// CheckSigner refuses signers of Kubernetes for others than clients: their certificates are servers' or nodes', or nobody
+// says what for.
+func CheckSigner(name string) error {
+	domain, _, _ := strings.Cut(name, "/")
+	switch {
+	case name == "" || name == v1.SignerAPIServer:
+		return nil
+	case len(name) > longestSigner || !signerForm.MatchString(name):
+		return fmt.Errorf("%s is no <domain>/<name> in lower case", quoted(name))
+	case domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io"):
+		return fmt.Errorf("of Kubernetes' own signers an agent may have %s only", v1.SignerAPIServer)
+	}
+	return nil
+}
