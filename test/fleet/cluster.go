@@ -39,12 +39,15 @@ func (f *Fleet) newCluster(options ClusterOptions) (*Cluster, error) {
 	if options.Release == "" {
 		options.Release = binaries.Older
 	}
-	options.Controllers = options.Controllers || options.Workloads
+	options.Controllers = options.Controllers || options.Workloads || options.Certificates
 	c := &Cluster{
 		Name: options.Name, Release: options.Release, fleet: f, options: options,
 		folder: filepath.Join(f.folder.path, options.Name), token: rand.Text(),
 	}
-	return c, c.writeKeys()
+	if err := c.writeKeys(); err != nil {
+		return nil, err
+	}
+	return c, c.writeClientAuthority()
 }
 
 // start returns when everything that the options ask for works.

@@ -61,12 +61,20 @@ func (c *Cluster) managerArguments() []string {
 	if c.options.Workloads {
 		controllers += "," + workloadControllers
 	}
-	return []string{
+	if c.options.Certificates {
+		controllers += "," + certificateControllers
+	}
+	arguments := []string{
 		"--kubeconfig", c.file("kubeconfig"), "--secure-port", "0", "--leader-elect=false", "--profiling=false",
 		"--controllers", controllers, "--root-ca-file", c.file("ca.crt"),
 		"--service-account-private-key-file", c.file("accounts.key"), "--use-service-account-credentials=false",
 		"--kube-api-qps", "200", "--kube-api-burst", "400",
 	}
+	if c.options.Certificates {
+		arguments = append(arguments,
+			"--cluster-signing-cert-file", c.file(clientAuthorityCertificate), "--cluster-signing-key-file", c.file(clientAuthorityKey))
+	}
+	return arguments
 }
 
 // startWorkloads starts scheduler and kwok and waits until the fake node takes pods.

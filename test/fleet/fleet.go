@@ -42,6 +42,9 @@ type ClusterOptions struct {
 	Controllers bool
 	// Workloads starts scheduler, workload controllers and a fake node on which pods get ready. It implies Controllers.
 	Workloads bool
+	// Certificates has the API server know clients by certificates of an authority that the cluster has for them, and the
+	// controller-manager sign approved requests with it, for the signers of Kubernetes, and remove old requests. It implies Controllers.
+	Certificates bool
 	// Audit has the API server note each call of these users, without bodies: AuditLog is the file.
 	Audit []string
 	// FreeOwners lets whoever writes an object name any owner of it, as an API server does by itself. Without, who names one needs rights

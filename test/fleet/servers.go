@@ -138,6 +138,9 @@ func (c *Cluster) serverArguments() []string {
 	if !c.options.FreeOwners {
 		arguments = append(arguments, "--enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	}
+	if c.options.Certificates {
+		arguments = append(arguments, "--client-ca-file", c.file(clientAuthorityCertificate))
+	}
 	if len(c.options.Audit) > 0 {
 		arguments = append(arguments, "--audit-policy-file", c.file("audit.yaml"), "--audit-log-path", c.AuditLog())
 	}

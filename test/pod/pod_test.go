@@ -173,6 +173,54 @@ func TestAPodThatIsNotUnderstoodDoesNotRun(t *testing.T) {
 	}
 }
 
+// TestAVolumeOfAConfigMapHasItsItems: all of it, or those under their names, and never less than was asked for.
+func TestAVolumeOfAConfigMapHasItsItems(t *testing.T) {
+	node, _ := newNode(t)
+	layOut(t, node.Client)
+	from := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "told"}, Data: map[string]string{"ca.crt": "first", "other": "second"},
+	}
+	if err := client.IgnoreAlreadyExists(node.Client.Create(t.Context(), from)); err != nil {
+		t.Fatal(err)
+	}
+	for why, one := range map[string]struct {
+		items []corev1.KeyToPath
+		want  map[string]string
+		says  string
+	}{
+		"all of it":              {want: from.Data},
+		"one under another name": {items: []corev1.KeyToPath{{Key: "ca.crt", Path: "authority"}}, want: map[string]string{"authority": "first"}},
+		"a key that is missing":  {items: []corev1.KeyToPath{{Key: "absent", Path: "x"}}, says: `has no key "absent"`},
+		"one in a folder":        {items: []corev1.KeyToPath{{Key: "other", Path: "below/x"}}, says: "wanted in a folder"},
+	} {
+		t.Run(why, func(t *testing.T) {
+			spec := probe()
+			spec.Volumes[1] = corev1.Volume{Name: "secret", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+				LocalObjectReference: corev1.LocalObjectReference{Name: from.Name}, Items: one.items,
+			}}}
+			laidOut, err := node.layOut(t.Context(), Container{Name: "told", Namespace: namespace, Spec: spec})
+			if one.says != "" {
+				if err == nil || !strings.Contains(err.Error(), one.says) {
+					t.Errorf("it says %v, want %q", err, one.says)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown := laidOut[len(laidOut)-1]
+			for name, want := range one.want {
+				if got, err := os.ReadFile(filepath.Join(shown.folder, name)); err != nil || string(got) != want {
+					t.Errorf("%q has %q: %v", name, got, err)
+				}
+			}
+			if len(shown.has) != len(one.want) {
+				t.Errorf("it shows %v, want %v", shown.has, one.want)
+			}
+		})
+	}
+}
+
 // layOut makes what the probe needs, anew, and gives its Secret.
 func layOut(t *testing.T, c client.Client) *corev1.Secret {
 	t.Helper()

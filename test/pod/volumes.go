@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -104,8 +105,35 @@ func (n *Node) source(container Container, of *corev1.Volume) (func(context.Cont
 			err := n.Client.Get(ctx, client.ObjectKey{Namespace: container.Namespace, Name: of.Secret.SecretName}, found)
 			return found.Data, err
 		}, nil
+	case of.ConfigMap != nil && of.ConfigMap.Optional == nil:
+		return func(ctx context.Context) (map[string][]byte, error) {
+			found := &corev1.ConfigMap{}
+			if err := n.Client.Get(ctx, client.ObjectKey{Namespace: container.Namespace, Name: of.ConfigMap.Name}, found); err != nil {
+				return nil, err
+			}
+			return itemsOf(found, of.ConfigMap.Items)
+		}, nil
 	}
 	return nil, fmt.Errorf("volume %q is of a kind that no pod here has", of.Name)
+}
+
+// itemsOf are the files of a ConfigMap: all of its texts, or some of them under names of the volume.
+func itemsOf(from *corev1.ConfigMap, items []corev1.KeyToPath) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	if len(items) == 0 {
+		for key, content := range from.Data {
+			files[key] = []byte(content)
+		}
+		return files, nil
+	}
+	for _, item := range items {
+		content, isThere := from.Data[item.Key]
+		if !isThere || strings.Contains(item.Path, "/") {
+			return nil, fmt.Errorf("ConfigMap %q has no key %q, or it is wanted in a folder, which no volume here has", from.Name, item.Key)
+		}
+		files[item.Path] = []byte(content)
+	}
+	return files, nil
 }
 
 // look shows what the volume is made of now.
