@@ -1,0 +1,227 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/access/certificate"
+	"github.com/trellis-addons/trellis/pkg/access/rights"
+)
+
+// Revoke removes what is there of these credentials: binding, account, role, outbox, request, and the Secret last, so that a process
+// which ends between them finds what is left. The outbox stays while another credential of the installation has it.
+func (k *Keeper) Revoke(ctx context.Context, holder Holder, names ...string) error {
+	namespace, of := holder.Cluster.Namespace, holder.marks()
+	var failures []error
+	for _, name := range names {
+		agent := rights.AgentName(holder.Installation, name)
+		failures = append(failures, k.revoke(ctx, of, []client.Object{
+			&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: agent}},
+			&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: agent}},
+			&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: agent}},
+		}))
+	}
+	if err := errors.Join(failures...); err != nil || len(names) == 0 {
+		return err
+	}
+	isUsed, err := k.isOutboxUsed(ctx, holder, names)
+	if err != nil {
+		return err
+	}
+	if !isUsed {
+		outbox := secretMeta()
+		outbox.Namespace, outbox.Name = namespace, rights.OutboxName(holder.Installation)
+		failures = append(failures, k.revoke(ctx, of, []client.Object{outbox}))
+	}
+	for _, name := range names {
+		stored := client.ObjectKey{Namespace: namespace, Name: rights.StoredName(of.id, name)}
+		failures = append(failures, k.revokeStored(ctx, stored, of.mayRemove))
+	}
+	return errors.Join(failures...)
+}
+
+// mayRemove says whether an object is ours, or was for a former Cluster.
+func (m marks) mayRemove(object metav1.Object) bool { return m.whose(object) != anothers }
+
+// revoke removes what stands there, in order, and leaves what is somebody else's.
+func (k *Keeper) revoke(ctx context.Context, of marks, objects []client.Object) error {
+	for _, object := range objects {
+		err := k.direct.Get(ctx, client.ObjectKeyFromObject(object), object)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return failed(err, "reading %q", object.GetName())
+		}
+		if !of.mayRemove(object) {
+			continue
+		}
+		if err := k.remove(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isOutboxUsed says whether a role of another credential of the installation is about its outbox. It reads past the cache: what was
+// revoked a moment ago may still be held.
+func (k *Keeper) isOutboxUsed(ctx context.Context, holder Holder, except []string) (bool, error) {
+	roles := &rbacv1.RoleList{}
+	err := k.direct.List(ctx, roles, client.InNamespace(holder.Cluster.Namespace), client.MatchingLabels{v1.LabelAccess: holder.Owner.ID()})
+	if err != nil {
+		return false, failed(err, "listing the roles of agents")
+	}
+	outbox := rights.OutboxName(holder.Installation)
+	return slices.ContainsFunc(roles.Items, func(role rbacv1.Role) bool {
+		isExcepted := slices.ContainsFunc(except, func(name string) bool { return rights.AgentName(holder.Installation, name) == role.Name })
+		return !isExcepted && slices.ContainsFunc(role.Rules, func(rule rbacv1.PolicyRule) bool {
+			return slices.Contains(rule.Resources, "secrets") && slices.Contains(rule.ResourceNames, outbox)
+		})
+	}), nil
+}
+
+// revokeStored removes a Secret, and before it the request for the key in it.
+func (k *Keeper) revokeStored(ctx context.Context, name client.ObjectKey, may func(metav1.Object) bool) error {
+	secret := &corev1.Secret{}
+	err := k.direct.Get(ctx, name, secret)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return failed(err, "reading Secret %q", name.Name)
+	}
+	if !may(secret) || secret.Type != typeStored {
+		return nil
+	}
+	if key := secret.Data[keyNext]; len(key) > 0 {
+		if err := k.revokeRequest(ctx, secret.Labels[v1.LabelAccess], key); err != nil {
+			return err
+		}
+	}
+	return k.remove(ctx, secret)
+}
+
+// revokeRequest removes the request for a key, if it is ours. A manager that may not leaves it to the API server, which removes old ones.
+func (k *Keeper) revokeRequest(ctx context.Context, id string, key []byte) error {
+	live, name := &request{}, requestName(id, key)
+	if name == "" {
+		return nil
+	}
+	err := k.direct.Get(ctx, client.ObjectKey{Name: name}, live)
+	if err == nil && live.Labels[v1.LabelAccess] == id {
+		err = k.remove(ctx, live)
+	}
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return nil
+	}
+	return failed(err, "removing %s %q", kindRequest, name)
+}
+
+// requestName is "" for what is no key.
+func requestName(id string, key []byte) string {
+	_, public, err := certificate.Request(key, id, nil)
+	if err != nil {
+		return ""
+	}
+	return rights.RequestName(id, public)
+}
+
+// RevokeAll removes all that is held of an installation, which may have no Cluster any more. It makes no call where there is nothing.
+func (k *Keeper) RevokeAll(ctx context.Context, namespace, installation string) error {
+	secrets := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kindSecret + "List"}}
+	bindings, accounts, roles := &rbacv1.RoleBindingList{}, &corev1.ServiceAccountList{}, &rbacv1.RoleList{}
+	for _, list := range []client.ObjectList{bindings, accounts, roles, secrets} {
+		if err := k.held.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("listing what agents have: %w", err)
+		}
+	}
+	agent := rights.AgentName(installation, "")
+	going := slices.Concat(
+		heldOf(bindings.Items, installation, agent), heldOf(accounts.Items, installation, agent), heldOf(roles.Items, installation, agent),
+		outboxesOf(heldOf(secrets.Items, installation, rights.OutboxName(installation)), installation),
+	)
+	for _, one := range going {
+		if err := k.remove(ctx, one); err != nil {
+			return err
+		}
+	}
+	mayGo := func(secret metav1.Object) bool { return secret.GetAnnotations()[v1.AnnotationAccessOf] == installation }
+	var failures []error
+	for _, one := range heldOf(secrets.Items, installation, rights.StoredPrefix) {
+		failures = append(failures, k.revokeStored(ctx, client.ObjectKeyFromObject(one), mayGo))
+	}
+	return errors.Join(failures...)
+}
+
+// outboxesOf leaves out what only begins with the name of the outbox.
+func outboxesOf(held []client.Object, installation string) []client.Object {
+	return slices.DeleteFunc(held, func(one client.Object) bool { return one.GetName() != rights.OutboxName(installation) })
+}
+
+// heldOf are the objects of an installation whose names begin as ours do.
+func heldOf[T any, P interface {
+	*T
+	client.Object
+}](items []T, installation, prefix string) []client.Object {
+	var found []client.Object
+	for at := range items {
+		if one := P(&items[at]); one.GetAnnotations()[v1.AnnotationAccessOf] == installation && strings.HasPrefix(one.GetName(), prefix) {
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+// unbind removes the binding of a name that an installation has, as it is held.
+func (k *Keeper) unbind(ctx context.Context, of client.ObjectKey, name string) error {
+	binding := &rbacv1.RoleBinding{}
+	err := k.held.Get(ctx, client.ObjectKey{Namespace: of.Namespace, Name: name}, binding)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return failed(err, "looking for RoleBinding %q in the cache", name)
+	}
+	if binding.Annotations[v1.AnnotationAccessOf] != of.Name {
+		return nil
+	}
+	return k.remove(ctx, binding)
+}
+
+// remove deletes the very object that was looked at.
+func (k *Keeper) remove(ctx context.Context, object client.Object) error {
+	uid := object.GetUID()
+	going, kind := bare(object)
+	err := k.writer.Delete(ctx, going, client.Preconditions{UID: &uid})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return failed(err, "deleting %s %q", kind, object.GetName())
+}
+
+// bare is an object with nothing but its name. Of Secrets only the metadata may be known.
+func bare(object client.Object) (going client.Object, kind string) {
+	about := metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName()}
+	switch object.(type) {
+	case *rbacv1.RoleBinding:
+		return &rbacv1.RoleBinding{ObjectMeta: about}, kindBinding
+	case *corev1.ServiceAccount:
+		return &corev1.ServiceAccount{ObjectMeta: about}, kindAccount
+	case *rbacv1.Role:
+		return &rbacv1.Role{ObjectMeta: about}, kindRole
+	case *certificatesv1.CertificateSigningRequest:
+		return &certificatesv1.CertificateSigningRequest{ObjectMeta: about}, kindRequest
+	}
+	return &corev1.Secret{ObjectMeta: about}, kindSecret
+}

@@ -1,0 +1,217 @@
+package access
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/access/rights"
+)
+
+// Kinds, in words of messages.
+const (
+	kindAccount = "ServiceAccount"
+	kindRole    = "Role"
+	kindBinding = "RoleBinding"
+	kindSecret  = "Secret"
+	kindRequest = "CertificateSigningRequest"
+	// kindOutbox tells the outbox from the stored Secret, in memory.
+	kindOutbox = "outbox"
+)
+
+const (
+	// firstWait and mostWait are the pauses between tries to get the next credential, and looks at a request.
+	firstWait, mostWait = time.Second, time.Minute
+	// lookAgain is when a name that is somebody else's is looked at again.
+	lookAgain = time.Minute
+)
+
+type meta = metav1.PartialObjectMetadata
+
+func secretMeta() *meta {
+	return &meta{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kindSecret}}
+}
+
+// visit is one pass over one credential.
+type visit struct {
+	keeper *Keeper
+	holder Holder
+	marks  marks
+	access v1.Access
+	memory *remembered
+	now    time.Time
+}
+
+func (v *visit) meta(name string) metav1.ObjectMeta {
+	return v.marks.meta(v.holder.Cluster.Namespace, name)
+}
+
+func (v *visit) agentName() string { return rights.AgentName(v.holder.Installation, v.access.Name) }
+
+func (v *visit) outboxName() string { return rights.OutboxName(v.holder.Installation) }
+
+func (v *visit) kind() v1.AccessType { return cmp.Or(v.access.Type, v1.AccessByToken) }
+
+// signer is "" for tokens.
+func (v *visit) signer() string {
+	if v.kind() == v1.AccessByToken {
+		return ""
+	}
+	return cmp.Or(v.access.SignerName, v1.SignerAPIServer)
+}
+
+// isForHub says whether the credential is for the API server.
+func (v *visit) isForHub() bool { return v.signer() == "" || v.signer() == v1.SignerAPIServer }
+
+// held is what the cache has of one credential; nil: nothing.
+type held struct {
+	account *corev1.ServiceAccount
+	role    *rbacv1.Role
+	binding *rbacv1.RoleBinding
+	secret  *meta
+	outbox  *meta
+}
+
+func (v *visit) look(ctx context.Context) (held, error) {
+	var at held
+	var failures [5]error
+	at.account, failures[0] = find(ctx, v, v.agentName(), &corev1.ServiceAccount{})
+	at.role, failures[1] = find(ctx, v, v.agentName(), &rbacv1.Role{})
+	at.binding, failures[2] = find(ctx, v, v.agentName(), &rbacv1.RoleBinding{})
+	at.secret, failures[3] = find(ctx, v, v.storedName(), secretMeta())
+	if v.access.Outbox {
+		at.outbox, failures[4] = find(ctx, v, v.outboxName(), secretMeta())
+	}
+	if at.secret != nil && at.secret.UID == v.memory.retired {
+		at.secret = nil
+	}
+	return at, errors.Join(failures[:]...)
+}
+
+func find[T any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, v *visit, name string, object P) (P, error) {
+	err := v.keeper.held.Get(ctx, client.ObjectKey{Namespace: v.holder.Cluster.Namespace, Name: name}, object)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, failed(err, "looking for %q in the cache", name)
+	}
+	return object, nil
+}
+
+// keep is the pass: what must end, rights, Secret, credential.
+func (v *visit) keep(ctx context.Context, p platform) (Standing, error) {
+	at, err := v.look(ctx)
+	if err != nil {
+		return v.standing(p, facts{}), err
+	}
+	if at.secret != nil && v.isRotated(at.secret) && v.marks.whose(at.secret) == ours {
+		if at, err = v.retire(ctx, at); err != nil {
+			return v.standing(p, facts{}), err
+		}
+	}
+	prepared, err := v.prepare(ctx, at, p)
+	if stop, is := errors.AsType[*problemError](err); is {
+		return v.blocked(ctx, at, p, stop.Problem)
+	}
+	if err != nil {
+		return v.standing(p, facts{}), err
+	}
+	problem, err := v.next(ctx, prepared)
+	return v.standing(p, facts{problem: problem, next: v.memory.retry}), err
+}
+
+// ready is a credential's place, with its rights.
+type ready struct {
+	// account is the UID of the ServiceAccount, for a token.
+	account types.UID
+	stored  stored
+}
+
+// prepare makes rights and the Secret stand as they are to. A Problem is why they can't.
+func (v *visit) prepare(ctx context.Context, at held, p platform) (ready, error) {
+	rules, err := v.allowed(p)
+	if err != nil {
+		return ready{}, err
+	}
+	if err := v.dropSurplus(ctx, at); err != nil {
+		return ready{}, err
+	}
+	if v.access.Outbox {
+		if err := v.keepOutbox(ctx, at.outbox); err != nil {
+			return ready{}, err
+		}
+	}
+	if v.kind() == v1.AccessByCertificate {
+		return v.prepareCertificate(ctx, at, rules)
+	}
+	account, err := v.settle(ctx, v.account(at.account))
+	if err != nil {
+		return ready{}, err
+	}
+	subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: account.GetNamespace(), Name: account.GetName()}
+	if err := v.grant(ctx, at, rules, subject); err != nil {
+		return ready{}, err
+	}
+	found, err := v.store(ctx, at)
+	v.memory.account = account.GetUID()
+	return ready{account: account.GetUID(), stored: found}, err
+}
+
+// prepareCertificate begins with the Secret, of whose UID the user has its nonce.
+func (v *visit) prepareCertificate(ctx context.Context, at held, rules []rbacv1.PolicyRule) (ready, error) {
+	found, err := v.store(ctx, at)
+	v.memory.account = ""
+	if err != nil || !v.isForHub() {
+		return ready{stored: found}, err
+	}
+	return ready{stored: found}, v.grant(ctx, at, rules, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: v.user()})
+}
+
+func (v *visit) grant(ctx context.Context, at held, rules []rbacv1.PolicyRule, subject rbacv1.Subject) error {
+	if _, err := v.settle(ctx, v.role(at.role, rules)); err != nil {
+		return err
+	}
+	_, err := v.settle(ctx, v.binding(at.binding, subject))
+	return err
+}
+
+// standing is completed by what is known of the credential.
+func (v *visit) standing(p platform, about facts) Standing {
+	known, hub := v.memory.kept, p.hub
+	about.now, about.has = v.now, v.memory.counts()
+	about.expires, about.renewAt = known.record.Expires, v.renewAt(known.record)
+	s := Standing{Name: v.access.Name, Secret: rights.SecretName(v.holder.Installation, v.access.Name), Request: v.memory.request}
+	if v.isForHub() {
+		s.Subject = v.subject()
+	} else {
+		hub = Hub{}
+	}
+	if about.has {
+		s.Digest = digest(known.record.Serial, hub)
+	}
+	return about.complete(s)
+}
+
+// subject is what the API server knows the bearer by; "" where that is not known yet.
+func (v *visit) subject() string {
+	switch {
+	case v.kind() == v1.AccessByToken:
+		return "system:serviceaccount:" + v.holder.Cluster.Namespace + ":" + v.agentName()
+	case v.memory.kept.uid == "":
+		return ""
+	}
+	return v.user()
+}
