@@ -23,6 +23,7 @@ type options struct {
 	query                         queryOptions
 	clusters                      clusterOptions
 	templates                     templateOptions
+	agents                        agentOptions
 }
 
 func newOptions() *options { return &options{clusters: newClusterOptions()} }
@@ -43,4 +44,5 @@ func (o *options) register(set *flag.FlagSet) {
 	o.query.register(set)
 	o.clusters.register(set)
 	o.templates.register(set)
+	o.agents.register(set)
 }

@@ -150,12 +150,16 @@ func (s *seed) addInstallations(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	agents, err := s.options.agents.access()
+	if err != nil {
+		return err
+	}
 	records := wiring.Records(s, key)
 	dependencies, err := wiring.AddonInstallation(ctx, s.Seed, s.marks, wiring.InstallationParts{
 		Namespace: s.options.Namespace, Identities: s.identities, Fence: s.options.Fence, SourceKinds: kinds, Store: content,
 		AllowCIDRs: s.options.clusters.allowCIDRs,
 		Registry:   metrics.Registry, Renders: renders, Images: rules, PullSecret: rules.PullSecret,
-		ProviderKinds: s.options.templates.providerKinds, Records: records, InputsKey: key,
+		ProviderKinds: s.options.templates.providerKinds, Records: records, InputsKey: key, Agents: agents,
 		Options: addoninstallation.Options{
 			CatalogueNamespace: s.options.CatalogueNamespace, DriftInterval: s.options.driftInterval,
 			OrderTimeout:     s.options.orderTimeout,
@@ -171,6 +175,8 @@ func (s *seed) addInstallations(ctx context.Context) error {
 	if err := errors.Join(
 		metrics.Registry.Register(addoninstallation.NewCensus(s.GetClient(), s.Elected())),
 		metrics.Registry.Register(addoninstallation.NewAddonCensus(s.GetClient(), s.Elected())),
+		metrics.Registry.Register(addoninstallation.NewAccessCensus(s.GetClient(), s.Elected())),
+		metrics.Registry.Register(addoninstallation.NewFirstEnd(s.GetClient(), s.Elected())),
 	); err != nil {
 		return fmt.Errorf("registering metrics of installations: %w", err)
 	}

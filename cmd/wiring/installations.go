@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -19,16 +20,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/access"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/fence"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/platformvalues"
 	"github.com/trellis-addons/trellis/pkg/pullsecret"
 	"github.com/trellis-addons/trellis/pkg/render/images"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
-	"github.com/trellis-addons/trellis/pkg/rendering"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
@@ -49,13 +51,15 @@ type InstallationParts struct {
 	SourceKinds fetch.Kinds
 	Store       *store.Store
 	Renders     *kept.Renders
-	Images      rendering.Images
+	Images      images.Rules
 	// PullSecret is the name of the Secret that pods of rewritten images name; "": none.
 	PullSecret    string
 	ProviderKinds []schema.GroupKind
 	Records       *revision.Records
 	InputsKey     []byte
-	Options       addoninstallation.Options
+	// Agents is what the platform gives to agents; nil: nothing.
+	Agents  *access.Options
+	Options addoninstallation.Options
 }
 
 // Records keeps release records on a seed, sealed with its key.
@@ -83,7 +87,17 @@ func AddonInstallation(
 	if err != nil {
 		return none, err
 	}
-	beside := cluster.Beside{KKP: made.Clusters.Serves(target.KindKKP), Providers: parts.ProviderKinds}
+	recorder := made.GetEventRecorder("addoninstallation")
+	said, err := newPlatformValues(ctx, made, parts.Namespace, cluster.ValuesOptions{
+		Registries: parts.Images.Registries(), Clusters: made.Clusters, Recorder: recorder,
+		Seed: func(ctx context.Context) (string, error) {
+			return marks.Seed(ctx, made.GetClient(), parts.Options.CatalogueNamespace)
+		},
+	})
+	if err != nil {
+		return none, err
+	}
+	beside := cluster.Beside{KKP: made.Clusters.Serves(target.KindKKP), Providers: parts.ProviderKinds, Values: said}
 	platform := cluster.NewPlatform(made.GetCache(), made.GetAPIReader(), made.GetRESTMapper(), parts.Namespace, beside)
 	if err := errors.Join(made.Add(connections), made.Add(marked), made.Add(parts.Store), made.Add(platform)); err != nil {
 		return none, err
@@ -96,14 +110,61 @@ func AddonInstallation(
 	if parts.Identities != nil {
 		parts.Identities.OnForgotten(pulled.Forget)
 	}
-	return addoninstallation.Dependencies{
-		PullSecret: pulled,
-		Client:     made.GetClient(), Marks: marks, Marked: marked, Direct: made.GetAPIReader(),
-		Recorder: made.GetEventRecorder("addoninstallation"), Finder: made.Clusters, Connections: connections,
+	dependencies := addoninstallation.Dependencies{
+		PullSecret: pulled, Neighbours: made.Clusters,
+		Client: made.GetClient(), Marks: marks, Marked: marked, Direct: made.GetAPIReader(),
+		Recorder: recorder, Finder: made.Clusters, Connections: connections,
 		Store: parts.Store, SourceKinds: parts.SourceKinds, Renders: parts.Renders, Values: parts.Renders,
 		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Seen: made.Clusters, Images: parts.Images,
 		Records: parts.Records, InputsKey: parts.InputsKey, Options: parts.Options,
-	}, nil
+	}
+	if parts.Agents != nil {
+		held, err := newHeldForAgents(made)
+		if err != nil {
+			return none, err
+		}
+		dependencies.Access, dependencies.AccessHeld = access.NewKeeper(made.GetClient(), made.GetAPIReader(), held, *parts.Agents), held
+	}
+	return dependencies, nil
+}
+
+// newPlatformValues follows what the platform says of its clusters, in a cache of its own.
+func newPlatformValues(ctx context.Context, made Seed, namespace string, options cluster.ValuesOptions) (*cluster.PlatformValues, error) {
+	held, err := FurtherCache(made, map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {
+		Field:      fields.OneTermEqualSelector("metadata.name", platformvalues.ListName),
+		Namespaces: map[string]cache.Config{namespace: {}}, Transform: cache.TransformStripManagedFields(),
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("making the cache of the platform's values: %w", err)
+	}
+	if err := made.Add(held); err != nil {
+		return nil, err
+	}
+	return cluster.NewPlatformValues(ctx, held, options)
+}
+
+// newHeldForAgents makes the cache of what is made for agents on a seed, of Secrets their metadata, and of
+// the roles that list what agents may have.
+func newHeldForAgents(made Seed) (cache.Cache, error) {
+	ours, err := labels.NewRequirement(kubermaticv1.LabelAccess, selection.Exists, nil)
+	if err != nil {
+		return nil, err
+	}
+	lists, err := labels.NewRequirement(kubermaticv1.LabelAgents, selection.In, []string{kubermaticv1.AgentsCore, kubermaticv1.AgentsCustom})
+	if err != nil {
+		return nil, err
+	}
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	labelled := cache.ByObject{Label: labels.NewSelector().Add(*ours)}
+	held, err := FurtherCache(made, map[client.Object]cache.ByObject{
+		&corev1.ServiceAccount{}: labelled, &rbacv1.Role{}: labelled, &rbacv1.RoleBinding{}: labelled, secret: labelled,
+		&rbacv1.ClusterRole{}: {Label: labels.NewSelector().Add(*lists)},
+	}, func(options *cache.Options) { options.DefaultTransform = access.Trim })
+	if err != nil {
+		return nil, fmt.Errorf("making the cache of what agents have: %w", err)
+	}
+	return held, made.Add(held)
 }
 
 // newConnections makes the connections to user clusters. They hear of Clusters that go and of

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -73,6 +74,15 @@ func (f *CAPIFinder) List(ctx context.Context) ([]target.Description, error) {
 		}
 	}
 	return described, nil
+}
+
+// hasOthers says whether another Cluster has the namespace too; none has while the kind is not served.
+func (f *CAPIFinder) hasOthers(ctx context.Context, than target.Ref) (bool, error) {
+	if f.servedVersion() == "" {
+		return false, nil
+	}
+	all, err := f.list(ctx, f.cached, client.InNamespace(than.Namespace), client.UnsafeDisableDeepCopy)
+	return slices.ContainsFunc(all, func(one *capiv1.Cluster) bool { return one.UID != than.UID }), err
 }
 
 // describe describes a Cluster; its control plane's object is read by the reader.

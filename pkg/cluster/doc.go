@@ -23,6 +23,8 @@
 // providerRef may name. Each is optional, and watched once it is served. Secrets reads the Secrets
 // that a Cluster refers to.
 //
+// PlatformValues is what the platform says of its clusters to all templates, out of a list in a ConfigMap.
+//
 // Seen gives valuesTemplates objects of Cluster API as they are served, as far as they name them: the
 // Cluster, its control plane and its infrastructure, by its references, in its namespace and of listed
 // kinds. A kind is watched once an object of it is read; it is held as the text that templates see, of
@@ -46,6 +48,7 @@
 //rights:seed get,list,watch {providerKinds} -- what valuesFrom.providerRef may name
 //rights:seed get,list,watch secrets -- kubeconfigs of user clusters, and what Clusters name
 //rights:seed list,get configmaps -- which user cluster each Cluster has
+//rights:seed list,watch configmaps -- what templates see of the platform
 //rights:seed-platform create,update,delete configmaps -- which user cluster each Cluster has, until it is gone
 //rights:master-platform list,watch seeds.kubermatic.k8c.io -- seeds are found as they come
 package cluster

@@ -241,3 +241,18 @@ func (f *Finders) Live(ctx context.Context, ref target.Ref) (target.Description,
 	}
 	return one.Live(ctx, ref)
 }
+
+// Shares says whether other Clusters have the namespace of a cluster too. Two of KKP's never do: Find knows neither then.
+func (f *Finders) Shares(ctx context.Context, ref target.Ref) (bool, error) {
+	if f.capi != nil {
+		isShared, err := f.capi.hasOthers(ctx, ref)
+		if err != nil || isShared {
+			return isShared, err
+		}
+	}
+	if ref.Kind == target.KindKKP {
+		return false, nil
+	}
+	_, unknown, err := f.findKKP(ctx, target.Ref{Kind: target.KindKKP, Namespace: ref.Namespace})
+	return err == nil && unknown == nil, err
+}

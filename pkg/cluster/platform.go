@@ -39,6 +39,7 @@ type Platform struct {
 	namespace string
 	kinds     *optionalKinds
 	providers []schema.GroupKind
+	values    *PlatformValues
 }
 
 // Beside says which kinds are read beside Clusters.
@@ -47,11 +48,13 @@ type Beside struct {
 	KKP bool
 	// Providers are those that providerRef may name.
 	Providers []schema.GroupKind
+	// Values are what the platform says of its clusters; nil: nothing.
+	Values *PlatformValues
 }
 
 // NewPlatform makes a Platform of these kinds.
 func NewPlatform(objects cache.Cache, reader client.Reader, mapper meta.RESTMapper, namespace string, beside Beside) *Platform {
-	p := &Platform{objects: objects, reader: reader, namespace: namespace, providers: beside.Providers}
+	p := &Platform{objects: objects, reader: reader, namespace: namespace, providers: beside.Providers, values: beside.Values}
 	p.kinds = newOptionalKinds(objects, mapper)
 	if beside.KKP {
 		p.kinds.wanted = kindsOfKKP()
@@ -108,7 +111,10 @@ type Change struct {
 }
 
 // Subscribe calls a function for each change. It must not block.
-func (p *Platform) Subscribe(changed func(Change)) { p.kinds.subscribe(changed) }
+func (p *Platform) Subscribe(changed func(Change)) {
+	p.kinds.subscribe(changed)
+	p.values.subscribe(changed)
+}
 
 // IsProvider says whether providerRef may name the kind.
 func (p *Platform) IsProvider(kind schema.GroupKind) bool { return slices.Contains(p.providers, kind) }
@@ -121,11 +127,15 @@ func (e *SeveralConfigurationsError) Error() string {
 }
 
 // TemplateData is what templates get of a cluster, without secrets. The error is a
-// SeveralConfigurationsError, a templatedata.VersionError, or the cache's.
+// SeveralConfigurationsError, an UnreadValuesError, a templatedata.VersionError, or the cache's.
 func (p *Platform) TemplateData(ctx context.Context, cluster target.Description, variables map[string]any) (templatedata.Data, error) {
+	said, err := p.values.of(ctx, cluster)
+	if err != nil {
+		return templatedata.Data{}, err
+	}
 	if found, isCAPI := cluster.Object.(*capiv1.Cluster); isCAPI { // KKP's objects concern KKP's clusters only
 		words := templatedata.InWordsOfKKP(found, cluster.KubernetesVersion, providerOf(found))
-		return templatedata.New(words, templatedata.Options{Variables: variables})
+		return templatedata.New(words, templatedata.Options{Variables: variables, Platform: said, Registries: p.values.registries()})
 	}
 	kkp, err := kkpCluster(cluster)
 	if err != nil {
@@ -135,7 +145,7 @@ func (p *Platform) TemplateData(ctx context.Context, cluster target.Description,
 	if err != nil {
 		return templatedata.Data{}, err
 	}
-	facts.Variables = variables
+	facts.Variables, facts.Platform, facts.Registries = variables, said, p.values.registries()
 	return templatedata.New(kkp, facts)
 }
 

@@ -59,6 +59,7 @@ func (p *Pass) intent(wanted revision.Record) (*revision.Record, error) {
 	if previous := p.Record(); previous != nil {
 		known, intent.Superseded, intent.Settled = previous.InCluster(), previous.Superseded, previous.Settled
 		intent.Shared, intent.FormerAddon = previous.Shared, previous.FormerAddon
+		intent.Hub = previous.Ask(intent.Access)
 		if previous.Addon != intent.Addon {
 			intent.FormerAddon = previous.Addon
 		}

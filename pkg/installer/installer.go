@@ -84,6 +84,8 @@ type Pass struct {
 	// Objects and Hooks of the revision, as they are to stand in the user cluster.
 	Objects []*unstructured.Unstructured
 	Hooks   []hooks.Hook
+	// Keeping are Secrets that the installation has besides its objects.
+	Keeping []Kept
 	// Refusals counts the passes before this one, in a row, that ended in something that somebody
 	// has to do first.
 	Refusals int32

@@ -69,11 +69,11 @@ func (p *Pass) DropFormer(ctx context.Context) *Stop {
 	})
 }
 
-// beforeWorkloads has copies and runs hooks while a revision is applied. Where hooks come first,
+// beforeWorkloads has Secrets and runs hooks while a revision is applied. Where hooks come first,
 // they may make a namespace that is missing.
 func (p *Pass) beforeWorkloads(ctx context.Context) *Stop {
 	event := p.Record().Action.Pre()
-	notes, stop := p.copyBeforeHooks(ctx)
+	notes, stop := p.secretsBeforeHooks(ctx)
 	if stop != nil {
 		return stop
 	}
@@ -88,10 +88,21 @@ func (p *Pass) beforeWorkloads(ctx context.Context) *Stop {
 	if stop := p.runHooks(ctx, event); stop != nil || !isAwaited {
 		return stop
 	}
-	if notes, stop = p.copyBeforeHooks(ctx); stop != nil {
+	if notes, stop = p.secretsBeforeHooks(ctx); stop != nil {
 		return stop
 	}
 	return p.uncopied(notes)
+}
+
+// secretsBeforeHooks has copies of the pull Secret, and kept Secrets, before hooks and workloads. It
+// gives notes about what is in the way.
+func (p *Pass) secretsBeforeHooks(ctx context.Context) ([]calls.Note, *Stop) {
+	notes, stop := p.copyBeforeHooks(ctx)
+	if stop != nil {
+		return notes, stop
+	}
+	kept, stop := p.keepSecrets(ctx, nil)
+	return slices.Concat(notes, kept), stop
 }
 
 // copyBeforeHooks is CopyPullSecret while a revision is applied, before its hooks and workloads. It

@@ -121,8 +121,9 @@ func (p *Pass) removeInventory(ctx context.Context, inventory ownership.Inventor
 		return stop
 	}
 	left, blocked, err := removal.Remove(ctx, p.target(), inventory, removal.RemoveOptions{
-		Owner: p.Owner, CRDs: record.CRDs.Remove, Namespace: record.TargetNamespace, KeepNamespaces: targeted, Spared: spared,
-		All: slices.Concat(onRecord(record), record.Shared), Kept: p.reportKept,
+		Owner: p.Owner, CRDs: record.CRDs.Remove, Namespace: record.TargetNamespace, KeepNamespaces: targeted,
+		Spared: slices.Concat(spared, p.keptUIDs()),
+		All:    slices.Concat(onRecord(record), record.Shared), Kept: p.reportKept,
 	})
 	if err != nil {
 		return p.remoteFailed(AboutAll, err)

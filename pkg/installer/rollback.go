@@ -62,6 +62,7 @@ func (p *Pass) rollbackOf(good *revision.Record, problem string) (*revision.Reco
 	back.Healthy, back.LastGood, back.Settled = false, failed.LastGood, failed.Settled
 	back.Inventory, back.Superseded = apply.Planned(objects, failed.InCluster()), failed.Superseded
 	back.Shared, back.FormerAddon = failed.Shared, failed.FormerAddon
+	back.Hub = failed.Ask(good.Access)
 	back.Rollback = &revision.Rollback{
 		To: good.Revision, Failed: failed.Revision, Version: failed.Version, Inputs: failed.Inputs, Problem: problem,
 		ReconcileAt: p.Asked.ReconcileAt,

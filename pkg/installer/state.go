@@ -68,6 +68,8 @@ type State struct {
 	// beat is what was seen of the Lease that shows the add-on alive, which is beatOf.
 	beat   health.Beat
 	beatOf calls.Place
+	// kept are the digests of what kept Secrets were last seen or written with.
+	kept map[ownership.Key]string
 	// hookPasses counts the passes in a row that found hooks running.
 	hookPasses int
 	// keptNamespaces are those that stay after a removal, once that was reported.
@@ -97,7 +99,7 @@ func (m *State) connect(userCluster types.UID) {
 		m.doubtCluster()
 		m.health, m.nextSurvey, m.beat = nil, time.Time{}, health.Beat{}
 		m.helmWritten, m.helmTooLarge, m.helmVersion = "", "", ""
-		m.repairs = map[ownership.Key]repairCount{}
+		m.repairs, m.kept = map[ownership.Key]repairCount{}, nil
 	}
 	m.userCluster = userCluster
 }

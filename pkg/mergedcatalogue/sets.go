@@ -1,8 +1,13 @@
 package mergedcatalogue
 
 import (
+	"cmp"
+	"context"
+	"fmt"
 	"strconv"
 	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
@@ -41,4 +46,18 @@ func (m *Marks) BelievesSet(set *v1.AddonSet) bool {
 			"set", set.Name)
 	}
 	return found.believed
+}
+
+// Seed is the name of this seed, as copies of AddonSets in a namespace say; empty where there is none.
+func (m *Marks) Seed(ctx context.Context, reader client.Reader, namespace string) (name string, err error) {
+	var list v1.AddonSetList
+	if err := reader.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return "", fmt.Errorf("listing AddonSets: %w", err)
+	}
+	for i := range list.Items {
+		if m.BelievesSet(&list.Items[i]) {
+			name = cmp.Or(name, list.Items[i].Annotations[v1.AnnotationSeed])
+		}
+	}
+	return name, nil
 }

@@ -80,6 +80,8 @@ type Record struct {
 	Timeout metav1.Duration `json:"timeout,omitzero"`
 	// Health is what the version says that it is judged by; nil: by its workloads.
 	Health *v1.HealthCheck `json:"health,omitempty"`
+	// Hub has the credentials for the hub that the version asks for.
+	Hub
 	// Settled says that the installation was Ready once, where reconcileStrategy Once ends.
 	Settled bool `json:"settled,omitempty"`
 

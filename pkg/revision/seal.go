@@ -65,10 +65,17 @@ type index struct {
 	Needs []string `json:"needs,omitempty"`
 }
 
-// needHooks: hooks are to be run although there is no Helm release.
-const needHooks = "hooks"
+const (
+	// needAccess: there are credentials for the hub to renew and to revoke.
+	needAccess = "access"
+	// needHooks: hooks are to be run although there is no Helm release.
+	needHooks = "hooks"
+)
 
 func needsOf(record *Record) (needs []string) {
+	if record.HasAccess() {
+		needs = append(needs, needAccess)
+	}
 	if record.Helm == nil && len(record.Hooks) > 0 {
 		needs = append(needs, needHooks)
 	}
@@ -104,7 +111,7 @@ func decodeIndex(head *corev1.Secret) (index, error) {
 		return index{}, &NewerRecordError{head.Name, fmt.Sprintf("has format %d, this release knows %d", about.Format, Format)}
 	}
 	for _, need := range about.Needs {
-		if need != needHooks {
+		if need != needAccess && need != needHooks {
 			return index{}, &NewerRecordError{head.Name, fmt.Sprintf("needs %q, which this release does not know", need)}
 		}
 	}

@@ -11,8 +11,15 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Canonical is the data as JSON, equal for equal data, with secrets: for keyed hashes only.
+// Canonical is the data as JSON, equal for equal data, with secrets: for keyed hashes only. Of Platform it has what
+// the platform's list says: without one it is as before there were any, and registries of the flag are in the
+// hash as the rules for images.
 func Canonical(data Data) ([]byte, error) {
+	data.Platform = data.listed
+	return asJSON(data)
+}
+
+func asJSON(data Data) ([]byte, error) {
 	encoded, err := json.Marshal(data)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the template data of cluster %q: %w", data.Cluster.Name, err)
@@ -22,7 +29,7 @@ func Canonical(data Data) ([]byte, error) {
 
 // Map is the data as charts see it: the same names, the version as text, the features as keys.
 func Map(data Data) (map[string]any, error) {
-	encoded, err := Canonical(data)
+	encoded, err := asJSON(data)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@
 // pkg/resources there). Where KKP refuses a Cluster that lacks something, here the field is empty:
 // clusters that run without KKP have little more than a name, a namespace and a version.
 //
+// Platform is ours: what the platform says of its clusters to all add-ons. Charts and manifests find every key of it.
+//
 // Three fields are secret: Credentials, Cluster.Kubeconfig and Cluster.Address.AdminToken. New
 // never fills them; WithSecrets does, for versions of Core catalogues that ask for them.
 //

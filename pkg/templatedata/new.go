@@ -44,6 +44,10 @@ type Options struct {
 	Variables map[string]any
 	// OverwriteRegistry is KKP's setting for function Image.
 	OverwriteRegistry string
+	// Platform is what the platform's list says of the cluster; nil: nothing. A key of its registries may be null:
+	// that one of Registries does not count. Registries are those of flag --image-mirror.
+	Platform   map[string]any
+	Registries map[string]string
 }
 
 // VersionError says that a Cluster's version is no semantic version.
@@ -79,6 +83,7 @@ func New(cluster *kkpv1.Cluster, options Options) (Data, error) {
 	return Data{
 		SeedName: options.SeedName, DatacenterName: cluster.Spec.Cloud.Datacenter, Cluster: data,
 		Variables: cloneVariables(options.Variables), OverwriteRegistry: options.OverwriteRegistry,
+		Platform: platform(options.Platform, options.Registries), listed: listed(options.Platform),
 	}, nil
 }
 

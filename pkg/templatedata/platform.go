@@ -1,7 +1,10 @@
 package templatedata
 
 import (
+	"maps"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 )
@@ -30,4 +33,33 @@ func Allocations(allocations []kkpv1.IPAMAllocation) map[string]IPAMAllocation {
 		}
 	}
 	return byName
+}
+
+// platform is all that templates find below .Platform, so that none fails where the platform says nothing.
+func platform(given map[string]any, mirrors map[string]string) map[string]any {
+	proxy := map[string]any{"http": "", "https": "", "noProxy": "", "caBundle": ""}
+	registries := make(map[string]any, len(mirrors))
+	for from, to := range mirrors {
+		registries[from] = to
+	}
+	whole := map[string]any{"nodeSelector": map[string]any{}, "tolerations": []any{}, "proxy": proxy, "registries": registries}
+	for key, value := range listed(given) {
+		below, isMap := whole[key].(map[string]any)
+		above, alsoMap := value.(map[string]any)
+		if !isMap || !alsoMap {
+			whole[key] = value
+			continue
+		}
+		maps.Copy(below, above)
+		maps.DeleteFunc(below, func(_ string, value any) bool { return value == nil })
+	}
+	return whole
+}
+
+// listed is a copy of what the platform's list says; nil for nothing.
+func listed(given map[string]any) map[string]any {
+	if len(given) == 0 {
+		return nil
+	}
+	return runtime.DeepCopyJSON(given)
 }

@@ -63,7 +63,7 @@ func compareRendered(ctx context.Context, f *facts, made *revision.Record) loop.
 	// an intent that has the same objects: its rollout goes on
 	return outcomeOf(f.pass.Amend(ctx, func(kept *revision.Record) {
 		kept.Inputs, kept.Wanted, kept.PlatformValues = made.Inputs, made.Wanted, made.PlatformValues
-		kept.OnClusterDeletion, kept.Health = made.OnClusterDeletion, made.Health
+		kept.OnClusterDeletion, kept.Health, kept.Hub = made.OnClusterDeletion, made.Health, kept.Ask(made.Access)
 	}))
 }
 
@@ -115,7 +115,7 @@ func amendInputs(ctx context.Context, pass *installer.Pass, made *revision.Recor
 		kept.Hooks = hooks.CarryRuns(kept.Hooks, pass.Hooks) // those of tests may be others
 		kept.HooksState.FailedAt = metav1.Time{}             // with new inputs, what failed is tried at once
 		kept.Atomic, kept.Rollback = made.Atomic, nil
-		kept.OnClusterDeletion, kept.Health = made.OnClusterDeletion, made.Health
+		kept.OnClusterDeletion, kept.Health, kept.Hub = made.OnClusterDeletion, made.Health, kept.Ask(made.Access)
 	}))
 }
 
@@ -133,7 +133,12 @@ var beforeApply = map[string]bool{
 // was withdrawn is finished: none needs what the pass could not get.
 func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcome) loop.Outcome {
 	said := verdictOf(outcome)
-	if !beforeApply[said.condition] && !order.IsHeld(said.reason) && said.reason != kubermaticv1.ReasonAnnotationInvalid {
+	// Credentials have an end, so they are renewed while spec.paused; the status tells who has some.
+	if said.reason == kubermaticv1.ReasonPaused && !f.cluster.Paused && len(f.installation.Status.Access) > 0 {
+		return earlier(outcome, loop.Run(ctx, r.pausedSteps(), f))
+	}
+	isEnded := beforeApply[said.condition] || isAccessAwaited(f, said)
+	if !isEnded && !order.IsHeld(said.reason) && said.reason != kubermaticv1.ReasonAnnotationInvalid {
 		return outcome
 	}
 	f.decide(ctx, f.onRecord)

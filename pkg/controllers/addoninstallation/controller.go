@@ -104,6 +104,11 @@ type Dependencies struct {
 	// Images are rewritten in rendered objects.
 	Images  rendering.Images
 	Records Records
+	// Access keeps credentials for the hub; nil: the platform gives out none. AccessHeld is the cache that it reads of the seed, and
+	// Neighbours tell whether a cluster is alone in its namespace.
+	Access     Access
+	AccessHeld cache.Cache
+	Neighbours Neighbours
 	// PullSecret is copied to user clusters; nil: none is.
 	PullSecret *pullsecret.Records
 	// InputsKey keys the hash of inputs; it is the same for the whole seed.
@@ -179,8 +184,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		outcome = facts.backOff(facts.overdue(within, r.maintain(within, facts, asGivenUp(facts, outcome))))
 		outcome = r.await(within, facts, outcome)
 	}
+	had := accessOf(installation)
 	project(facts, outcome)
 	r.Metrics.measure(facts, facts.pass.Now)
+	r.Metrics.credentials(facts, had)
 	r.reportChanges(ctx, facts)
 	return r.finish(ctx, pass, facts, outcome)
 }

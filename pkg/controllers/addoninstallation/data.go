@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/access/rights"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/resolution"
@@ -64,10 +65,30 @@ func (r *Reconciler) seenOfCAPI(ctx context.Context, f *facts) (target.Descripti
 // that ask for them.
 func (r *Reconciler) templateData(ctx context.Context, f *facts, of target.Description) (templatedata.Data, error) {
 	data, err := r.Platform.TemplateData(ctx, of, r.Options.Variables[addonOf(f.installation)])
+	data.Agent = agentData(f)
 	if err != nil || !f.choice.SeesSecrets() {
 		return data, err
 	}
 	return r.ClusterSecrets.AddTo(ctx, data, of)
+}
+
+// agentData is what a version with access sees besides; nil for all others.
+func agentData(f *facts) *templatedata.Agent {
+	asked := f.choice.Version.Template.Access
+	if len(asked) == 0 {
+		return nil
+	}
+	agent := &templatedata.Agent{
+		ClusterName: f.installation.Namespace, AddonInstallNamespace: f.installation.Spec.TargetNamespace,
+		InstallMode: templatedata.InstallModeDefault,
+	}
+	for _, one := range asked {
+		if one.SignerName == "" || one.SignerName == kubermaticv1.SignerAPIServer {
+			agent.HubKubeConfigSecret = rights.SecretName(f.installation.Name, one.Name)
+			break
+		}
+	}
+	return agent
 }
 
 // dataOutcome: no event says when a Cluster's Secrets come, so they are read again.
@@ -79,12 +100,13 @@ func dataOutcome(err error) loop.Outcome {
 		kubeconfig *cluster.NoKubeconfigError
 		several    *cluster.SeveralConfigurationsError
 		unseen     *cluster.UnseenError
+		unread     *cluster.UnreadValuesError
 	)
 	switch {
 	case errors.As(err, &version):
 		return loop.Stalled{Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonValuesInvalid, Message: err.Error()}
 	case errors.As(err, &credential), errors.As(err, &secret), errors.As(err, &kubeconfig), errors.As(err, &several),
-		errors.As(err, &unseen):
+		errors.As(err, &unseen), errors.As(err, &unread):
 		return loop.Waiting{
 			Condition: kubermaticv1.ConditionValuesResolved, Reason: kubermaticv1.ReasonValuesMissing, Message: err.Error(),
 			Recheck: clusterRecheck,
@@ -105,6 +127,9 @@ func (r *Reconciler) watchPlatform(ctx context.Context, queue workqueue.TypedRat
 
 // ofChange: a provider's object wakes those that name it, the rest all that see the same.
 func (r *Reconciler) ofChange(ctx context.Context, change cluster.Change) []reconcile.Request {
+	if change.Kind == cluster.KindPlatformValues && change.Cluster.Namespace != "" {
+		return r.requestsOf(ctx, change.Cluster)
+	}
 	var options []client.ListOption
 	if change.Cluster.Namespace != "" {
 		options = append(options, cluster.InstallationsOf(change.Cluster))

@@ -114,6 +114,14 @@
 // finalizer protects it is not removed: it is reconciled as before, and condition DeletionBlocked
 // says why it stays.
 //
+// # Agents
+//
+// Credentials for the hub (pkg/access) are there before the intent of a revision that asks for them. In every later
+// pass, also one that finds the version withdrawn, values wrong or the installation paused, those on record are put
+// back and renewed, and their Secrets follow in the user cluster. Rights that the platform lists no more are taken away
+// first of all. What only an earlier revision had goes behind its prune, and the rest behind a removal; an installation
+// that is let go without one has it revoked too.
+//
 // # Turns, and between passes
 //
 // Which installations are of a cluster is decided by target.Ref.Has, of the Cluster that was found:
@@ -126,8 +134,8 @@
 //
 // What passes keep in memory may be lost: a restart reads the record again.
 //
-// Conditions owned: Ready, Compatible, ValuesResolved, Fetched, Rendered, Applied, Healthy,
-// Drifted, DeletionBlocked.
+// Conditions owned: Ready, Compatible, ValuesResolved, Fetched, Rendered, AccessReady, Applied,
+// Healthy, Drifted, DeletionBlocked.
 //
 //rights:seed get,list,watch,patch,control addoninstallations.kubermatic.k8c.io -- installations are read, and have a finalizer
 //rights:seed patch addoninstallations/status.kubermatic.k8c.io -- the status of installations

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/access"
 	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/installer"
@@ -34,6 +35,7 @@ type facts struct {
 	versionFacts
 	valuesFacts
 	renderFacts
+	accessFacts
 	// retries of the installation, which failed or was refused.
 	retries retries
 }
@@ -199,6 +201,8 @@ type memory struct {
 	reported conditions.Reported
 	// hidden hides values of the platform.
 	hidden hidden
+	// access is what is known of the credentials for the hub.
+	access access.Memory
 	// letGo is the turn that waits for no others any more.
 	letGo turn
 	// written is the last status, until the cache shows it.

@@ -141,7 +141,7 @@ func (r *Reconciler) leaveWithCluster(ctx context.Context, f *facts) loop.Outcom
 
 // letGo ends a removal that does not go on, and tells what is left.
 func (r *Reconciler) letGo(ctx context.Context, f *facts) loop.Outcome {
-	outcome := r.leaveCopies(ctx, f.installation.Name, f.cluster.Ref)
+	outcome := r.leaveTraces(ctx, f.installation, f.cluster.Ref)
 	if _, done := outcome.(loop.Done); done {
 		r.tellLeft(ctx, f)
 	}

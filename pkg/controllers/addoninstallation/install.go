@@ -45,7 +45,8 @@ func wantedRecord(f *facts) revision.Record {
 		Core: f.choice.Core, Method: template.Method, Artifact: kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest},
 		Inputs: f.inputs.Hash, Wanted: f.inputs.Wanted, ObjectsDigest: apply.ObjectsDigest(f.pass.Objects),
 		CRDs: rendering.CRDPolicy(template), OnClusterDeletion: onClusterDeletion(template),
-		Timeout: timeoutOf(template), Health: healthOf(template, addonOf(f.installation)), Values: f.values.Merged, Origins: f.values.Origins,
+		Timeout: timeoutOf(template), Health: healthOf(template, addonOf(f.installation)), Hub: revision.Hub{Access: template.Access},
+		Values: f.values.Merged, Origins: f.values.Origins,
 		PlatformValues: f.values.Granted,
 		From:           installedVersion(f), Atomic: template.Atomic, Helm: describedBy(f.chart, f.pass.NextRelease(releaseName(f))),
 	}

@@ -20,6 +20,7 @@ type Metrics struct {
 	delay               prometheus.Histogram
 	applied, rolledBack prometheus.Counter
 	written, repaired   prometheus.Counter
+	issued              *prometheus.CounterVec
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -32,7 +33,16 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		Name: "trellis_installation_objects_total",
 		Help: "Objects in user clusters, by what was done: written for a revision, or repaired since they had drifted.",
 	}, []string{"done"})
+	issued := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "trellis_agent_credentials_issued_total",
+		Help: "Credentials of agents, by their type and whether they were issued, as a renewal is too, or could not be had.",
+	}, []string{"type", "result"})
+	for _, kind := range []kubermaticv1.AccessType{kubermaticv1.AccessByToken, kubermaticv1.AccessByCertificate} {
+		issued.WithLabelValues(string(kind), "issued")
+		issued.WithLabelValues(string(kind), "failed")
+	}
 	made := &Metrics{
+		issued: issued,
 		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "trellis_installation_delay_seconds",
 			Help:    "Time from the first pass that found something else asked for than is applied, until that was applied to its end.",
@@ -41,7 +51,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		applied: revisions.WithLabelValues("applied"), rolledBack: revisions.WithLabelValues("rolledBack"),
 		written: objects.WithLabelValues("written"), repaired: objects.WithLabelValues("repaired"),
 	}
-	registerer.MustRegister(revisions, objects, made.delay)
+	registerer.MustRegister(revisions, objects, issued, made.delay)
 	return made
 }
 

@@ -50,7 +50,7 @@ func (r *Reconciler) leave(ctx context.Context, f *facts) loop.Outcome {
 		return withWayOut(f.damaged, outcome)
 	}
 	if f.pass.Record() == nil {
-		return loop.Done{}
+		return r.leaveTraces(ctx, f.installation)
 	}
 	if orphaned {
 		return r.leaveObjects(ctx, f)
@@ -60,21 +60,24 @@ func (r *Reconciler) leave(ctx context.Context, f *facts) loop.Outcome {
 
 // leaveObjects lets an installation go and leaves what it has.
 func (r *Reconciler) leaveObjects(ctx context.Context, f *facts) loop.Outcome {
-	outcome := r.leaveCopies(ctx, f.installation.Name, f.cluster.Ref)
+	outcome := r.leaveTraces(ctx, f.installation, f.cluster.Ref)
 	if _, done := outcome.(loop.Done); !done {
 		return outcome
 	}
 	return r.forgetRecords(ctx, f)
 }
 
-// leaveCopies has an installation that is let go need no copy of the pull Secret, where nothing of it
-// is removed.
-func (r *Reconciler) leaveCopies(ctx context.Context, installation string, clusters ...target.Ref) loop.Outcome {
+// leaveTraces has an installation that is let go need nothing on the seed any more: no credential, and no
+// copy of the pull Secret, where nothing of it is removed.
+func (r *Reconciler) leaveTraces(ctx context.Context, installation *kubermaticv1.AddonInstallation, clusters ...target.Ref) loop.Outcome {
+	if outcome := r.revokeHeld(ctx, installation); outcome != nil {
+		return outcome
+	}
 	if r.PullSecret == nil {
 		return loop.Done{}
 	}
 	for _, one := range clusters {
-		if err := r.PullSecret.Leave(ctx, one, installation); err != nil {
+		if err := r.PullSecret.Leave(ctx, one, installation.Name); err != nil {
 			return failed(err)
 		}
 	}
@@ -111,7 +114,7 @@ func (r *Reconciler) leaveWithoutCluster(ctx context.Context, installation *kube
 			return untilGone(unknown)
 		}
 	}
-	return r.leaveCopies(ctx, installation.Name, clusters...)
+	return r.leaveTraces(ctx, installation, clusters...)
 }
 
 // leaveWithFormer ends the removal of an installation that goes with the Cluster that had the name

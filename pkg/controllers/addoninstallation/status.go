@@ -27,6 +27,7 @@ var pipeline = []struct{ condition, reason string }{
 	{kubermaticv1.ConditionValuesResolved, kubermaticv1.ReasonValuesResolved},
 	{kubermaticv1.ConditionFetched, kubermaticv1.ReasonFetched},
 	{kubermaticv1.ConditionRendered, kubermaticv1.ReasonRendered},
+	{kubermaticv1.ConditionAccessReady, kubermaticv1.ReasonAccessGranted},
 	{kubermaticv1.ConditionApplied, kubermaticv1.ReasonApplied},
 	{kubermaticv1.ConditionHealthy, kubermaticv1.ReasonHealthy},
 }
@@ -101,6 +102,7 @@ func project(f *facts, outcome loop.Outcome) {
 	}
 	projectSelected(f)
 	projectPipeline(f, result)
+	projectAccess(f, result)
 	projectFinished(f)
 	projectInstalled(f)
 	projectHealth(f.installation, &f.pass, result)
@@ -195,7 +197,7 @@ func projectPipeline(f *facts, result verdict) {
 			conditions.Set(list, result.as(step.condition, generation))
 			return
 		}
-		if f.stays(step.condition) {
+		if f.stays(step.condition) || step.condition == kubermaticv1.ConditionAccessReady { // few versions have access
 			continue
 		}
 		reason, message := f.success(step.condition, step.reason)

@@ -79,7 +79,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 	if err := addIndexes(manager.GetFieldIndexer()); err != nil {
 		return err
 	}
-	return ctrl.NewControllerManagedBy(manager).
+	controlled := ctrl.NewControllerManagedBy(manager).
 		Named("addoninstallation").
 		For(&kubermaticv1.AddonInstallation{}, builder.WithPredicates(r.clusters.heard(), installationChanged())).
 		Watches(&kubermaticv1.AddonInstallation{}, handler.EnqueueRequestsFromMapFunc(r.ofSibling), builder.WithPredicates(siblingChanged())).
@@ -92,8 +92,8 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		WatchesRawSource(source.Func(r.watchMarks)).
 		WatchesRawSource(source.Func(r.watchPlatform)).
 		WatchesRawSource(source.Func(r.watchSwaps)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: max(r.Options.Passes.Workers, 1), NewQueue: r.newQueue}).
-		Complete(loop.Traced("addoninstallation", r))
+		WithOptions(controller.Options{MaxConcurrentReconciles: max(r.Options.Passes.Workers, 1), NewQueue: r.newQueue})
+	return r.watchAccess(controlled).Complete(loop.Traced("addoninstallation", r))
 }
 
 // marked watches one kind in the cache of marked objects.

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -19,6 +20,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/pkg/access"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
@@ -86,6 +88,11 @@ type world struct {
 	pull string
 	// pullAway is how long it has to be away before its copies go.
 	pullAway time.Duration
+	// agents is what the platform gives to agents; nil: nothing. keeper, where set, stands before it.
+	agents *access.Options
+	keeper func(addoninstallation.Access) addoninstallation.Access
+	// through, where set, is how the controller reaches the seed.
+	through *rest.Config
 	// logger, where set, takes what the controller logs.
 	logger logr.Logger
 	// marks tell merged catalogues from others.
@@ -192,7 +199,7 @@ func (w *world) startUntil() (stop func()) {
 	if kinds.Served == nil {
 		kinds = cluster.OnlyKKP
 	}
-	made := kit.SeedOf(w.t, fleet.Shared().Cluster("both").Config, w.catalogue, kinds, func(options *manager.Options) {
+	made := kit.SeedOf(w.t, cmp.Or(w.through, fleet.Shared().Cluster("both").Config), w.catalogue, kinds, func(options *manager.Options) {
 		options.Logger = w.logger
 		options.Cache.ByObject[&kubermaticv1.AddonInstallation{}] = cache.ByObject{Namespaces: w.ofClusters()}
 	})
@@ -228,7 +235,7 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 		Namespace: w.catalogue, AllowCIDRs: fetchtest.Loopback, SourceKinds: kinds, Store: content, Images: images.Rules{Mirrors: mirrors, PullSecret: w.pull},
 		PullSecret: w.pull,
 		Renders:    kept.New(kept.Options{Methods: w.renderers, Values: w.valuesRenderer}),
-		Records:    wiring.Records(made, key), InputsKey: key,
+		Records:    wiring.Records(made, key), InputsKey: key, Agents: w.agents,
 		Options: addoninstallation.Options{
 			CatalogueNamespace: w.catalogue, WorkerName: w.worker, DriftInterval: cmp.Or(w.driftInterval, time.Minute),
 			OrderTimeout: cmp.Or(w.orderTimeout, 10*time.Minute), GoingTime: w.goingTime,
@@ -247,6 +254,9 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 	}
 	w.figures = prometheus.NewPedanticRegistry()
 	dependencies.Metrics = addoninstallation.NewMetrics(w.figures)
+	if w.keeper != nil {
+		dependencies.Access = w.keeper(dependencies.Access)
+	}
 	if w.records != nil {
 		dependencies.Records = w.records(dependencies.Records)
 	}

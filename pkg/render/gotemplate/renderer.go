@@ -65,6 +65,7 @@ func rootData(input render.Input) *templatedata.Data {
 	data := input.Data
 	data.Variables = values.WithoutNulls(input.Data.Variables)
 	maps.Copy(data.Variables, values.WithoutNulls(input.Values))
+	data.Platform = values.WithoutNulls(input.Data.Platform)
 	data.Cluster.Labels = maps.Clone(data.Cluster.Labels)
 	data.Cluster.Annotations = maps.Clone(data.Cluster.Annotations)
 	data.Cluster.Features = data.Cluster.Features.Clone()

@@ -85,6 +85,15 @@ func below(name, prefix string) (rest string, ok bool) {
 	return rest, ok && (rest == "" || rest[0] == '/')
 }
 
+// Registries are the mirrors by what they stand for, as templates see them.
+func (r Rules) Registries() map[string]string {
+	mirrors := make(map[string]string, len(r.Mirrors))
+	for _, rule := range r.Mirrors {
+		mirrors[rule.From] = rule.To
+	}
+	return mirrors
+}
+
 // Empty says that there is nothing to do.
 func (r Rules) Empty() bool { return len(r.Mirrors) == 0 }
 

@@ -1,0 +1,557 @@
+package addoninstallation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/access"
+	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// Agents: credentials for the hub, from the version that asks to the bearer that is refused.
+
+// agentWorld has a platform that lists reading of ConfigMaps for all agents, and add-on agent with access to it.
+func agentWorld(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.driftInterval = time.Second
+	w.agents = &access.Options{Hub: hubOf(fleet.Shared().Cluster("both").Config)}
+	w.list(kubermaticv1.AgentsCustom, reading("configmaps"))
+	w.offer("agent", kubermaticv1.CatalogueCustom, w.agent("1.0.0", tokenFor("hub", reading("configmaps"))))
+	return w
+}
+
+func hubOf(config *rest.Config) func() (access.Hub, error) {
+	return func() (access.Hub, error) { return access.Hub{Server: config.Host, CA: config.CAData}, nil }
+}
+
+func reading(resource string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, Verbs: []string{"get", "list"}}
+}
+
+func tokenFor(name string, rules ...rbacv1.PolicyRule) kubermaticv1.Access {
+	asked := kubermaticv1.Access{Name: name, Lifetime: &metav1.Duration{Duration: time.Hour}}
+	for _, rule := range rules {
+		asked.Rules = append(asked.Rules, kubermaticv1.AccessRule{APIGroups: rule.APIGroups, Resources: rule.Resources, Verbs: rule.Verbs})
+	}
+	return asked
+}
+
+// agent is a version with a ConfigMap that names the Secret of its first access, if it has one, and a Secret of its own.
+func (w *world) agent(version string, asked ...kubermaticv1.Access) kubermaticv1.AddonVersion {
+	w.t.Helper()
+	settings := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {version: '{{ .Variables.version }}', hub: %s}\n"
+	own := "apiVersion: v1\nkind: Secret\nmetadata: {name: own}\n"
+	made := w.content(version, kubermaticv1.MethodGoTemplate, fmt.Sprintf("agents-%d", worlds), map[string]string{
+		"with/settings.yaml":    fmt.Sprintf(settings, "'{{ .HubKubeConfigSecret }} of {{ .ClusterName }}'"),
+		"with/own.yaml":         own,
+		"without/settings.yaml": fmt.Sprintf(settings, "none"),
+		"without/own.yaml":      own,
+	})
+	made.Template.Access = asked
+	if made.Source.Git.Path += "/with"; len(asked) == 0 {
+		made.Source.Git.Path += "out"
+	}
+	return made
+}
+
+// list has the platform list rules for agents, until the end of the test.
+func (w *world) list(which string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
+	w.t.Helper()
+	list := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("agents-%s-%d-%s", which, worlds, rules[0].Resources[0]), Labels: map[string]string{kubermaticv1.LabelAgents: which}},
+		Rules:      rules,
+	}
+	w.create(list)
+	w.t.Cleanup(func() { _ = w.seed.Delete(context.WithoutCancel(w.t.Context()), list) })
+	return list
+}
+
+// hubSecret is the Secret with a credential in the user cluster.
+func hubSecret(object *kubermaticv1.AddonInstallation, name string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: object.Name + "-" + name}}
+}
+
+// bearer is a client as the agent has one: by the files of its Secret, as a kubelet mounts them.
+func (w *world) bearer(object *kubermaticv1.AddonInstallation, name string) client.Client {
+	w.t.Helper()
+	secret := hubSecret(object, name)
+	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
+		w.t.Fatal(err)
+	}
+	folder := w.t.TempDir()
+	for file, content := range secret.Data {
+		if err := os.WriteFile(filepath.Join(folder, file), content, 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(folder, "kubeconfig"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	made, err := client.New(config, client.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return made
+}
+
+func (w *world) expectAccess(object *kubermaticv1.AddonInstallation, status, reason, says string) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		if err := expect.Condition(object, kubermaticv1.ConditionAccessReady, status, reason); err != nil {
+			return err
+		}
+		message := meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionAccessReady).Message
+		if !strings.Contains(message, says) {
+			return fmt.Errorf("it says %q, want %q", message, says)
+		}
+		return nil
+	})
+}
+
+// TestAnAgentLogsIn: the credential is in the user cluster before what is applied after it, is good for the rules of the version in the
+// cluster namespace and for nothing else, and is worth nothing once the add-on is removed, of which nothing is left on the seed.
+// AG05, AG10
+func TestAnAgentLogsIn(t *testing.T) {
+	w := agentWorld(t)
+	heard := w.overhear()
+	w.start()
+	object := w.install("agent", "")
+	w.ready(object)
+	w.expectAccess(object, "True", kubermaticv1.ReasonAccessGranted, "")
+	calls := heard.sinceThen()
+	at := func(part string) int {
+		return slices.IndexFunc(calls, func(call string) bool { return strings.HasPrefix(call, "PATCH ") && strings.Contains(call, part) })
+	}
+	if secret, settings := at("/secrets/agent-hub"), at("/configmaps/settings"); secret < 0 || settings < secret {
+		t.Errorf("the credential is written by call %d, the rest by call %d", secret, settings)
+	}
+	shown := object.Status.Access
+	if len(shown) != 1 || shown[0].Secret != "agent-hub" || shown[0].Expires.IsZero() ||
+		shown[0].Subject != "system:serviceaccount:"+w.namespace+":addon-agent-agent-hub" {
+		t.Errorf("status.access is %+v", shown)
+	}
+	settings := &corev1.ConfigMap{}
+	if err := w.seed.Get(t.Context(), client.ObjectKey{Namespace: object.Spec.TargetNamespace, Name: "settings"}, settings); err != nil {
+		t.Fatal(err)
+	}
+	if want := "agent-hub of " + w.namespace; settings.Data["hub"] != want {
+		t.Errorf("templates see %q, want %q", settings.Data["hub"], want)
+	}
+	bearer := w.bearer(object, "hub")
+	if err := bearer.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.namespace)); err != nil {
+		t.Errorf("what is listed is refused: %v", err)
+	}
+	for why, err := range map[string]error{
+		"Secrets":            bearer.List(t.Context(), &corev1.SecretList{}, client.InNamespace(w.namespace)),
+		"another namespace":  bearer.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.catalogue)),
+		"writing ConfigMaps": bearer.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "mine"}}),
+	} {
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("%s: %v", why, err)
+		}
+	}
+	w.delete(object)
+	expect.Gone(t, w.seed, object)
+	expect.Gone(t, w.seed, hubSecret(object, "hub"))
+	w.expectNothingMade(object)
+	expect.Eventually(t, expect.Patience, func() error {
+		if err := bearer.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.namespace)); !apierrors.IsUnauthorized(err) {
+			return fmt.Errorf("the former token is answered with %v", err)
+		}
+		return nil
+	})
+}
+
+// expectNothingMade looks for what is on the seed for agents of an installation.
+func (w *world) expectNothingMade(object *kubermaticv1.AddonInstallation) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		for _, list := range []client.ObjectList{&corev1.ServiceAccountList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &corev1.SecretList{}} {
+			err := w.seed.List(w.t.Context(), list, client.InNamespace(object.Namespace), client.HasLabels{kubermaticv1.LabelAccess})
+			if err != nil {
+				return err
+			}
+			if count := meta.LenList(list); count > 0 {
+				return fmt.Errorf("there are %d in %T", count, list)
+			}
+		}
+		return nil
+	})
+}
+
+// TestNothingIsAppliedBeforeItsCredentials: without a hub, and without a list, a first version waits, and an upgrade leaves what runs; with
+// the list it goes on.
+// AG02, AG15
+func TestNothingIsAppliedBeforeItsCredentials(t *testing.T) {
+	w := agentWorld(t)
+	hub := w.agents
+	w.agents = nil
+	stop := w.startUntil()
+	object := w.install("agent", "1.0.0")
+	w.expectAccess(object, "False", kubermaticv1.ReasonHubUnknown, "--hub-server")
+	w.expectNothingMade(object)
+	if w.count(object) != 0 {
+		t.Error("something was applied")
+	}
+	stop()
+	w.agents = hub
+	w.offer("agent", kubermaticv1.CatalogueCustom, w.agent("1.0.0", tokenFor("hub", reading("configmaps"))),
+		w.agent("2.0.0", tokenFor("hub", reading("configmaps")), tokenFor("events", reading("events"))),
+		w.agent("3.0.0", tokenFor("hub", reading("configmaps"), reading("events"))))
+	w.start()
+	w.ready(object)
+	w.want(object, "2.0.0")
+	w.expectAccess(object, "False", kubermaticv1.ReasonRightsRefused, kubermaticv1.LabelAgents)
+	if object.Status.Version != "1.0.0" {
+		t.Errorf("version %q is installed", object.Status.Version)
+	}
+	if err := w.bearer(object, "hub").List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.namespace)); err != nil {
+		t.Errorf("what runs lost its rights: %v", err)
+	}
+	w.want(object, "3.0.0") // which asks for more under the same name
+	w.expectSummary(object, "False", kubermaticv1.ReasonRightsRefused, "")
+	expect.Always(t, 2*time.Second, func() error {
+		return w.bearer(object, "hub").List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.namespace))
+	})
+	w.want(object, "2.0.0")
+	w.expectAccess(object, "False", kubermaticv1.ReasonRightsRefused, `access "events"`)
+	w.list(kubermaticv1.AgentsCore, reading("events")) // for Core catalogues alone
+	expect.Always(t, 2*time.Second, func() error {
+		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		return expect.Condition(object, kubermaticv1.ConditionAccessReady, "False", kubermaticv1.ReasonRightsRefused)
+	})
+	w.list("custom", reading("events"))
+	w.expectApplied(object, "2.0.0")
+	w.expectAccess(object, "True", kubermaticv1.ReasonAccessGranted, "")
+}
+
+// TestAListThatShrinksTakesRightsAway: at once, also of an installation that is paused; what is installed stays, and comes back with the list.
+// AG07
+func TestAListThatShrinksTakesRightsAway(t *testing.T) {
+	w := agentWorld(t)
+	w.start()
+	object := w.install("agent", "")
+	w.ready(object)
+	bearer := w.bearer(object, "hub")
+	listed := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("agents-custom-%d-configmaps", worlds)}}
+	change := func(rules ...rbacv1.PolicyRule) {
+		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(listed), listed); err != nil {
+			t.Fatal(err)
+		}
+		listed.Rules = rules
+		if err := w.seed.Update(t.Context(), listed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change()
+	expect.Eventually(t, 10*time.Second, func() error {
+		if err := bearer.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.namespace)); !apierrors.IsForbidden(err) {
+			return fmt.Errorf("the agent is answered with %v", err)
+		}
+		return nil
+	})
+	w.expectAccess(object, "False", kubermaticv1.ReasonRightsRefused, "configmaps")
+	if err := expect.Condition(object, kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonRightsRefused); err != nil {
+		t.Error(err)
+	}
+	if err := expect.Condition(object, kubermaticv1.ConditionApplied, "True", kubermaticv1.ReasonApplied); err != nil {
+		t.Error(err)
+	}
+	change(reading("configmaps"))
+	w.ready(object)
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.Paused = true })
+	w.expectSummary(object, "False", kubermaticv1.ReasonPaused, "")
+	change()
+	expect.Eventually(t, 10*time.Second, func() error {
+		if err := bearer.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.namespace)); !apierrors.IsForbidden(err) {
+			return fmt.Errorf("the agent is answered with %v", err)
+		}
+		return nil
+	})
+}
+
+// TestTheAgentsSecretIsPutBack: edited or deleted it is written again, and somebody else's of its name stays as it is.
+// AG16
+func TestTheAgentsSecretIsPutBack(t *testing.T) {
+	w := agentWorld(t)
+	namespace := fmt.Sprintf("agent-%d", worlds)
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	before := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "agent-hub"}, Data: map[string][]byte{"token": []byte("somebody's")},
+	}
+	w.create(before)
+	w.start()
+	object := w.install("agent", "")
+	w.expectSummary(object, "False", kubermaticv1.ReasonObjectExists, "agent-hub")
+	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(before), before); err != nil || string(before.Data["token"]) != "somebody's" {
+		t.Fatalf("what was there has %v, %v", before.Data, err)
+	}
+	w.delete(before)
+	w.annotate(object, kubermaticv1.AnnotationReconcileAt, "now")
+	w.ready(object)
+	good := hubSecret(object, "hub")
+	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(good), good); err != nil {
+		t.Fatal(err)
+	}
+	token := string(good.Data["token"])
+	isBack := func(now *corev1.Secret) error {
+		if string(now.Data["token"]) != token {
+			return errors.New("the token is another")
+		}
+		return nil
+	}
+	good.Data["token"] = []byte("edited")
+	if err := w.seed.Update(t.Context(), good); err != nil {
+		t.Fatal(err)
+	}
+	expect.Object(t, w.seed, hubSecret(object, "hub"), isBack)
+	w.delete(hubSecret(object, "hub"))
+	expect.Object(t, w.seed, hubSecret(object, "hub"), isBack)
+}
+
+// TestARestartIssuesNothing: a new process reads what is kept, and writes nothing anywhere.
+func TestARestartIssuesNothing(t *testing.T) {
+	w := agentWorld(t)
+	w.driftInterval = time.Minute
+	heard := w.overhear()
+	stop := w.startUntil()
+	object := w.install("agent", "")
+	w.ready(object)
+	stop()
+	version, was := w.versions(object), hubSecret(object, "hub")
+	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(was), was); err != nil {
+		t.Fatal(err)
+	}
+	heard.sinceThen()
+	w.start()
+	var calls []string
+	expect.Eventually(t, expect.Patience, func() error {
+		calls = append(calls, heard.sinceThen()...)
+		if !slices.ContainsFunc(calls, func(call string) bool { return strings.Contains(call, "/secrets/agent-hub") }) {
+			return errors.New("the Secret in the user cluster was not looked at")
+		}
+		return nil
+	})
+	expect.Always(t, 2*time.Second, func() error {
+		if now := w.versions(object); now != version {
+			return fmt.Errorf("the seed has %s, had %s", now, version)
+		}
+		return nil
+	})
+	calls = append(calls, heard.sinceThen()...)
+	reads := 0
+	for _, call := range calls {
+		if !strings.HasPrefix(call, "GET ") {
+			t.Errorf("a call was %s", call)
+		}
+		if strings.Contains(call, "/secrets/agent-hub") {
+			reads++
+		}
+	}
+	if reads != 1 {
+		t.Errorf("the Secret in the user cluster was read %d times", reads)
+	}
+}
+
+// versions of all that the seed has of an installation.
+func (w *world) versions(object *kubermaticv1.AddonInstallation) string {
+	w.t.Helper()
+	var all []string
+	for _, list := range []client.ObjectList{
+		&corev1.ServiceAccountList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &corev1.SecretList{}, &kubermaticv1.AddonInstallationList{},
+	} {
+		if err := w.seed.List(w.t.Context(), list, client.InNamespace(object.Namespace)); err != nil {
+			w.t.Fatal(err)
+		}
+		items, err := meta.ExtractList(list)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, item := range items {
+			about := item.(client.Object)
+			all = append(all, fmt.Sprintf("%T %s %s", item, about.GetName(), about.GetResourceVersion()))
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, "\n")
+}
+
+// later is a keeper whose time is later by so many seconds.
+type later struct {
+	addoninstallation.Access
+	seconds *atomic.Int64
+}
+
+func (l later) Keep(
+	ctx context.Context, holder access.Holder, asked []kubermaticv1.Access, memory *access.Memory, now time.Time,
+) ([]access.Standing, error) {
+	return l.Access.Keep(ctx, holder, asked, memory, now.Add(time.Duration(l.seconds.Load())*time.Second))
+}
+
+// TestARenewalNeedsNoVersion: the credential is renewed from the record where the version is withdrawn, values are wrong, or the
+// installation is paused; the former one is good until its end.
+// AG17
+func TestARenewalNeedsNoVersion(t *testing.T) {
+	for why, change := range map[string]func(w *world, object *kubermaticv1.AddonInstallation){
+		"withdrawn": func(w *world, object *kubermaticv1.AddonInstallation) {
+			w.offer("agent", kubermaticv1.CatalogueCustom, w.agent("3.0.0", tokenFor("hub", reading("configmaps"))))
+			w.expectSummary(object, "False", kubermaticv1.ReasonWithdrawn, "")
+		},
+		"values are wrong": func(w *world, object *kubermaticv1.AddonInstallation) {
+			w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.ValuesTemplate = "{{" })
+			w.expectSummary(object, "False", kubermaticv1.ReasonValuesInvalid, "")
+		},
+		"paused": func(w *world, object *kubermaticv1.AddonInstallation) {
+			w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.Paused = true })
+			w.expectSummary(object, "False", kubermaticv1.ReasonPaused, "")
+		},
+		"once": func(w *world, object *kubermaticv1.AddonInstallation) {
+			w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+				object.Spec.ReconcileStrategy = kubermaticv1.ReconcileOnce
+			})
+		},
+	} {
+		t.Run(why, func(t *testing.T) {
+			w := agentWorld(t)
+			seconds := &atomic.Int64{}
+			w.keeper = func(keeper addoninstallation.Access) addoninstallation.Access { return later{keeper, seconds} }
+			w.start()
+			object := w.install("agent", "1.0.0")
+			w.ready(object)
+			was := hubSecret(object, "hub")
+			if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(was), was); err != nil {
+				t.Fatal(err)
+			}
+			former := w.bearer(object, "hub")
+			change(w, object)
+			seconds.Store(55 * 60)
+			w.annotate(object, kubermaticv1.AnnotationReconcileAt, "later")
+			expect.Object(t, w.seed, hubSecret(object, "hub"), func(now *corev1.Secret) error {
+				if string(now.Data["token"]) == string(was.Data["token"]) {
+					return errors.New("the token is the former")
+				}
+				return nil
+			})
+			for _, bearer := range []client.Client{former, w.bearer(object, "hub")} {
+				if err := bearer.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.namespace)); err != nil {
+					t.Errorf("a credential is refused: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// TestAnUpgradeThatAsksForNoAccessLosesIt: once the rest of the former version is gone, the Secret and what it was good for go too.
+func TestAnUpgradeThatAsksForNoAccessLosesIt(t *testing.T) {
+	w := agentWorld(t)
+	w.offer("agent", kubermaticv1.CatalogueCustom, w.agent("1.0.0", tokenFor("hub", reading("configmaps"))), w.agent("2.0.0"))
+	w.start()
+	object := w.install("agent", "1.0.0")
+	w.ready(object)
+	w.want(object, "2.0.0")
+	w.expectApplied(object, "2.0.0")
+	expect.Gone(t, w.seed, hubSecret(object, "hub"))
+	w.expectNothingMade(object)
+	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		if len(object.Status.Access) > 0 || meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionAccessReady) != nil {
+			return fmt.Errorf("the status has %+v", object.Status.Access)
+		}
+		return nil
+	})
+}
+
+// TestRotatedCredentialsAreWorthNothing: another value of annotation rotate-at makes them anew.
+// AG09
+func TestRotatedCredentialsAreWorthNothing(t *testing.T) {
+	w := agentWorld(t)
+	w.start()
+	object := w.install("agent", "")
+	w.ready(object)
+	former := w.bearer(object, "hub")
+	w.annotate(object, kubermaticv1.AnnotationRotateAt, "now")
+	expect.Eventually(t, 20*time.Second, func() error {
+		if err := former.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.namespace)); !apierrors.IsUnauthorized(err) {
+			return fmt.Errorf("the former token is answered with %v", err)
+		}
+		return nil
+	})
+	w.ready(object)
+	if err := w.bearer(object, "hub").List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.namespace)); err != nil {
+		t.Errorf("the new token is refused: %v", err)
+	}
+}
+
+// TestOrphansLoseTheirCredentials: with deletionPolicy Orphan what is applied stays, and its credentials are worth nothing.
+// AG10
+func TestOrphansLoseTheirCredentials(t *testing.T) {
+	w := agentWorld(t)
+	w.start()
+	object := w.install("agent", "")
+	w.ready(object)
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.DeletionPolicy = kubermaticv1.DeletionOrphan })
+	w.delete(object)
+	expect.Gone(t, w.seed, object)
+	w.expectNothingMade(object)
+	if w.count(object) == 0 {
+		t.Error("what was applied is gone")
+	}
+}
+
+// TestAnAgentIsAloneInItsNamespace: with Cluster API a namespace may have several Clusters. An agent of one would reach what is the others', so
+// that it loses its rights when another one comes, unless the platform says otherwise.
+// AG05
+func TestAnAgentIsAloneInItsNamespace(t *testing.T) {
+	m := newTeam(t)
+	m.driftInterval = time.Second
+	m.agents = &access.Options{Hub: hubOf(fleet.Shared().Cluster("both").Config)}
+	m.list(kubermaticv1.AgentsCustom, reading("configmaps"))
+	m.publishInto("agent", fmt.Sprintf("agent-%d", worlds), m.agent("1.0.0", tokenFor("hub", reading("configmaps"))))
+	m.add("one", "both")
+	stop := m.startUntil()
+	object := m.wishIn("one", "one.agent", "agent")
+	m.ready(object)
+	bearer := m.bearer(object, "hub")
+	if err := bearer.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(m.namespace)); err != nil {
+		t.Errorf("what is listed is refused: %v", err)
+	}
+	m.add("two", "elsewhere")
+	m.expectAccess(object, "False", kubermaticv1.ReasonSharedNamespace, "--agents-in-shared-namespaces")
+	expect.Eventually(t, expect.Patience, func() error {
+		if err := bearer.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(m.namespace)); !apierrors.IsForbidden(err) {
+			return fmt.Errorf("the agent is answered with %v", err)
+		}
+		return nil
+	})
+	stop()
+	m.agents.Shared = true
+	m.start()
+	m.ready(object)
+	m.expectAccess(object, "True", kubermaticv1.ReasonAccessGranted, "")
+	expect.Eventually(t, expect.Patience, func() error {
+		return bearer.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(m.namespace))
+	})
+}

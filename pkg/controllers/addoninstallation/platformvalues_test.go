@@ -1,0 +1,290 @@
+package addoninstallation_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// What the platform says of its clusters to all templates, by both methods and in values.
+
+const (
+	shownByManifests = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: platform}\ndata:\n" +
+		"  proxy: '{{ .Platform.proxy.http }}'\n  all: '{{ toJson .Platform }}'\n  made: '{{ .Variables.made }}'\n"
+	shownByCharts = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: platform}\ndata:\n" +
+		"  proxy: '{{ .Values.kkp.Platform.proxy.http }}'\n  all: '{{ toJson .Values.kkp.Platform }}'\n  made: '{{ .Values.made }}'\n"
+	// nothingSaid is .Platform of a seed without a list, with the world's mirror.
+	nothingSaid = `{"nodeSelector":{},"proxy":{"caBundle":"","http":"","https":"","noProxy":""},` +
+		`"registries":{"registry.example.com":"mirror.example.com"},"tolerations":[]}`
+)
+
+// platformWorld has both add-ons, and a neighbour's cluster.
+func platformWorld(t *testing.T) (w *world, neighbour string) {
+	t.Helper()
+	w = newWorld(t)
+	neighbour = w.addNeighbour()
+	w.offerShown()
+	return w, neighbour
+}
+
+// offerShown offers add-ons manifests and chart, which show what they see of the platform.
+func (w *world) offerShown() {
+	w.t.Helper()
+	w.driftInterval = time.Hour
+	w.renderers = bothMethods()
+	chart := webChart("1.0.0")
+	chart["templates/platform.yaml"] = shownByCharts
+	w.commit("shown", shownByManifests)
+	manifests := w.version(offered{version: "1.0.0"})
+	manifests.Source.Git.Remote, manifests.Source.Git.Path = kubermaticv1.GitRemote(w.sources.GitURL+"/shown.git"), "addon"
+	versions := map[string]kubermaticv1.AddonVersion{
+		"manifests": manifests,
+		"chart":     w.charts(map[string]map[string]string{"chart": chart})("1.0.0", "chart"),
+	}
+	for name, version := range versions {
+		version.ValuesTemplate = "made: '{{ .Platform.proxy.http }}!'"
+		w.publishVersions(name, kubermaticv1.CatalogueCustom, []kubermaticv1.AddonVersion{version})
+	}
+}
+
+func (w *world) platformList(text string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "addon-platform-values"}, Data: map[string]string{"platform.yaml": text},
+	}
+}
+
+func (w *world) sayOfClusters(text string) {
+	w.t.Helper()
+	if err := w.seed.Update(w.t.Context(), w.platformList(text)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// installFor installs an add-on in the cluster of a namespace, under a name that no other has.
+func (w *world) installFor(namespace, addon string) *kubermaticv1.AddonInstallation {
+	w.t.Helper()
+	object := &kubermaticv1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: addon + "-of-" + namespace},
+		Spec: kubermaticv1.AddonInstallationSpec{
+			AddonRef: kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon)}, CreateNamespace: true,
+			TargetNamespace: strings.TrimPrefix(namespace, "cluster-") + "-" + addon,
+		},
+	}
+	w.create(object)
+	return object
+}
+
+// expectPlatform waits for what templates showed of the platform: a proxy, and some of the rest.
+func (w *world) expectPlatform(object *kubermaticv1.AddonInstallation, proxy, rest string) {
+	w.t.Helper()
+	w.ready(object)
+	shown := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: "platform"}}
+	expect.Object(w.t, w.seed, shown, func(found *corev1.ConfigMap) error {
+		if found.Data["proxy"] != proxy || found.Data["made"] != proxy+"!" || !strings.Contains(found.Data["all"], rest) {
+			return fmt.Errorf("%s shows %v, want proxy %q and %s", object.Name, found.Data, proxy, rest)
+		}
+		return nil
+	})
+	w.ready(object)
+}
+
+// settled is a count that did not change for twenty looks.
+func settled(t *testing.T, count func() int) (last int) {
+	t.Helper()
+	looks := 0
+	expect.Eventually(t, expect.Patience, func() error {
+		if now := count(); now != last {
+			last, looks = now, 0
+		}
+		if looks++; looks < 20 {
+			return fmt.Errorf("it is %d since %d looks", last, looks)
+		}
+		return nil
+	})
+	return last
+}
+
+// expectListEvent waits for an event about the list.
+func (w *world) expectListEvent(reason string, says ...string) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		var list eventsv1.EventList
+		if err := w.seed.List(w.t.Context(), &list, client.InNamespace(w.catalogue)); err != nil {
+			return err
+		}
+		var told []string
+		for _, one := range list.Items {
+			isMissing := false
+			for _, text := range says {
+				isMissing = isMissing || !strings.Contains(one.Note, text)
+			}
+			if one.Reason == reason && one.Regarding.Name == "addon-platform-values" && !isMissing {
+				return nil
+			}
+			told = append(told, one.Reason+": "+one.Note)
+		}
+		return fmt.Errorf("no event %s says %q; there are %q", reason, says, told)
+	})
+}
+
+// AG25: manifests, charts and templates of values see what the platform says of their cluster; a change comes to those
+// that it is about, and gives no other a pass; a wrong one keeps the last good list, and its event names the item; a deleted
+// list is none.
+func TestThePlatformsValuesComeToWhomTheyAreAbout(t *testing.T) {
+	w, neighbour := platformWorld(t)
+	counted := w.countPasses()
+	w.start()
+	here, there := []*kubermaticv1.AddonInstallation{}, []*kubermaticv1.AddonInstallation{}
+	for _, name := range []string{"manifests", "chart"} {
+		here, there = append(here, w.installFor(w.namespace, name)), append(there, w.installFor(neighbour, name))
+	}
+	for _, object := range append(here, there...) {
+		w.expectPlatform(object, "", nothingSaid)
+	}
+	const of = "- {cluster: %s, values: {proxy: {http: %q}, registries: {docker.io: b.example.com}}}\n"
+	first := fmt.Sprintf(of, w.cluster.Name, "http://one.example.com")
+	w.create(w.platformList("- {cluster: a/b/c}"))
+	w.expectListEvent(kubermaticv1.EventListRefused, "item 1: cluster: ", "the last good list stays in force")
+	for _, object := range here {
+		w.annotate(object, kubermaticv1.AnnotationReconcileAt, "first")
+		w.expectPlatform(object, "", nothingSaid)
+	}
+	w.sayOfClusters(first)
+	for _, object := range here {
+		w.expectPlatform(object, "http://one.example.com", `"registries":{"docker.io":"b.example.com","registry.example.com":"mirror.example.com"}`)
+	}
+	passesThere := func() int { return counted.of(there[0].Name) + counted.of(there[1].Name) }
+	before := settled(t, passesThere)
+	w.sayOfClusters(first + "- {clusterSelector: {matchLabels: {tier: gold}}, values: {proxy: {http: http://gold.example.com}}}\n")
+	second := fmt.Sprintf(of, w.cluster.Name, "http://two.example.com")
+	w.sayOfClusters(second)
+	for _, object := range here {
+		w.expectPlatform(object, "http://two.example.com", "")
+	}
+	w.sayOfClusters(second + fmt.Sprintf(of, w.cluster.Name, "http://robot:hunter2@two.example.com"))
+	w.expectListEvent(kubermaticv1.EventListRefused, "item 2: values.proxy: http: it has a user part", "the last good list stays in force")
+	w.sayOfClusters(first + "- clusterSelector: {}\n  values: {}\n  values: {}\n")
+	w.expectListEvent(kubermaticv1.EventListRefused, `item 2: line 4: has key "values" twice`, "the last good list stays in force")
+	if after := settled(t, passesThere); after != before {
+		t.Errorf("the neighbour's installations had %d passes for what is not about them", after-before)
+	}
+	for _, object := range here {
+		w.annotate(object, kubermaticv1.AnnotationReconcileAt, "now")
+		w.expectPlatform(object, "http://two.example.com", "")
+	}
+
+	w.sayOfClusters("- {clusterSelector: {}, values: {proxy: {http: http://all.example.com}}}")
+	for _, object := range append(here, there...) {
+		w.expectPlatform(object, "http://all.example.com", "")
+	}
+	if err := w.seed.Delete(t.Context(), w.platformList("")); err != nil {
+		t.Fatal(err)
+	}
+	w.expectListEvent(kubermaticv1.EventListGone, `ConfigMap "addon-platform-values" is gone`)
+	for _, object := range append(here, there...) {
+		w.expectPlatform(object, "", nothingSaid)
+	}
+	w.create(w.platformList("- {cluster: d/e/f}"))
+	w.expectListEvent(kubermaticv1.EventListRefused, "item 1: cluster: ", "the last good list stays in force")
+	for _, object := range here {
+		w.annotate(object, kubermaticv1.AnnotationReconcileAt, "later")
+		w.expectPlatform(object, "", nothingSaid)
+	}
+}
+
+// AG25: where no list was good since the process began, what is applied stays as it is, looked after, and what is new waits,
+// until the list is mended.
+func TestAListThatCanNotBeReadAtTheStartHoldsInstallations(t *testing.T) {
+	w, neighbour := platformWorld(t)
+	good := "- {clusterSelector: {}, values: {proxy: {http: http://one.example.com}}}"
+	w.create(w.platformList(good))
+	stop := w.startUntil()
+	applied := w.installFor(w.namespace, "manifests")
+	w.expectPlatform(applied, "http://one.example.com", "")
+	stop()
+	w.sayOfClusters(good + "\n- {cluster: x, values: {proxies: {}}}")
+	w.start()
+	w.expectListEvent(kubermaticv1.EventListRefused, `item 2: values: unknown field "proxies"`, "no list was good since this process began")
+	fresh := w.installFor(neighbour, "chart")
+	for _, object := range []*kubermaticv1.AddonInstallation{applied, fresh} {
+		expect.Object(t, w.seed, object, func(live *kubermaticv1.AddonInstallation) error {
+			told := fmt.Sprintf("%+v", live.Status.Conditions)
+			if !strings.Contains(told, `item 2: values: unknown field "proxies"`) {
+				return fmt.Errorf("the conditions don't tell: %s", told)
+			}
+			return expect.Condition(live, kubermaticv1.ConditionValuesResolved, "False", kubermaticv1.ReasonValuesMissing)
+		})
+	}
+	shown := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: applied.Spec.TargetNamespace, Name: "platform"}}
+	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(shown), shown); err != nil || shown.Data["proxy"] != "http://one.example.com" {
+		t.Errorf("what is applied is %v: %v", shown.Data, err)
+	}
+	w.sayOfClusters("- {cluster: " + w.cluster.Name + ", values: {proxy: {http: http://two.example.com}}}")
+	mended := time.Now()
+	w.expectPlatform(applied, "http://two.example.com", "")
+	w.expectPlatform(fresh, "", nothingSaid)
+	if took := time.Since(mended); took > 20*time.Second { // after a minute it is looked at anyway
+		t.Errorf("what waited for the list went on after %s", took)
+	}
+}
+
+// AG25: of Clusters of Cluster API in one namespace, an item is for the one that it names, and a change gives the other's
+// installations no pass. One that is for a seed by its name is not guessed at.
+func TestThePlatformsValuesTellNeighboursApart(t *testing.T) {
+	m := newTeam(t)
+	m.platform = nil
+	m.offerShown()
+	counted := m.countPasses()
+	m.add("one", "both")
+	m.add("two", "both")
+	m.start()
+	of := map[string]*kubermaticv1.AddonInstallation{}
+	for _, name := range []string{"one", "two"} {
+		of[name] = &kubermaticv1.AddonInstallation{
+			ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: name + ".manifests"},
+			Spec: kubermaticv1.AddonInstallationSpec{
+				ClusterName: name, AddonRef: kubermaticv1.AddonReference{Name: "manifests"}, CreateNamespace: true,
+				TargetNamespace: m.namespace + "-" + name,
+			},
+		}
+		m.create(of[name])
+		m.expectPlatform(of[name], "", nothingSaid)
+	}
+	passes := func() int { return counted.of("two.manifests") }
+	before := settled(t, passes)
+	item := "- {cluster: " + m.namespace + "/one, values: {proxy: {http: http://one.example.com}}}\n"
+	m.create(m.platformList(item))
+	m.expectPlatform(of["one"], "http://one.example.com", "")
+	if after := settled(t, passes); after != before {
+		t.Errorf("the neighbour's installation had %d passes for what is not about it", after-before)
+	}
+	m.sayOfClusters(item + "- {clusterSelector: {matchLabels: {" + kubermaticv1.FactSeed + ": north}}, values: {proxy: {http: http://north.example.com}}}\n")
+	for _, object := range of {
+		expect.Object(t, m.seed, object, func(live *kubermaticv1.AddonInstallation) error {
+			if told := fmt.Sprintf("%+v", live.Status.Conditions); !strings.Contains(told, "item 2 of the platform's values selects by the name of the seed") {
+				return fmt.Errorf("the conditions don't tell: %s", told)
+			}
+			return expect.Condition(live, kubermaticv1.ConditionValuesResolved, "False", kubermaticv1.ReasonValuesMissing)
+		})
+	}
+	m.create(&kubermaticv1.AddonSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: m.catalogue, Name: "any", Labels: map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleCopy},
+			Annotations: map[string]string{kubermaticv1.AnnotationSeed: "north"},
+		},
+		Spec: kubermaticv1.AddonSetSpec{Type: kubermaticv1.AddonSetCore, ClusterSelector: &metav1.LabelSelector{}},
+	})
+	for _, object := range of {
+		m.annotate(object, kubermaticv1.AnnotationReconcileAt, "now")
+		m.expectPlatform(object, "http://north.example.com", "")
+	}
+}

@@ -1,0 +1,65 @@
+package addoninstallation
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// watchAccess wakes installations when something of their agents on the seed changes, and when what
+// the platform lists for agents does.
+func (r *Reconciler) watchAccess(controller *ctrl.Builder) *ctrl.Builder {
+	if r.AccessHeld == nil {
+		return controller
+	}
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	return controller.
+		WatchesRawSource(source.Kind(r.AccessHeld, &corev1.ServiceAccount{}, ofAgent[*corev1.ServiceAccount]())).
+		WatchesRawSource(source.Kind(r.AccessHeld, &rbacv1.Role{}, ofAgent[*rbacv1.Role]())).
+		WatchesRawSource(source.Kind(r.AccessHeld, &rbacv1.RoleBinding{}, ofAgent[*rbacv1.RoleBinding]())).
+		WatchesRawSource(source.Kind(r.AccessHeld, secret, ofAgent[*metav1.PartialObjectMetadata]())).
+		WatchesRawSource(source.Kind(r.AccessHeld, &rbacv1.ClusterRole{}, handler.TypedEnqueueRequestsFromMapFunc(r.ofListed)))
+}
+
+// ofAgent finds the installation that something was made for.
+func ofAgent[O client.Object]() handler.TypedEventHandler[O, reconcile.Request] {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, made O) []reconcile.Request {
+		name := made.GetAnnotations()[kubermaticv1.AnnotationAccessOf]
+		if name == "" {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: made.GetNamespace(), Name: name}}}
+	})
+}
+
+// ofListed finds the installations with access, since another list may be theirs: those that have a role, and those
+// that ask for one.
+func (r *Reconciler) ofListed(ctx context.Context, _ *rbacv1.ClusterRole) (requests []reconcile.Request) {
+	all := r.installations(ctx)
+	for i := range all {
+		if len(all[i].Status.Access) > 0 {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all[i])})
+		}
+	}
+	roles := &rbacv1.RoleList{}
+	if err := r.AccessHeld.List(ctx, roles, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "listing the roles of agents; their installations follow with their next pass")
+	}
+	for i := range roles.Items {
+		if name := roles.Items[i].Annotations[kubermaticv1.AnnotationAccessOf]; name != "" {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: roles.Items[i].Namespace, Name: name}})
+		}
+	}
+	return requests
+}
