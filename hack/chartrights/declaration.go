@@ -28,9 +28,15 @@ var roles = []string{
 }
 
 // verbOrder are the verbs that can be declared, in the order in which rules have them. What makes
-// rights (escalate, bind, impersonate, approve, sign) and what is all of them (*) is not among them,
-// nor what removes without looking (deletecollection).
-var verbOrder = []string{"get", "list", "watch", "create", "update", "patch", "delete", "control"}
+// rights (escalate, bind, impersonate, sign) and what is all of them (*) is not among them, nor what
+// removes without looking (deletecollection). The last one makes rights too: it can be declared for
+// the signers alone that an installation of the chart names.
+var verbOrder = []string{"get", "list", "watch", "create", "update", "patch", "delete", "control", approve}
+
+const (
+	approve = "approve"
+	signers = "signers.certificates.k8s.io"
+)
 
 // conditions are settings of the charts, as their templates ask for them.
 var conditions = map[string]string{
@@ -40,6 +46,8 @@ var conditions = map[string]string{
 	"kkp":             `(has "kkp" .Values.clusterAPI.kinds)`,
 	"kkp-alone":       `(not (has "cluster-api" .Values.clusterAPI.kinds))`,
 	"cluster-api":     `(has "cluster-api" .Values.clusterAPI.kinds)`,
+	"agents":          ".Values.agents.enabled",
+	"approve":         "(and .Values.agents.enabled .Values.agents.approve)",
 	"own-certificate": "(and .Values.webhook.enabled (not .Values.webhook.certManager.enabled))",
 }
 
@@ -48,6 +56,7 @@ var placeholders = map[string]string{
 	"{admission}":      `{{ include "trellis.admissionName" . | quote }}`,
 	"{webhook-secret}": `{{ include "trellis.webhookSecret" . | quote }}`,
 	"{lease}":          `{{ include "trellis.lease" . | quote }}`,
+	"{signers}":        `{{ include "trellis.signers" . }}`,
 }
 
 // listed stand for the resources that one of the chart's values lists.
@@ -109,6 +118,22 @@ func (d declaration) check() error {
 			return fmt.Errorf("verb %q is none of %q", verb, verbOrder)
 		}
 	}
+	if slices.Contains(d.verbs, approve) && !d.isOfSigners() {
+		return fmt.Errorf("verb %q is for %s names={signers} if=%s only", approve, signers, approve)
+	}
+	if d.condition != "" && conditions[d.condition] == "" {
+		return fmt.Errorf("condition %q is none of the charts'", d.condition)
+	}
+	return d.checkWords()
+}
+
+// isOfSigners holds for a right about the signers that the chart's values name.
+func (d declaration) isOfSigners() bool {
+	return d.condition == approve && slices.Equal(d.resources, []string{signers}) && slices.Equal(d.names, []string{"{signers}"})
+}
+
+// checkWords refuses resources and names that name nothing.
+func (d declaration) checkWords() error {
 	for _, word := range slices.Concat(d.resources, d.names) {
 		if word == "" || strings.Contains(word, "*") {
 			return fmt.Errorf("%q names nothing", word)
@@ -116,9 +141,6 @@ func (d declaration) check() error {
 		if known := placeholders[word]; strings.HasPrefix(word, "{") && known == "" && listed[word] == "" {
 			return fmt.Errorf("nothing is known of %s", word)
 		}
-	}
-	if d.condition != "" && conditions[d.condition] == "" {
-		return fmt.Errorf("condition %q is none of the charts'", d.condition)
 	}
 	return nil
 }

@@ -48,11 +48,16 @@ func TestRolesOfManagersHaveNoRulesOfTheirOwn(t *testing.T) {
 // Red when a right can be declared that no role may have, or one is dropped because it is misspelt.
 func TestWrongDeclarationsAreRefused(t *testing.T) {
 	for line, says := range map[string]string{
-		"seed * secrets -- a":                                   `verb "*"`,
-		"seed get,escalate roles.rbac -- a":                     `verb "escalate"`,
-		"seed bind roles.rbac -- a":                             `verb "bind"`,
-		"seed impersonate users -- a":                           `verb "impersonate"`,
-		"seed deletecollection secrets -- a":                    `verb "deletecollection"`,
+		"seed * secrets -- a":                                                                    `verb "*"`,
+		"seed get,escalate roles.rbac -- a":                                                      `verb "escalate"`,
+		"seed bind roles.rbac -- a":                                                              `verb "bind"`,
+		"seed impersonate users -- a":                                                            `verb "impersonate"`,
+		"seed deletecollection secrets -- a":                                                     `verb "deletecollection"`,
+		"seed sign signers.certificates.k8s.io -- a":                                             `verb "sign"`,
+		"seed approve signers.certificates.k8s.io if=approve -- a":                               `verb "approve" is for`,
+		"seed approve signers.certificates.k8s.io names={signers} if=agents -- a":                `verb "approve" is for`,
+		"seed approve signers.certificates.k8s.io names={signers},example.com/a if=approve -- a": `verb "approve" is for`,
+		"seed approve nodes,signers.certificates.k8s.io names={signers} if=approve -- a":         `verb "approve" is for`,
 		"seed get * -- a":                                       `"*" names nothing`,
 		"seed get secrets.* -- a":                               `"secrets.*" names nothing`,
 		"seed get secrets names= -- a":                          `"" names nothing`,
@@ -81,6 +86,7 @@ func TestRulesAreMerged(t *testing.T) {
 //rights:seed get things/status.example.com names=a,{lease} -- five
 //rights:seed get {providerKinds} -- six
 //rights:seed get {controlPlanes} if=cluster-api -- seven
+//rights:seed approve signers.certificates.k8s.io names={signers} if=approve -- eight
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -110,6 +116,13 @@ func TestRulesAreMerged(t *testing.T) {
 - apiGroups: [{{ .group }}]
   resources: [{{ .resource }}]
   verbs: [get]
+{{- end }}
+{{- if (and .Values.agents.enabled .Values.agents.approve) }}
+# eight
+- apiGroups: [certificates.k8s.io]
+  resources: [signers]
+  resourceNames: [{{ include "trellis.signers" . }}]
+  verbs: [approve]
 {{- end }}
 # five
 - apiGroups: [example.com]

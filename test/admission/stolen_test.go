@@ -273,8 +273,14 @@ func outcome(err error) string {
 // thief is a client with a token of a manager, and nothing else.
 func (w *world) thief(t *testing.T, manager, as string) client.Client {
 	t.Helper()
+	return w.bearer(t, at(den, manager), as)
+}
+
+// bearer is a client with a token of a ServiceAccount.
+func (w *world) bearer(t *testing.T, of metav1.ObjectMeta, as string) client.Client {
+	t.Helper()
 	token := &authenticationv1.TokenRequest{}
-	account := &corev1.ServiceAccount{ObjectMeta: at(den, manager)}
+	account := &corev1.ServiceAccount{ObjectMeta: of}
 	if err := w.admin.SubResource("token").Create(t.Context(), account, token); err != nil {
 		t.Fatal(err)
 	}

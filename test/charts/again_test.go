@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
@@ -34,10 +35,15 @@ func TestChartsAreInstalledAgain(t *testing.T) {
 	create(t, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	played := playJobs(t, where, c)
 	markers := newMarkers(t, c)
+	create(t, c, listedForAgents("listed", kubermaticv1.AgentsCore, "gadgets"))
 	for round := range 3 {
 		for _, chart := range bothCharts {
 			// The kinds are there: without the Job for them.
-			mustHelm(t, where, "install", chart, chartFolder(t, chart), "--set", "crds.upgrade=false")
+			arguments := []string{"install", chart, chartFolder(t, chart), "--set", "crds.upgrade=false"}
+			if chart == "trellis-seed" {
+				arguments = append(arguments, "--set", "agents.enabled=true,agents.hub.server=https://hub.example.com")
+			}
+			mustHelm(t, where, arguments...)
 		}
 		expectGathered(t, c)
 		if round == 0 {
@@ -45,7 +51,7 @@ func TestChartsAreInstalledAgain(t *testing.T) {
 		}
 		for _, chart := range bothCharts {
 			mustHelm(t, where, "uninstall", chart)
-			for _, role := range gathering(chart) {
+			for _, role := range gatheringAgents(chart) {
 				if told := played.Output(chart + "-removal"); !strings.Contains(told, fmt.Sprintf("ClusterRole %q is gone", role)) {
 					t.Errorf("the removal does not say that %s is gone, and told:\n%s", role, told)
 				}
@@ -68,10 +74,18 @@ func gathering(chart string) (names []string) {
 	return names
 }
 
+// gatheringAgents are those and the one that gathers what agents may be given, where a chart has it.
+func gatheringAgents(chart string) []string {
+	if chart == "trellis-seed" {
+		return append(gathering(chart), namespace+":"+chart+":agents")
+	}
+	return gathering(chart)
+}
+
 // expectGathered waits until the aggregation controller filled the roles of both charts.
 func expectGathered(t *testing.T, c client.Client) {
 	t.Helper()
-	for _, name := range slices.Concat(gathering(bothCharts[0]), gathering(bothCharts[1])) {
+	for _, name := range slices.Concat(gatheringAgents(bothCharts[0]), gatheringAgents(bothCharts[1])) {
 		expect.Object(t, c, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(role *rbacv1.ClusterRole) error {
 			if role.AggregationRule == nil || len(role.Rules) == 0 {
 				return fmt.Errorf("it gathers %v, and has the rules %v", role.AggregationRule, role.Rules)
@@ -149,30 +163,39 @@ func (m markers) pass(t *testing.T, c client.Client, round int) {
 // not delete one of them, is not told of one, or has any of that where the chart brings no roles.
 func TestARemovalMayDeleteWhatGathersAlone(t *testing.T) {
 	without := map[string]any{"roles": map[string]any{"enabled": false}}
-	for _, chart := range bothCharts {
-		for _, values := range []map[string]any{nil, without} {
-			_, objects := render(t, rendering{chart: chart, values: values})
-			var gathers, mayDelete []string
-			told := ""
-			for _, object := range objects {
-				one := []*unstructured.Unstructured{object}
-				switch {
-				case object.GetKind() == "Job" && object.GetName() == chart+"-removal":
-					told = fmt.Sprint(object.Object["spec"])
-				case object.GetKind() != "ClusterRole":
-				case typed[rbacv1.ClusterRole](t, one, "ClusterRole").AggregationRule != nil:
-					gathers = append(gathers, object.GetName())
-				case object.GetName() == namespace+":"+chart+"-removal":
-					mayDelete = deletable(t, one)
-				}
+	agentsAlone := map[string]any{"roles": without["roles"], "agents": withAgents["agents"]}
+	for _, test := range []struct {
+		chart  string
+		values map[string]any
+		want   []string
+	}{
+		{"trellis-master", nil, gathering("trellis-master")}, {"trellis-master", without, nil},
+		{"trellis-seed", nil, gathering("trellis-seed")}, {"trellis-seed", without, nil},
+		{"trellis-seed", withAgents, gatheringAgents("trellis-seed")}, {"trellis-seed", agentsAlone, []string{namespace + ":trellis-seed:agents"}},
+	} {
+		chart, values := test.chart, test.values
+		_, objects := render(t, rendering{chart: chart, values: values})
+		var gathers, mayDelete []string
+		told := ""
+		for _, object := range objects {
+			one := []*unstructured.Unstructured{object}
+			switch {
+			case object.GetKind() == "Job" && object.GetName() == chart+"-removal":
+				told = fmt.Sprint(object.Object["spec"])
+			case object.GetKind() != "ClusterRole":
+			case typed[rbacv1.ClusterRole](t, one, "ClusterRole").AggregationRule != nil:
+				gathers = append(gathers, object.GetName())
+			case object.GetName() == namespace+":"+chart+"-removal":
+				mayDelete = deletable(t, one)
 			}
-			slices.Sort(gathers)
-			if len(gathers) != len(gathering(chart)) && values == nil || !slices.Equal(gathers, mayDelete) {
-				t.Errorf("%s with %v: %q gather, and the guard may delete %q", chart, values, gathers, mayDelete)
-			}
-			if list := strings.Join(gathering(chart), ","); strings.Contains(told, "--task-cluster-roles="+list) != (values == nil) {
-				t.Errorf("%s with %v: the guard is to be told of %q, and has %s", chart, values, list, told)
-			}
+		}
+		slices.Sort(gathers)
+		if !slices.Equal(gathers, slices.Sorted(slices.Values(test.want))) || !slices.Equal(gathers, mayDelete) {
+			t.Errorf("%s with %v: %q gather, and the guard may delete %q", chart, values, gathers, mayDelete)
+		}
+		list := strings.Join(test.want, ",")
+		if strings.Contains(told, "--task-cluster-roles="+list) != (list != "") {
+			t.Errorf("%s with %v: the guard is to be told of %q, and has %s", chart, values, list, told)
 		}
 	}
 }

@@ -93,6 +93,7 @@ func TestManagersWorkWithTheirRights(t *testing.T) {
 	seed := rendering{chart: "trellis-seed", why: "at work", values: map[string]any{
 		"standalone": map[string]any{"enabled": true}, "driftInterval": "5s", "debugBindAddress": debug,
 		"sources": map[string]any{"allowCIDRs": []any{"127.0.0.0/8"}},
+		"agents":  map[string]any{"enabled": true, "hub": map[string]any{"server": fleet.Shared().Cluster(cluster).Config.Host}},
 	}}
 	c := platformClient(t)
 	places := map[string]string{}

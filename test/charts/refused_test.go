@@ -39,7 +39,16 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"tracing: {endpoint: 'http://collector:4318'}":               {both, "tracing.insecure"},
 		"tracing: {endpoint: 'https://user:x@collector'}":            {both, "at '/tracing/endpoint"},
 		"tracing: {samplingRatio: 2}":                                {both, "at '/tracing/samplingRatio"},
-		"misspelt: 1":                                                {both, "misspelt"},
+		"agents: {enabled: true}":                                    {seed, "agents.enabled needs agents.hub.server"},
+		"agents: {hub: {server: 'http://hub.example.com'}}":          {seed, "at '/agents/hub/server"},
+		"agents: {hub: {server: 'https://user:x@hub.example.com'}}":  {seed, "at '/agents/hub/server"},
+		"agents: {hub: {caConfigMap: ''}}":                           {seed, "at '/agents/hub/caConfigMap"},
+		"agents: {approve: ['*']}":                                   {seed, "at '/agents/approve"},
+		"agents: {approve: ['example.com/*']}":                       {seed, "at '/agents/approve"},
+		"agents: {approve: [kubernetes.io/x, kubernetes.io/x]}":      {seed, "at '/agents/approve"},
+		"agents: {shared: true}":                                     {seed, "shared"},
+		"agents: {enabled: true, hub: {server: 'https://a'}}\nextraVolumes: [{name: hub-ca, emptyDir: {}}]": {seed, `extraVolumes has "hub-ca"`},
+		"misspelt: 1": {both, "misspelt"},
 	} {
 		given, err := chartutil.ReadValues([]byte(values))
 		if err != nil {

@@ -55,6 +55,7 @@ var renderings = []rendering{
 	{chart: "trellis-master", why: "with cert-manager", values: certManager},
 	{chart: "trellis-master", why: "with every setting", values: everySetting},
 	{chart: "trellis-seed", why: "with every setting", values: everySetting},
+	{chart: "trellis-seed", why: "with agents", values: withAgents},
 	{chart: "trellis-seed", why: "without webhooks", values: map[string]any{
 		"webhook": map[string]any{"enabled": false}, "crds": map[string]any{"upgrade": false}, "removalGuard": map[string]any{"enabled": false},
 	}},

@@ -270,11 +270,11 @@ func TestChartsShareTheirSettings(t *testing.T) {
 // random is a path that is another one each time.
 var random = regexp.MustCompile(`\b[a-z0-9]{48}\b`)
 
-// What five configurations render to is read by people when it changes: `go test ./test/charts -run TestRendered -update`.
+// What six configurations render to is read by people when it changes: `go test ./test/charts -run TestRendered -update`.
 func TestRenderedAsReviewed(t *testing.T) {
 	for file, r := range map[string]rendering{
 		"master": renderings[0], "master-standalone": renderings[1], "seed": renderings[2], "seed-standalone": renderings[3],
-		"seed-every-setting": withEverySetting()[1],
+		"seed-every-setting": withEverySetting()[1], "seed-agents": {chart: "trellis-seed", values: withAgents},
 	} {
 		files, err := renderFiles(load(t, r.chart), r.values)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,6 +48,7 @@ func makeTroubles(t *testing.T, c client.Client, sources *fleet.Sources) (mend f
 	lost := catalogue(sources)
 	lost.Name, lost.Spec.Addons[0].Name = "lost", "lost"
 	lost.Spec.Addons[0].Versions[0].Source.Git.Ref = &kubermaticv1.GitRef{Branch: "none"}
+	agents := agentsInTrouble(sources)
 	held := wish("taken", "hello", taken.Name)
 	waiting := wish("waiting", "hello", "waiting")
 	waiting.Spec.DependsOn = []kubermaticv1.InstallationName{"nothing"}
@@ -60,12 +62,13 @@ func makeTroubles(t *testing.T, c client.Client, sources *fleet.Sources) (mend f
 		},
 		held, waiting,
 	}
-	for _, object := range made {
+	for _, object := range append(made, agents...) {
 		create(t, c, object)
 	}
 	expectOffered(t, c, "lost")
 	unfetched := wish("unfetched", "lost", "unfetched")
 	create(t, c, unfetched)
+	askFor(t, c)
 	askQuery(t)
 	for installation, reason := range map[*kubermaticv1.AddonInstallation]string{
 		held: kubermaticv1.ReasonObjectExists, waiting: kubermaticv1.ReasonDependencyMissing,
@@ -76,7 +79,14 @@ func makeTroubles(t *testing.T, c client.Client, sources *fleet.Sources) (mend f
 	}
 	return func() {
 		t.Helper()
-		for _, object := range append(made[2:], unfetched) {
+		for _, name := range []string{"agent", "denied", "misjudged"} {
+			object := wish(name, name, name)
+			if err := c.Delete(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+			expect.Gone(t, c, object)
+		}
+		for _, object := range append(append(made[2:], unfetched), agents...) {
 			if err := c.Delete(t.Context(), object); err != nil {
 				t.Fatal(err)
 			}
@@ -102,6 +112,53 @@ func inGit(name, branch string, sources *fleet.Sources) *kubermaticv1.AddonCatal
 			Remote: kubermaticv1.GitRemote(sources.GitURL + "/catalogue.git"), Ref: &kubermaticv1.GitRef{Branch: branch},
 			CASecretRef: &kubermaticv1.LocalReference{Name: "authority"},
 		}},
+	}
+}
+
+// agentsInTrouble are add-ons with a credential for the hub, without one since it is not listed, and with a rule of health that can't be
+// evaluated; and the list.
+func agentsInTrouble(sources *fleet.Sources) []client.Object {
+	list := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "agents", Labels: map[string]string{kubermaticv1.LabelAgents: kubermaticv1.AgentsCustom}},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}}},
+	}
+	objects := []client.Object{list}
+	for name, change := range map[string]func(*kubermaticv1.Template){
+		"agent":  func(template *kubermaticv1.Template) { template.Access = []kubermaticv1.Access{accessTo("configmaps")} },
+		"denied": func(template *kubermaticv1.Template) { template.Access = []kubermaticv1.Access{accessTo("events")} },
+		"misjudged": func(template *kubermaticv1.Template) {
+			template.Health = &kubermaticv1.HealthCheck{Rules: []kubermaticv1.HealthRule{
+				{APIVersion: "v1", Kind: "ConfigMap", Healthy: "int(self.data.cluster) > 0"},
+			}}
+		},
+	} {
+		made := catalogue(sources)
+		made.Name, made.Spec.Addons[0].Name = name, kubermaticv1.AddonName(name)
+		change(made.Spec.Addons[0].Versions[0].Template)
+		objects = append(objects, made)
+	}
+	return objects
+}
+
+func accessTo(resource string) kubermaticv1.Access {
+	return kubermaticv1.Access{Name: "hub", Rules: []kubermaticv1.AccessRule{
+		{APIGroups: []string{""}, Resources: []string{resource}, Verbs: []string{"get"}},
+	}}
+}
+
+// askFor the add-ons of agentsInTrouble.
+func askFor(t *testing.T, c client.Client) {
+	t.Helper()
+	for name, ready := range map[string][2]string{
+		"agent": {"True", kubermaticv1.ReasonReady}, "denied": {"False", kubermaticv1.ReasonRightsRefused},
+		"misjudged": {"False", kubermaticv1.ReasonRuleFailed},
+	} {
+		expectOffered(t, c, name)
+		object := wish(name, name, name)
+		create(t, c, object)
+		expect.Object(t, c, object, func(found *kubermaticv1.AddonInstallation) error {
+			return expect.Condition(found, kubermaticv1.ConditionReady, ready[0], ready[1])
+		})
 	}
 }
 

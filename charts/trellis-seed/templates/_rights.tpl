@@ -4,6 +4,7 @@
 # controllers/addoninstallation: marked ones hold credentials of sources, values, and the pull Secret
 # controllers/coreaddon: the custom core list
 # pullsecret: which namespaces of user clusters have a copy of the pull Secret
+# cluster: what templates see of the platform
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, list, watch]
@@ -21,6 +22,7 @@
   resources: [namespaces]
   verbs: [get, create, delete]
 {{- end }}
+# access: credentials of agents, and their outboxes
 # certificate: the certificates of webhooks and query endpoint
 # cluster: kubeconfigs of user clusters, and what Clusters name
 # controllers/addoninstallation: marked ones hold credentials of sources, values, and the pull Secret
@@ -29,6 +31,24 @@
 - apiGroups: [""]
   resources: [secrets]
   verbs: [get, list, watch, create, update, delete]
+{{- if .Values.agents.enabled }}
+# access: an agent may patch its outbox, and who gives a right has to have it
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [patch]
+{{- end }}
+{{- if .Values.agents.enabled }}
+# access: accounts of agents
+- apiGroups: [""]
+  resources: [serviceaccounts]
+  verbs: [get, list, watch, create, update, delete]
+{{- end }}
+{{- if .Values.agents.enabled }}
+# access: tokens of agents
+- apiGroups: [""]
+  resources: [serviceaccounts/token]
+  verbs: [create]
+{{- end }}
 {{- if (has "cluster-api" .Values.clusterAPI.kinds) }}
 {{- range .Values.clusterAPI.providers }}
 # cluster: what Clusters of Cluster API refer to: control planes, for their version, and what templates name
@@ -63,6 +83,25 @@
 - apiGroups: [authorization.k8s.io]
   resources: [subjectaccessreviews]
   verbs: [create]
+{{- end }}
+{{- if .Values.agents.enabled }}
+# access: certificates of agents
+- apiGroups: [certificates.k8s.io]
+  resources: [certificatesigningrequests]
+  verbs: [get, create, delete]
+{{- end }}
+{{- if (and .Values.agents.enabled .Values.agents.approve) }}
+# access: certificates of agents
+- apiGroups: [certificates.k8s.io]
+  resources: [certificatesigningrequests/approval]
+  verbs: [update]
+{{- end }}
+{{- if (and .Values.agents.enabled .Values.agents.approve) }}
+# access: certificates of agents
+- apiGroups: [certificates.k8s.io]
+  resources: [signers]
+  resourceNames: [{{ include "trellis.signers" . }}]
+  verbs: [approve]
 {{- end }}
 {{- if (has "cluster-api" .Values.clusterAPI.kinds) }}
 # cluster: Clusters of Cluster API are found as they come
@@ -162,6 +201,24 @@
 - apiGroups: [kubermatic.k8c.io]
   resources: [seeds]
   verbs: [list, watch]
+{{- end }}
+{{- if .Values.agents.enabled }}
+# access: what the platform lists for agents
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [clusterroles]
+  verbs: [list, watch]
+{{- end }}
+{{- if .Values.agents.enabled }}
+# access: rights of agents
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [rolebindings]
+  verbs: [get, list, watch, create, update, delete]
+{{- end }}
+{{- if .Values.agents.enabled }}
+# access: rights of agents
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [roles]
+  verbs: [get, list, watch, create, update, delete]
 {{- end }}
 {{- end }}
 {{- define "trellis.rights.platform" -}}
