@@ -76,6 +76,10 @@ install-check: binaries ## Make a release, and install it on bare API servers ou
 clusterctl-check: binaries ## Install a release by clusterctl, which is built from source, upgrade it and take it off: the objects are those of the charts.
 	go test -v -count=1 -timeout 20m ./test/clusterctl
 
+.PHONY: ocm-check
+ocm-check: binaries ## Have the agent of Open Cluster Management's example work with credentials of ours; it is built from source (minutes the first time).
+	go test -v -count=1 -timeout 20m ./test/ocm
+
 .PHONY: sets
 sets: binaries ## Simulate AddonSets over CLUSTERS=300, and kill their controllers, on seeds and the master, before and after every write.
 	go test -v -count=1 -timeout 90m ./test/bench/sets -args -clusters $(or $(CLUSTERS),300)
@@ -131,7 +135,7 @@ images-check: images ## Look at each image of bin/images, and build them all aga
 	GOTOOLCHAIN=$(TOOLCHAIN) hack/images/again.sh bin/images/digests.txt '$(VERSION)' '$(or $(PLATFORMS),linux/amd64$(COMMA)linux/arm64)'
 
 .PHONY: release-check
-release-check: upgrade-check install-check cert-manager-check clusterctl-check images-check ## All that a release has to pass beside the tests, traces for at most 5 % more CPU too (tens of minutes).
+release-check: upgrade-check install-check cert-manager-check clusterctl-check ocm-check images-check ## All that a release has to pass beside the tests, traces for at most 5 % more CPU too (tens of minutes).
 	go test -v -count=1 -run '^$$' -bench Tracing -benchtime 1x -timeout 60m ./test/bench/installing -args -hold-tracing
 
 .PHONY: release
