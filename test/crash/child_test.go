@@ -21,6 +21,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/pkg/access"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/fence"
@@ -65,6 +66,9 @@ type assignment struct {
 	DriftInterval time.Duration
 	// PullSecret is copied to user clusters, and a second after it went its copies go; "": none is.
 	PullSecret string
+	// Hub is where agents reach the seed; the zero one: none gets a credential. For credentials it is later by Later.
+	Hub   access.Hub
+	Later time.Duration
 }
 
 // startController starts a process with the assignment; it ends with the test at the latest.
@@ -164,7 +168,7 @@ func dependenciesOf(
 		},
 		Values: templates,
 	})
-	dependencies, err := wiring.AddonInstallation(ctx, made, mergedcatalogue.New(logr.Discard()), wiring.InstallationParts{
+	parts := wiring.InstallationParts{
 		PullSecret: work.PullSecret,
 		Namespace:  work.Catalogue, Fence: limit, SourceKinds: kinds, Store: content, Renders: renders, Images: images.Rules{},
 		Records: wiring.Records(made, key), InputsKey: key,
@@ -172,7 +176,14 @@ func dependenciesOf(
 			CatalogueNamespace: work.Catalogue, DriftInterval: cmp.Or(work.DriftInterval, 10*time.Minute),
 			Passes: fairqueue.Limits{Workers: 10},
 		},
-	})
+	}
+	if work.Hub.Server != "" {
+		parts.Agents = &access.Options{Hub: func() (access.Hub, error) { return work.Hub, nil }}
+	}
+	dependencies, err := wiring.AddonInstallation(ctx, made, mergedcatalogue.New(logr.Discard()), parts)
+	if dependencies.Access != nil {
+		dependencies.Access = later{dependencies.Access, work.Later}
+	}
 	if work.PullSecret != "" {
 		dependencies.PullSecret.Away = time.Second
 	}

@@ -29,6 +29,12 @@
 // pullstories_test.go has stories of the copies of the platform's pull Secret: they come, follow an upgrade and another password, are put
 // back, and go. It kills at writes of copies and of their record; in the end each copy is right, and on record under its UID.
 //
+// # Credentials
+//
+// accessstories_test.go has stories of agents' credentials for the hub, by token and by certificate: issue, renewal at a later time,
+// rotation, end, removal. In the end the agent has the very credential that is stored, which is good for what its rules allow; former
+// ones are refused; and nobody was asked to approve more requests than in a clean run.
+//
 // # What else goes away
 //
 // outage_test.go and removal_test.go have the rows of the threat model in which the user cluster, its Cluster object or its

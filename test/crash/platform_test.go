@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/pkg/access"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
@@ -30,7 +32,13 @@ type platform struct {
 	seed, user         client.Client
 	seedGate, userGate *gate.Gate
 	// pull is the name of the platform's pull Secret; "": there is none.
-	pull        string
+	pull string
+	// hub is where agents reach the seed; the zero one: none gets a credential.
+	hub access.Hub
+	// later is by how much it is later for credentials, in nanoseconds, with controllers that start from now on.
+	later atomic.Int64
+	// requests are those for certificates that were made.
+	requests    requests
 	userClients kubernetes.Interface
 	userDynamic dynamic.Interface
 }
@@ -131,6 +139,8 @@ type subject struct {
 	before map[ownership.Key]types.UID
 	// adopts: its installation takes over what is there.
 	adopts bool
+	// agent is what its agent had when the story began.
+	agent formerAgent
 }
 
 var subjects atomic.Int32
@@ -172,7 +182,7 @@ func (p *platform) start(t testing.TB, name string, installations map[string]str
 	config := p.seedGate.Config(name)
 	return startController(t, name, assignment{
 		Server: config.Host, CA: config.CAData, Token: config.BearerToken, Catalogue: p.catalogue, Installations: installations,
-		PullSecret: p.pull,
+		PullSecret: p.pull, Hub: p.hub, Later: time.Duration(p.later.Load()),
 	})
 }
 

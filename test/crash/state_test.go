@@ -103,13 +103,14 @@ func (s *subject) stateIn(t testing.TB, seen sight) map[string]string {
 		key := keyOfObject(object)
 		uids[key] = object.GetUID()
 		_, written[key] = fieldsets.Of(object.GetManagedFields(), s.owner().FieldManager())
-		text := essence(t, object)
+		text := essence(t, s.withoutCredential(t, object))
 		if s.before[key] == object.GetUID() {
 			text += "\nas it stood before"
 		}
 		state[s.anonymous(key.Kind+" "+key.Namespace+"/"+key.Name)] = s.anonymous(text)
 	}
 	s.addCopies(t, state, uids)
+	s.addAgents(t, state)
 	s.addInstallation(t, state)
 	s.addRecords(t, state, uids, written)
 	return state
@@ -216,8 +217,10 @@ func (s *subject) addInstallation(t testing.TB, state map[string]string) {
 	if applied := installation.Status.LastApplied; applied != nil {
 		applied.Time, applied.Inputs, applied.Objects = nil, "", ""
 	}
+	shown := s.stored(t).shown(installation.Status.Access)
+	installation.Status.Access = nil
 	state["the installation"] = s.anonymous(encode(t, map[string]any{
-		"finalizers": installation.Finalizers, "generation": installation.Generation, "status": installation.Status,
+		"finalizers": installation.Finalizers, "generation": installation.Generation, "status": installation.Status, "credentials": shown,
 	}))
 }
 
@@ -240,7 +243,7 @@ func (s *subject) addRecords(t testing.TB, state map[string]string, uids map[own
 	if record == nil {
 		return
 	}
-	for _, entries := range []ownership.Inventory{record.Inventory, record.Superseded} {
+	for _, entries := range []ownership.Inventory{record.Inventory, record.Superseded, record.Kept} {
 		for i := range entries {
 			known := "not that of the object"
 			if uids[entries[i].Key] == entries[i].UID {
