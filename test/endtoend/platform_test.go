@@ -30,6 +30,7 @@ func TestPlatform(t *testing.T) {
 	t.Run("queries are answered as clusters are offered", func(t *testing.T) { testQuery(t, box) })
 	t.Run("metrics are for who may get them", func(t *testing.T) { testMetrics(t, box) })
 	t.Run("the pull Secret comes and goes", func(t *testing.T) { testPullSecret(t, box, cluster) })
+	t.Run("an agent logs in, is rotated and leaves nothing", func(t *testing.T) { testAgents(t, box) })
 	t.Run("an installation follows the catalogue", func(t *testing.T) { testFollowsTheCatalogue(t, box) })
 	t.Run("content comes from every kind of source", func(t *testing.T) { testEverySource(t, box) })
 	t.Run("killed while following a request, nothing is lost or made twice", func(t *testing.T) { testKilledWhileFollowing(t, box) })

@@ -13,9 +13,9 @@ var tiers = [][]string{
 	{"apis/clusterapi", "apis/kkp", "apis/kubermatic", "charts"},
 	{"pkg/addresses", "pkg/buildinfo", "pkg/fieldsets", "pkg/lru", "pkg/ownership", "pkg/templatenodes", "pkg/text", "pkg/tracing"},
 	{"pkg/backoff", "pkg/catalogue", "pkg/certificate", "pkg/conditions", "pkg/fence", "pkg/health", "pkg/installation", "pkg/listcache", "pkg/remote", "pkg/rollout", "pkg/sharing", "pkg/target", "pkg/templatedata", "pkg/upgrade", "pkg/values"},
-	{"pkg/addonset", "pkg/calls", "pkg/crds"},
+	{"pkg/addonset", "pkg/calls", "pkg/crds", "pkg/platformvalues"},
 	{
-		"pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/helmrelease", "pkg/hooks", "pkg/loop", "pkg/mergedcatalogue",
+		"pkg/access", "pkg/apply", "pkg/cluster", "pkg/fairqueue", "pkg/fetch", "pkg/helmrelease", "pkg/hooks", "pkg/loop", "pkg/mergedcatalogue",
 		"pkg/pullsecret", "pkg/removal", "pkg/render", "pkg/revision", "pkg/survey", "pkg/waves",
 	},
 	compositions,
@@ -38,6 +38,7 @@ var neighbours = map[string][]string{
 
 // foundations are inner parts of a room, or of a part of it, that the other parts of the same stand on.
 var foundations = []string{
+	"pkg/access/certificate", "pkg/access/rights",
 	"pkg/controllers/distributor/copies", "pkg/controllers/distributor/seed", "pkg/controllers/distributor/usage",
 	"pkg/fetch/archive", "pkg/fetch/outbound", "pkg/fetch/registry", "pkg/render/images", "pkg/render/manifest", "pkg/render/redact",
 	"pkg/values/strictyaml",
@@ -159,8 +160,8 @@ func TestImportLawsCatch(t *testing.T) {
 
 // pure rooms decide and do nothing else.
 var pure = []string{
-	"pkg/addonset", "pkg/addresses", "pkg/catalogue", "pkg/conditions", "pkg/fieldsets", "pkg/health", "pkg/installation", "pkg/ownership",
-	"pkg/rollout", "pkg/target", "pkg/templatedata", "pkg/templatenodes", "pkg/text", "pkg/upgrade", "pkg/values",
+	"pkg/access/rights", "pkg/addonset", "pkg/addresses", "pkg/catalogue", "pkg/conditions", "pkg/fieldsets", "pkg/health", "pkg/installation", "pkg/ownership",
+	"pkg/platformvalues", "pkg/rollout", "pkg/target", "pkg/templatedata", "pkg/templatenodes", "pkg/text", "pkg/upgrade", "pkg/values",
 }
 
 // impure are the packages, with everything below them, that do something.

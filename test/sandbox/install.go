@@ -56,6 +56,8 @@ func (s *Sandbox) ChartValues(cluster string) map[string]any {
 	if cluster != Master && s.clusters == ClusterAPI {
 		values["clusterAPI"] = clusterAPIValues()
 		delete(values, "standalone") // there is nothing that KKP would do
+	} else if cluster != Master {
+		values["agents"] = map[string]any{"enabled": true, "hub": map[string]any{"server": s.Server(cluster).Config.Host}}
 	}
 	if s.replicated {
 		values["replicas"] = 2
@@ -63,6 +65,13 @@ func (s *Sandbox) ChartValues(cluster string) map[string]any {
 		values["extraArgs"] = []any{"--leader-elect=false"}
 	}
 	return values
+}
+
+// awaitAuthority waits until the platform namespace has the ConfigMap of the cluster's authority, which its controllers put into every
+// namespace: the seeds' managers have it mounted.
+func (s *Sandbox) awaitAuthority(ctx context.Context, cluster string) error {
+	authority := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "kube-root-ca.crt"}}
+	return s.Await(ctx, cluster, authority, func(client.Object) error { return nil })
 }
 
 // install applies what the chart of each manager brings, but for the Deployment, whose pods run on this machine: they serve their webhooks

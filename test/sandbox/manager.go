@@ -71,7 +71,7 @@ func (s *Sandbox) startManagers(ctx context.Context) error {
 
 // addManager has a manager run as its chart's pod. What says where it serves is replaced: it shares this machine's addresses.
 func (s *Sandbox) addManager(ctx context.Context, cluster, program string, arguments ...string) error {
-	if err := s.awaitRights(ctx, cluster, chartOf(cluster)); err != nil {
+	if err := errors.Join(s.awaitRights(ctx, cluster, chartOf(cluster)), s.awaitAuthority(ctx, cluster)); err != nil {
 		return err
 	}
 	s.managers[cluster] = s.newManager(cluster, pod.Container{

@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"slices"
+
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -106,7 +108,9 @@ func (s *Sandbox) Server(name string) *fleet.Cluster {
 func (s *Sandbox) controlPlanes() []fleet.ClusterOptions {
 	var clusters []fleet.ClusterOptions
 	for _, name := range s.platform() {
-		clusters = append(clusters, fleet.ClusterOptions{Name: name, Controllers: true})
+		// agents may have certificates
+		isSeed := slices.Contains(s.seeds(), name) && s.clusters != ClusterAPI
+		clusters = append(clusters, fleet.ClusterOptions{Name: name, Controllers: true, Certificates: isSeed})
 	}
 	if s.audit {
 		for i := range clusters {
