@@ -53,7 +53,7 @@ test: binaries ## Run all tests but those with targets of their own below, most 
 	CGO_ENABLED=1 go test -race -vet=off -timeout 60m ./pkg/controllers/addoninstallation ./charts/... ./cmd/... ./hack/... ./pkg/...
 	# Nearly all of these run the managers as processes of their own, which the detector does not see: kills, charts, upgrades, the guides' commands.
 	# Those of sets put controllers together that the rooms' own tests run with it.
-	go test -vet=off -timeout 60m ./test/crash ./test/sets $$(go list ./test/... | grep -v -e /test/crash$$ -e /test/sets$$ -e /test/certmanager$$ -e /test/clusterctl$$ -e /test/release$$)
+	go test -vet=off -timeout 60m ./test/crash ./test/sets $$(go list ./test/... | grep -v -e /test/crash$$ -e /test/sets$$ -e /test/certmanager$$ -e /test/clusterctl$$ -e /test/ocm$$ -e /test/release$$)
 
 .PHONY: bench
 bench: binaries ## Measure what the bars are set on: CPU, memory, writes, times (minutes).
