@@ -30,8 +30,7 @@ func authority(t *testing.T) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made}))
 }
 
-// TestFlagsOfAgents: without any there is nothing for agents; wrong ones end the start, and the error has the flag's name and no user part.
-// AG15
+// AG15: Without any there is nothing for agents; wrong ones end the start, and the error has the flag's name and no user part.
 func TestFlagsOfAgents(t *testing.T) {
 	folder := t.TempDir()
 	file := func(name, content string) string {
@@ -79,8 +78,7 @@ func TestFlagsOfAgents(t *testing.T) {
 	}
 }
 
-// TestAuthoritiesOfTheHubFollowTheirFile: what can't be read any more leaves what was read before.
-// AG15
+// AG15: What can't be read any more leaves what was read before.
 func TestAuthoritiesOfTheHubFollowTheirFile(t *testing.T) {
 	path, first, second := filepath.Join(t.TempDir(), "ca.crt"), authority(t), authority(t)
 	of := &hub{server: "https://seed.example.com", file: path}

@@ -120,7 +120,7 @@ func TestACertificateIsAskedForApprovedSignedAndUsed(t *testing.T) {
 	})
 }
 
-// AG09: nothing is bound to the user of a certificate that is to end, whatever keeps the next one from being given out.
+// AG09: Nothing is bound to the user of a certificate that is to end, whatever keeps the next one from being given out.
 func TestARotatedCertificateEndsAlsoWithoutAHub(t *testing.T) {
 	t.Parallel()
 	s := newSeed(t, "newer", "pair-leak")
@@ -234,7 +234,7 @@ func TestARequestWaitsForApproval(t *testing.T) {
 	}
 }
 
-// AG13: what was denied is asked for anew when somebody says so, and not before, whatever becomes of the request.
+// AG13: What was denied is asked for anew when somebody says so, and not before, whatever becomes of the request.
 func TestWhatWasDeniedIsAskedForAnewWhenSomebodySaysSo(t *testing.T) {
 	for _, kind := range []certificatesv1.RequestConditionType{certificatesv1.CertificateDenied, certificatesv1.CertificateFailed} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -282,7 +282,7 @@ func TestWhatWasDeniedIsAskedForAnewWhenSomebodySaysSo(t *testing.T) {
 	}
 }
 
-// AG13: a request that vanished is made anew, with the key that was approved before.
+// AG13: A request that vanished is made anew, with the key that was approved before.
 func TestARequestThatVanishedIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	s := newSeed(t, "newer", "vanished")
@@ -300,7 +300,7 @@ func TestARequestThatVanishedIsMadeAnew(t *testing.T) {
 	s.becomes(access)
 }
 
-// AG12: what is signed is looked at, and what is not what was asked for is never handed out.
+// AG12: What is signed is looked at, and what is not what was asked for is never handed out.
 func TestACertificateThatLiesIsNotHandedOut(t *testing.T) {
 	t.Parallel()
 	s := newSeed(t, "newer", "lies")
@@ -333,7 +333,7 @@ func TestACertificateThatLiesIsNotHandedOut(t *testing.T) {
 	s.good(access)
 }
 
-// AG12: a lie in the place of a renewal leaves the pair that counts.
+// AG12: A lie in the place of a renewal leaves the pair that counts.
 func TestARenewalThatIsRefusedLeavesTheOldOneUntilItsEnd(t *testing.T) {
 	t.Parallel()
 	s := newSeed(t, "newer", "lie-later")
@@ -360,7 +360,7 @@ func TestARenewalThatIsRefusedLeavesTheOldOneUntilItsEnd(t *testing.T) {
 	}
 }
 
-// AG12: somebody's request of our name is told, and not used; another key is.
+// AG12: Somebody's request of our name is told, and not used; another key is.
 func TestARequestOfOurNameIsNotUsed(t *testing.T) {
 	for _, test := range []struct {
 		why    string
@@ -422,7 +422,7 @@ func TestARequestOfOurNameIsNotUsed(t *testing.T) {
 	}
 }
 
-// AG11: no approval is asked for twice, at whichever write a process ends.
+// AG11: No approval is asked for twice, at whichever write a process ends.
 func TestAProcessMayEndAtEachWriteOfACertificate(t *testing.T) {
 	t.Parallel()
 	s := newSeed(t, "newer", "ends-pair")

@@ -180,7 +180,7 @@ func TestWhoseAnObjectOfTheSeedIs(t *testing.T) {
 	}
 }
 
-// AG18: what is remembered between passes, and what a Standing is made of, has nothing of a credential.
+// AG18: What is remembered between passes, and what a Standing is made of, has nothing of a credential.
 func TestRecordsHaveNothingOfACredential(t *testing.T) {
 	secret := whole(t)
 	if state := string(secret.Data[keyState]); strings.Contains(state, "token\"") {

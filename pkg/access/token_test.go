@@ -20,7 +20,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// AG05: what the agent may do is its rules, in its namespace, and nothing of its neighbours.
+// AG05: What the agent may do is its rules, in its namespace, and nothing of its neighbours.
 func TestAnAgentMayDoItsRulesAndNoMore(t *testing.T) {
 	onEach(t, func(t *testing.T, release string) {
 		s := newSeed(t, release, "rules")
@@ -262,7 +262,7 @@ func TestAProcessMayEndAtEachWrite(t *testing.T) {
 	}
 }
 
-// AG14: what was issued twice at once is stored once, and only that is handed out.
+// AG14: What was issued twice at once is stored once, and only that is handed out.
 func TestOfTwoThatRenewAtOnceOneIsStored(t *testing.T) {
 	onEach(t, func(t *testing.T, release string) {
 		s := newSeed(t, release, "race")
@@ -302,7 +302,7 @@ func TestOfTwoThatRenewAtOnceOneIsStored(t *testing.T) {
 	})
 }
 
-// AG09: what was issued before is worth nothing.
+// AG09: What was issued before is worth nothing.
 func TestARotationEndsWhatWasIssuedBefore(t *testing.T) {
 	onEach(t, func(t *testing.T, release string) {
 		s := newSeed(t, release, "rotates")
@@ -353,7 +353,7 @@ func TestARotationEndsWhatWasIssuedAlsoWithoutAHub(t *testing.T) {
 	former.ends(remembers, true)
 }
 
-// AG08: the agent of the Cluster that had the name is not known to the one that has it.
+// AG08: The agent of the Cluster that had the name is not known to the one that has it.
 func TestAClusterMadeAnewKnowsNoneOfTheFormer(t *testing.T) {
 	onEach(t, func(t *testing.T, release string) {
 		s := newSeed(t, release, "again")
@@ -385,7 +385,7 @@ func TestAClusterMadeAnewKnowsNoneOfTheFormer(t *testing.T) {
 	})
 }
 
-// AG06: what has one of our names and is not ours stays as it is, and nothing is handed out.
+// AG06: What has one of our names and is not ours stays as it is, and nothing is handed out.
 func TestWhatIsSomebodyElsesIsLeftAlone(t *testing.T) {
 	for _, test := range []struct {
 		kind    string
@@ -454,7 +454,7 @@ func TestNamesThatWereTakenLaterTakeTheBindingAway(t *testing.T) {
 	agent.ends(remembers, false)
 }
 
-// AG06: edits of ours are put back, and what is deleted is made anew.
+// AG06: Edits of ours are put back, and what is deleted is made anew.
 func TestEditsArePutBack(t *testing.T) {
 	s := newSeed(t, "newer", "edits")
 	s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
@@ -536,7 +536,7 @@ func TestEditsArePutBack(t *testing.T) {
 	}
 }
 
-// AG02, AG07: what is not listed is not given, and taken away.
+// AG02, AG07: What is not listed is not given, and taken away.
 func TestTheListDecides(t *testing.T) {
 	onEach(t, func(t *testing.T, release string) {
 		s := newSeed(t, release, "lists")
@@ -621,7 +621,7 @@ func TestWithholdGoesByWhatIsHeld(t *testing.T) {
 	agent.ends(10*time.Second, false)
 }
 
-// AG01: a merged object that was written past both checks.
+// AG01: A merged object that was written past both checks.
 func TestWhatIsBeyondTheFloorIsNotGiven(t *testing.T) {
 	t.Parallel()
 	s := newSeed(t, "newer", "floor")
@@ -637,7 +637,7 @@ func TestWhatIsBeyondTheFloorIsNotGiven(t *testing.T) {
 	agent.works() // what it had is listed, and within the floor
 }
 
-// AG09: also where the user cluster does not answer, or is paused, so that no credential is kept.
+// AG09: Also where the user cluster does not answer, or is paused, so that no credential is kept.
 func TestARotationNeedsNoVersion(t *testing.T) {
 	t.Parallel()
 	s := newSeed(t, "newer", "early")
@@ -700,7 +700,7 @@ func TestTheAPIServerRefusesRightsThatTheManagerLacks(t *testing.T) {
 	s.mounted(access).works()
 }
 
-// AG15: without an address nothing is made, and another address is another content.
+// AG15: Without an address nothing is made, and another address is another content.
 func TestTheHubIsWhatAgentsAreTold(t *testing.T) {
 	t.Parallel()
 	s := newSeed(t, "newer", "hub")
@@ -768,7 +768,7 @@ func TestASharedNamespaceNeedsTheOption(t *testing.T) {
 	agent.works()
 }
 
-// AG10: nothing is left on the seed, and the outbox goes with the last that had it.
+// AG10: Nothing is left on the seed, and the outbox goes with the last that had it.
 func TestRevokingLeavesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, release string) {
 		s := newSeed(t, release, "revoke")

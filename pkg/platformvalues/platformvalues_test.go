@@ -64,7 +64,7 @@ func certificate(t *testing.T) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made}))
 }
 
-// AG25: a later item counts above an earlier one, key by key; lists as a whole; null and "" take out.
+// AG25: A later item counts above an earlier one, key by key; lists as a whole; null and "" take out.
 func TestLaterItemsCountAboveEarlierOnesByKey(t *testing.T) {
 	kkp := func(name string) target.Ref {
 		return target.Ref{Kind: target.KindKKP, Namespace: "cluster-" + name, Name: name}
@@ -114,7 +114,7 @@ func TestLaterItemsCountAboveEarlierOnesByKey(t *testing.T) {
 	}
 }
 
-// AG25: what says nothing is nothing, so that the hash of inputs is as without a list.
+// AG25: What says nothing is nothing, so that the hash of inputs is as without a list.
 func TestWhatSaysNothingIsNothing(t *testing.T) {
 	for _, text := range []string{
 		"", "[]", "# nothing yet\n", "- {clusterSelector: {}, values: {}}", "- {cluster: other, values: {nodeSelector: {a: b}}}",
@@ -128,7 +128,7 @@ func TestWhatSaysNothingIsNothing(t *testing.T) {
 	}
 }
 
-// AG25: an item that selects by the seed says nothing while nobody tells its name, unless the rest rules it out.
+// AG25: An item that selects by the seed says nothing while nobody tells its name, unless the rest rules it out.
 func TestTheNameOfTheSeedHasToBeKnown(t *testing.T) {
 	items := read(t, "- {clusterSelector: {matchLabels: {tier: gold}}, values: {}}\n- {clusterSelector: {matchLabels: {"+v1.FactSeed+
 		": north, tier: gold}}, values: {nodeSelector: {a: b}}}")
@@ -153,7 +153,7 @@ func TestTheNameOfTheSeedHasToBeKnown(t *testing.T) {
 // hunter is a value that no error may have.
 const hunter = "hunter2"
 
-// AG25: what is wrong refuses the whole list, names the item and says no value.
+// AG25: What is wrong refuses the whole list, names the item and says no value.
 func TestAListIsReadStrictly(t *testing.T) {
 	const good = "- {clusterSelector: {}, values: {nodeSelector: {a: b}}}\n"
 	item := func(values string) string { return good + "- {clusterSelector: {}, values: {" + values + "}}" }
@@ -245,13 +245,13 @@ func many(count int) string {
 	return text.String()
 }
 
-// AG25: authorities of a proxy may be several, with what tools write beside them.
+// AG25: Authorities of a proxy may be several, with what tools write beside them.
 func TestABundleMayHaveSeveralCertificates(t *testing.T) {
 	text := "# Issuer: a\n" + certificate(t) + "\n# Issuer: b\n" + certificate(t)
 	read(t, fmt.Sprintf("- {clusterSelector: {}, values: {proxy: {caBundle: %q}}}", text))
 }
 
-// FuzzRead: AG25: no text ends the process, none is half taken, and what is taken can be merged and encoded.
+// AG25: No text ends the process, none is half taken, and what is taken can be merged and encoded.
 func FuzzRead(f *testing.F) {
 	f.Add(whole)
 	f.Add("- {cluster: a, values: {proxy: {http: http://u:p@x}}}")

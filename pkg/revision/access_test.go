@@ -41,9 +41,8 @@ func TestWhatIsNotAskedForAnyMoreIsFormer(t *testing.T) {
 	}
 }
 
-// TestOnlyRecordsWithAccessNeedIt: an older manager leaves those alone whose credentials it would neither renew nor revoke, and all others are
+// AG19: An older manager leaves those alone whose credentials it would neither renew nor revoke, and all others are
 // byte for byte as they were.
-// AG19
 func TestOnlyRecordsWithAccessNeedIt(t *testing.T) {
 	for _, test := range []struct {
 		why    string

@@ -27,7 +27,7 @@ func canonical(t *testing.T, data templatedata.Data) string {
 	return string(encoded)
 }
 
-// AG25: templates find every key of .Platform, also where the platform says nothing; registries are the flag's, with
+// AG25: Templates find every key of .Platform, also where the platform says nothing; registries are the flag's, with
 // what the list says above them, but for those that it takes out. Charts find the same, and a child process too.
 func TestTemplatesFindAllKeysOfThePlatform(t *testing.T) {
 	mirrors := map[string]string{"docker.io": "a.example.com", "quay.io": "b.example.com"}
@@ -75,7 +75,7 @@ func TestTemplatesFindAllKeysOfThePlatform(t *testing.T) {
 	}
 }
 
-// AG25: hashes have what the list says, and nothing where there is none: those of installations of before stay as they
+// AG25: Hashes have what the list says, and nothing where there is none: those of installations of before stay as they
 // were, byte for byte, with mirrors too, which are in the hash by themselves.
 func TestHashesHaveOnlyWhatTheListSays(t *testing.T) {
 	before := canonical(t, withPlatform(t, nil, nil))

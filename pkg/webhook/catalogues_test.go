@@ -95,7 +95,7 @@ func many() *v1.AddonCatalogue {
 	return object
 }
 
-// AG01: a version that asks for Secrets of the seed is refused by admission.
+// AG01: A version that asks for Secrets of the seed is refused by admission.
 func TestCatalogues(t *testing.T) {
 	number := func(path, standard string) v1.FormField {
 		return v1.FormField{DisplayName: "N", InternalName: path, Type: v1.FormNumber, Default: &runtime.RawExtension{Raw: []byte(standard)}}

@@ -158,7 +158,7 @@ func TestMaximaOfAccess(t *testing.T) {
 	})
 }
 
-// AG01: what the schema refuses of an access is refused of a catalogue from git as well, which no schema saw.
+// AG01: What the schema refuses of an access is refused of a catalogue from git as well, which no schema saw.
 func TestWhatTheSchemaRefusesOfAccessTheControllersRefuse(t *testing.T) {
 	for i, one := range append(accessRules(), accessMaxima()...) {
 		t.Run(fmt.Sprintf("%d %s", i, one.key()), func(t *testing.T) {
@@ -183,7 +183,7 @@ func readAccess(t *testing.T, changed edits) (place string, err error) {
 	return rights.CheckVersion(&catalogue.Spec.Addons[0].Versions[0])
 }
 
-// AG01: with rules that pass the floor an agent makes its own ConfigMap by server-side apply and its own Lease by PUT, and none of
+// AG01: With rules that pass the floor an agent makes its own ConfigMap by server-side apply and its own Lease by PUT, and none of
 // another name. Red when API servers evaluate rules with names otherwise than package rights says.
 func TestWhatHasANameInItsRuleCanBeMade(t *testing.T) {
 	everywhere(t, func(t *testing.T, config *rest.Config) {

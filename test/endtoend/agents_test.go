@@ -47,8 +47,8 @@ type agents struct {
 	secrets canaries
 }
 
-// AG02, AG05 to AG07, AG09, AG10, AG11 and AG18 under the chart's rights and policies. Red where one of them does not hold, and where the
-// manager lacks a right for any of it.
+// AG02, AG05, AG06, AG07, AG09, AG10, AG11, AG18: Under the chart's rights and policies an agent logs in, is rotated and leaves nothing. Red
+// where one of them does not hold, and where the manager lacks a right for any of it.
 func testAgents(t *testing.T, box *sandbox.Sandbox) {
 	a := &agents{t: t, box: box, seed: box.Client(cluster.Seed), user: box.Client(cluster.Name), namespace: cluster.Namespace()}
 	a.talkative(cluster.Seed + " --v=6\n")

@@ -19,19 +19,20 @@ import (
 // registers say what the letters of a case's id stand for.
 var registers = []struct{ letters, about string }{
 	{"AC", "What an attacker tries: a tenant, an author of add-ons, a source, a user cluster."},
+	{"AG", "What agents of add-ons can be made to do, and what goes wrong with their credentials, health and hooks."},
 	{"RS", "What else goes wrong: processes that are killed, clusters that are out of reach, full disks."},
 	{"SC", "What is deployed and linked."},
 	{"V", "Advisories of projects like this one and of libraries, each tried here."},
 }
 
 var (
-	caseID = regexp.MustCompile(`\b(?:AC|RS|SC|V)[0-9]{2}\b`)
+	caseID = regexp.MustCompile(`\b(?:AC|AG|RS|SC|V)[0-9]{2}\b`)
 	// caseLine is the first line of a test's cases: their ids, and what the test shows of them.
-	caseLine = regexp.MustCompile(`^((?:(?:AC|RS|SC|V)[0-9]{2}(?:, )?)+): (.+)$`)
+	caseLine = regexp.MustCompile(`^((?:(?:AC|AG|RS|SC|V)[0-9]{2}(?:, )?)+): (.+)$`)
 	// caseWithin finds an id within a name, where no boundary of words need be.
-	caseWithin = regexp.MustCompile(`(?:AC|RS|SC|V)[0-9]{2}`)
+	caseWithin = regexp.MustCompile(`(?:AC|AG|RS|SC|V)[0-9]{2}`)
 	// caseRow is a row's or a subtest's name that begins with an id.
-	caseRow = regexp.MustCompile(`^(?:AC|RS|SC|V)[0-9]{2}[,: /]`)
+	caseRow = regexp.MustCompile(`^(?:AC|AG|RS|SC|V)[0-9]{2}[,: /]`)
 	// sentenceEnd is where what a case shows ends, and the rest of the comment begins.
 	sentenceEnd = regexp.MustCompile(`[.] `)
 )

@@ -131,7 +131,7 @@ func some(chance *rand.Rand, words []string, least, most, first int) []string {
 	return chosen
 }
 
-// AG01: whatever rules pass the floor, no dangerous request is allowed by them.
+// AG01: Whatever rules pass the floor, no dangerous request is allowed by them.
 func TestNoRulesThatPassAreDangerous(t *testing.T) {
 	words, passed := dangerousWords(), map[bool]int{}
 	for seed := range uint64(30000) {

@@ -53,7 +53,7 @@ func refused(t *testing.T, access v1.Access, place, says string) {
 	}
 }
 
-// AG01: what is beyond the floor is refused with its place, where catalogues are read and where Roles are made.
+// AG01: What is beyond the floor is refused with its place, where catalogues are read and where Roles are made.
 func TestWhatNoAgentMayHave(t *testing.T) {
 	const own = "[addon-$(installation)-a]"
 	for _, row := range []struct{ why, groups, resources, names, verbs, place, says string }{
@@ -124,7 +124,7 @@ func TestWhatNoAgentMayHave(t *testing.T) {
 	}
 }
 
-// AG01: the platform's kinds, rights, workloads and whatever acts with more rights than its writer has are nobody's,
+// AG01: The platform's kinds, rights, workloads and whatever acts with more rights than its writer has are nobody's,
 // exact and below.
 func TestGroupsThatNoAgentMayHave(t *testing.T) {
 	groups := slices.Clone(denied)
@@ -184,7 +184,7 @@ func TestWhatAnAgentMayHave(t *testing.T) {
 	}
 }
 
-// AG01: what the schema refuses is refused without it.
+// AG01: What the schema refuses is refused without it.
 func TestAccessIsHeldToTheSchemaWithoutIt(t *testing.T) {
 	const rule = "{apiGroups: [a.io], resources: [as], verbs: [get]}"
 	for _, row := range []struct{ why, access, place, says string }{
@@ -224,7 +224,7 @@ func TestAccessIsHeldToTheSchemaWithoutIt(t *testing.T) {
 	}
 }
 
-// AG01: what holds among the accesses of a version, without the schema.
+// AG01: What holds among the accesses of a version, without the schema.
 func TestAccessesOfAVersion(t *testing.T) {
 	five := []v1.Access{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}, {Name: "e"}}
 	if field, err := CheckVersion(version(five...)); err == nil || field != "template.access" {

@@ -16,7 +16,7 @@ func policyRules(t *testing.T, text string) []rbacv1.PolicyRule {
 	return rules
 }
 
-// AG02: what the platform does not list is told, the first of it; a list's wildcards, and its rules without names, cover.
+// AG02: What the platform does not list is told, the first of it; a list's wildcards, and its rules without names, cover.
 func TestWhatThePlatformLists(t *testing.T) {
 	const (
 		policies = "{apiGroups: [policy.example.com], resources: [policies], verbs: [get, list]}"

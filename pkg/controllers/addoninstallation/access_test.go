@@ -130,9 +130,8 @@ func (w *world) expectAccess(object *kubermaticv1.AddonInstallation, status, rea
 	})
 }
 
-// TestAnAgentLogsIn: the credential is in the user cluster before what is applied after it, is good for the rules of the version in the
+// AG05, AG10: The credential is in the user cluster before what is applied after it, is good for the rules of the version in the
 // cluster namespace and for nothing else, and is worth nothing once the add-on is removed, of which nothing is left on the seed.
-// AG05, AG10
 func TestAnAgentLogsIn(t *testing.T) {
 	w := agentWorld(t)
 	heard := w.overhear()
@@ -201,9 +200,8 @@ func (w *world) expectNothingMade(object *kubermaticv1.AddonInstallation) {
 	})
 }
 
-// TestNothingIsAppliedBeforeItsCredentials: without a hub, and without a list, a first version waits, and an upgrade leaves what runs; with
+// AG02, AG15: Without a hub, and without a list, a first version waits, and an upgrade leaves what runs; with
 // the list it goes on.
-// AG02, AG15
 func TestNothingIsAppliedBeforeItsCredentials(t *testing.T) {
 	w := agentWorld(t)
 	hub := w.agents
@@ -249,8 +247,7 @@ func TestNothingIsAppliedBeforeItsCredentials(t *testing.T) {
 	w.expectAccess(object, "True", kubermaticv1.ReasonAccessGranted, "")
 }
 
-// TestAListThatShrinksTakesRightsAway: at once, also of an installation that is paused; what is installed stays, and comes back with the list.
-// AG07
+// AG07: At once, also of an installation that is paused; what is installed stays, and comes back with the list.
 func TestAListThatShrinksTakesRightsAway(t *testing.T) {
 	w := agentWorld(t)
 	w.start()
@@ -294,8 +291,7 @@ func TestAListThatShrinksTakesRightsAway(t *testing.T) {
 	})
 }
 
-// TestTheAgentsSecretIsPutBack: edited or deleted it is written again, and somebody else's of its name stays as it is.
-// AG16
+// AG16: Edited or deleted it is written again, and somebody else's of its name stays as it is.
 func TestTheAgentsSecretIsPutBack(t *testing.T) {
 	w := agentWorld(t)
 	namespace := fmt.Sprintf("agent-%d", worlds)
@@ -412,9 +408,8 @@ func (l later) Keep(
 	return l.Access.Keep(ctx, holder, asked, memory, now.Add(time.Duration(l.seconds.Load())*time.Second))
 }
 
-// TestARenewalNeedsNoVersion: the credential is renewed from the record where the version is withdrawn, values are wrong, or the
+// AG17: The credential is renewed from the record where the version is withdrawn, values are wrong, or the
 // installation is paused; the former one is good until its end.
-// AG17
 func TestARenewalNeedsNoVersion(t *testing.T) {
 	for why, change := range map[string]func(w *world, object *kubermaticv1.AddonInstallation){
 		"withdrawn": func(w *world, object *kubermaticv1.AddonInstallation) {
@@ -484,8 +479,7 @@ func TestAnUpgradeThatAsksForNoAccessLosesIt(t *testing.T) {
 	})
 }
 
-// TestRotatedCredentialsAreWorthNothing: another value of annotation rotate-at makes them anew.
-// AG09
+// AG09: Another value of annotation rotate-at makes them anew.
 func TestRotatedCredentialsAreWorthNothing(t *testing.T) {
 	w := agentWorld(t)
 	w.start()
@@ -505,8 +499,7 @@ func TestRotatedCredentialsAreWorthNothing(t *testing.T) {
 	}
 }
 
-// TestOrphansLoseTheirCredentials: with deletionPolicy Orphan what is applied stays, and its credentials are worth nothing.
-// AG10
+// AG10: With deletionPolicy Orphan what is applied stays, and its credentials are worth nothing.
 func TestOrphansLoseTheirCredentials(t *testing.T) {
 	w := agentWorld(t)
 	w.start()
@@ -521,9 +514,8 @@ func TestOrphansLoseTheirCredentials(t *testing.T) {
 	}
 }
 
-// TestAnAgentIsAloneInItsNamespace: with Cluster API a namespace may have several Clusters. An agent of one would reach what is the others', so
+// AG05: With Cluster API a namespace may have several Clusters. An agent of one would reach what is the others', so
 // that it loses its rights when another one comes, unless the platform says otherwise.
-// AG05
 func TestAnAgentIsAloneInItsNamespace(t *testing.T) {
 	m := newTeam(t)
 	m.driftInterval = time.Second

@@ -34,7 +34,7 @@ func TestDeletionEndsHooks(t *testing.T) {
 	}
 }
 
-// Red when a removal waits for ever because somebody deleted the namespace before it.
+// AG23: Red when a removal waits for ever because somebody deleted the namespace before it.
 func TestDeletionHooksWithoutANamespace(t *testing.T) {
 	w := newHookWorld(t)
 	w.publishChart("homeless", "homeless", nil, map[string]string{"settings": settings, "a": job("farewell", "pre-delete,post-delete", "")})

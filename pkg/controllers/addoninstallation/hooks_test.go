@@ -195,7 +195,7 @@ func TestHooksRunInOrder(t *testing.T) {
 	stop()
 }
 
-// Red when a failed hook is forgotten, when hook-failed is not followed, when a hook that succeeded runs again with the retry,
+// AG23: Red when a failed hook is forgotten, when hook-failed is not followed, when a hook that succeeded runs again with the retry,
 // and when an edit does not begin at the beginning. Package hooks has the pauses between attempts.
 func TestFailedHook(t *testing.T) {
 	w := newHookWorld(t)
@@ -239,7 +239,7 @@ func TestFailedHook(t *testing.T) {
 	}
 }
 
-// Red when a hook that never ends is waited for without end.
+// AG23: Red when a hook that never ends is waited for without end.
 func TestHookDeadline(t *testing.T) {
 	w := newHookWorld(t)
 	w.publishChart("hanging", "hanging", func(version *kubermaticv1.AddonVersion) {

@@ -136,7 +136,7 @@ func (w *world) expectListEvent(reason string, says ...string) {
 	})
 }
 
-// AG25: manifests, charts and templates of values see what the platform says of their cluster; a change comes to those
+// AG25: Manifests, charts and templates of values see what the platform says of their cluster; a change comes to those
 // that it is about, and gives no other a pass; a wrong one keeps the last good list, and its event names the item; a deleted
 // list is none.
 func TestThePlatformsValuesComeToWhomTheyAreAbout(t *testing.T) {
@@ -201,7 +201,7 @@ func TestThePlatformsValuesComeToWhomTheyAreAbout(t *testing.T) {
 	}
 }
 
-// AG25: where no list was good since the process began, what is applied stays as it is, looked after, and what is new waits,
+// AG25: Where no list was good since the process began, what is applied stays as it is, looked after, and what is new waits,
 // until the list is mended.
 func TestAListThatCanNotBeReadAtTheStartHoldsInstallations(t *testing.T) {
 	w, neighbour := platformWorld(t)
@@ -237,7 +237,7 @@ func TestAListThatCanNotBeReadAtTheStartHoldsInstallations(t *testing.T) {
 	}
 }
 
-// AG25: of Clusters of Cluster API in one namespace, an item is for the one that it names, and a change gives the other's
+// AG25: Of Clusters of Cluster API in one namespace, an item is for the one that it names, and a change gives the other's
 // installations no pass. One that is for a seed by its name is not guessed at.
 func TestThePlatformsValuesTellNeighboursApart(t *testing.T) {
 	m := newTeam(t)

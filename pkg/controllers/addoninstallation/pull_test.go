@@ -88,7 +88,7 @@ func (w *world) updateOriginal(original *corev1.Secret, change func()) {
 	}
 }
 
-// TestThePullSecretFollows: copies come before the pods, in labelled namespaces too, follow the original, are put back, stay while another
+// AG24: Copies come before the pods, in labelled namespaces too, follow the original, are put back, stay while another
 // installation needs them, and go with the last. Red when any of this does not hold.
 func TestThePullSecretFollows(t *testing.T) {
 	w, original := pullWorld(t)
@@ -160,7 +160,7 @@ func (w *world) pullRecord() *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "addon-pull-" + w.cluster.Name}}
 }
 
-// TestTheCopyOfAPullSecretIsKnownByItsUID: a Secret with our label, our field manager and the mark of another copy stays what its maker wrote,
+// AG24: A Secret with our label, our field manager and the mark of another copy stays what its maker wrote,
 // in place of a copy that was deleted too, and the installation says where it is. Red when marks of the user cluster count.
 func TestTheCopyOfAPullSecretIsKnownByItsUID(t *testing.T) {
 	w, _ := pullWorld(t)
@@ -215,7 +215,7 @@ func TestTheCopyOfAPullSecretIsKnownByItsUID(t *testing.T) {
 	w.expectCopy(first.Spec.TargetNamespace, "of a tenant")
 }
 
-// TestARestartCopiesNothingAnew: a label of a tenant's on a namespace brings nothing there either. Red when a restart writes a copy or its
+// AG24: A label of a tenant's on a namespace brings nothing there either. Red when a restart writes a copy or its
 // record, or when a namespace counts for what the user cluster says of it.
 func TestARestartCopiesNothingAnew(t *testing.T) {
 	w, _ := pullWorld(t)

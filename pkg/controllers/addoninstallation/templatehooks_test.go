@@ -112,7 +112,7 @@ func (w *world) expectNoJobs(namespace string) {
 	}
 }
 
-// What a removal does with hooks that can't, or need not, run. Red when a Job waits for an account that is gone, when the hook of an
+// AG23: What a removal does with hooks that can't, or need not, run. Red when a Job waits for an account that is gone, when the hook of an
 // installation that was never whole runs, when one of a version that is withdrawn does not, and when skip-hooks is not heeded.
 func TestRemovalsWithHooksOfTemplates(t *testing.T) {
 	w := newHookWorld(t)

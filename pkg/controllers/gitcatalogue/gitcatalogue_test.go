@@ -120,7 +120,7 @@ func TestFollowsEveryKindOfReference(t *testing.T) {
 	}
 }
 
-// AG01: a version that asks for Secrets of the seed has the whole commit refused.
+// AG01: A version that asks for Secrets of the seed has the whole commit refused.
 func TestACommitIsTakenWholeOrNotAtAll(t *testing.T) {
 	w := newWorld(t)
 	good := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0", "tempo", "1.0.0")})

@@ -29,7 +29,7 @@ func readFound(found *corev1.ConfigMap) ([]string, error) {
 	return read(text)
 }
 
-// AG25: a problem is told with its item, also one of the document's form; a list is taken whole or not at all.
+// AG25: A problem is told with its item, also one of the document's form; a list is taken whole or not at all.
 func TestProblemsNameTheirItem(t *testing.T) {
 	const at = `ConfigMap "list", key "items.yaml": `
 	for _, test := range []struct{ why, text, want string }{
@@ -54,7 +54,7 @@ func found(version, text string) *corev1.ConfigMap {
 	return made
 }
 
-// AG25: the last good list stays where the present one is wrong; that there is none may mean an empty one.
+// AG25: The last good list stays where the present one is wrong; that there is none may mean an empty one.
 func TestTheLastGoodListStays(t *testing.T) {
 	var kept strictlist.Kept[string]
 	if state, isNew := kept.Update(found("1", "a: b"), readFound); !isNew || state.Read || state.Problem == nil {
