@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -546,4 +547,43 @@ func TestAnAgentIsAloneInItsNamespace(t *testing.T) {
 	expect.Eventually(t, expect.Patience, func() error {
 		return bearer.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(m.namespace))
 	})
+}
+
+// AG05: What an agent writes into its outbox wakes nobody: it may write there as often as it likes.
+func TestAnOutboxWakesNobody(t *testing.T) {
+	w := agentWorld(t)
+	w.driftInterval = time.Hour
+	asked := tokenFor("hub", reading("configmaps"))
+	asked.Outbox = true
+	w.offer("agent", kubermaticv1.CatalogueCustom, w.agent("1.0.0", asked))
+	counted := w.countPasses()
+	w.start()
+	object := w.install("agent", "")
+	w.ready(object)
+	agent := w.bearer(object, "hub")
+	outbox := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "addon-out-agent"}}
+	settled := 0
+	expect.Lasts(t, expect.Patience, 3*time.Second, func() error {
+		if now := counted.sum(); now != settled {
+			settled = now
+			return fmt.Errorf("%d passes", now)
+		}
+		return nil
+	})
+	for turn := range 20 {
+		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"stringData":{"turn":"%d"}}`, turn))
+		if err := agent.Patch(t.Context(), outbox.DeepCopy(), patch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.annotate(object, kubermaticv1.AnnotationReconcileAt, "now") // which does wake it, and is heard behind all of that
+	expect.Eventually(t, expect.Patience, func() error {
+		if counted.sum() == settled {
+			return errors.New("it was not woken")
+		}
+		return nil
+	})
+	if now := counted.sum(); now > settled+3 {
+		t.Errorf("%d passes for what an agent wrote into its outbox", now-settled)
+	}
 }

@@ -5,11 +5,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -25,22 +29,28 @@ func (r *Reconciler) watchAccess(controller *ctrl.Builder) *ctrl.Builder {
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	return controller.
-		WatchesRawSource(source.Kind(r.AccessHeld, &corev1.ServiceAccount{}, ofAgent[*corev1.ServiceAccount]())).
-		WatchesRawSource(source.Kind(r.AccessHeld, &rbacv1.Role{}, ofAgent[*rbacv1.Role]())).
-		WatchesRawSource(source.Kind(r.AccessHeld, &rbacv1.RoleBinding{}, ofAgent[*rbacv1.RoleBinding]())).
-		WatchesRawSource(source.Kind(r.AccessHeld, secret, ofAgent[*metav1.PartialObjectMetadata]())).
+		WatchesRawSource(madeForAgents(r.AccessHeld, &corev1.ServiceAccount{})).
+		WatchesRawSource(madeForAgents(r.AccessHeld, &rbacv1.Role{})).
+		WatchesRawSource(madeForAgents(r.AccessHeld, &rbacv1.RoleBinding{})).
+		WatchesRawSource(madeForAgents(r.AccessHeld, secret)).
 		WatchesRawSource(source.Kind(r.AccessHeld, &rbacv1.ClusterRole{}, handler.TypedEnqueueRequestsFromMapFunc(r.ofListed)))
 }
 
-// ofAgent finds the installation that something was made for.
-func ofAgent[O client.Object]() handler.TypedEventHandler[O, reconcile.Request] {
-	return handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, made O) []reconcile.Request {
+// madeForAgents watches one kind that is made for agents. What an agent writes into its outbox changes nothing that
+// is held, and wakes nobody.
+func madeForAgents[O client.Object](held cache.Cache, kind O) source.Source {
+	wake := handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, made O) []reconcile.Request {
 		name := made.GetAnnotations()[kubermaticv1.AnnotationAccessOf]
 		if name == "" {
 			return nil
 		}
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: made.GetNamespace(), Name: name}}}
 	})
+	return source.Kind(held, kind, wake, predicate.TypedFuncs[O]{UpdateFunc: func(update event.TypedUpdateEvent[O]) bool {
+		before := update.ObjectOld.DeepCopyObject().(O)
+		before.SetResourceVersion(update.ObjectNew.GetResourceVersion())
+		return !equality.Semantic.DeepEqual(before, update.ObjectNew)
+	}})
 }
 
 // ofListed finds the installations with access, since another list may be theirs: those that have a role, and those
