@@ -119,23 +119,32 @@ func takenByManifest(f *facts, wanted []kubermaticv1.Access) loop.Outcome {
 // they stand ends nothing here: accessStands tells.
 func (r *Reconciler) maintainAccess(ctx context.Context, f *facts) loop.Outcome {
 	if record := f.pass.Record(); record != nil {
-		f.dropRefused()
+		f.keepToRecord()
 		f.accessFailure = errors.Join(f.accessFailure, r.keepAccess(ctx, f, without(record.Access, f.asked), f.ofRecord()))
 	}
 	return nil
 }
 
-// dropRefused forgets what another version asked for in vain, under names that are on record.
-func (f *facts) dropRefused() {
-	asked, standings := f.asked, f.standings
-	f.asked, f.standings = nil, nil
-	for at, one := range standings {
+// keepToRecord has the user cluster get nothing that only another version asks for, and forgets what that was
+// refused under names that are on record.
+func (f *facts) keepToRecord() {
+	isOnRecord := func(name string) bool { return hasAccess(f.pass.Record().Access, name) }
+	var asked []kubermaticv1.Access
+	var standings []access.Standing
+	var keeping []installer.Kept
+	for at, one := range f.standings {
 		isRefused := one.Problem != nil && one.Problem.Reason == kubermaticv1.ReasonRightsRefused
-		if isRefused && hasAccess(f.pass.Record().Access, one.Name) {
+		if isRefused && isOnRecord(one.Name) {
 			continue
 		}
-		f.asked, f.standings = append(f.asked, asked[at]), append(f.standings, one)
+		asked, standings = append(asked, f.asked[at]), append(standings, one)
+		for _, kept := range f.pass.Keeping {
+			if kept.Name == one.Secret && isOnRecord(one.Name) {
+				keeping = append(keeping, kept)
+			}
+		}
 	}
+	f.asked, f.standings, f.pass.Keeping = asked, standings, keeping
 }
 
 // without are the credentials of which others have no namesake.

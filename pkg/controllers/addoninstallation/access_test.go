@@ -587,3 +587,42 @@ func TestAnOutboxWakesNobody(t *testing.T) {
 		t.Errorf("%d passes for what an agent wrote into its outbox", now-settled)
 	}
 }
+
+// TestAVersionThatWaitsPutsNothingIntoTheCluster: of a version one of whose credentials is refused, none comes into the user cluster, and none
+// stays where it is given up.
+func TestAVersionThatWaitsPutsNothingIntoTheCluster(t *testing.T) {
+	w := agentWorld(t)
+	w.offer("agent", kubermaticv1.CatalogueCustom, w.agent("1.0.0", tokenFor("hub", reading("configmaps"))),
+		w.agent("2.0.0", tokenFor("other", reading("configmaps")), tokenFor("events", reading("events"))))
+	w.start()
+	object := w.install("agent", "1.0.0")
+	w.ready(object)
+	w.want(object, "2.0.0")
+	w.expectAccess(object, "False", kubermaticv1.ReasonRightsRefused, `access "events"`)
+	expect.Always(t, 3*time.Second, func() error { // some rounds of maintenance
+		err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(hubSecret(object, "other")), &corev1.Secret{})
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the Secret of what is not installed: %v", err)
+		}
+		return w.bearer(object, "hub").List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.namespace))
+	})
+	w.want(object, "1.0.0")
+	w.ready(object)
+	w.delete(object)
+	expect.Gone(t, w.seed, object)
+	w.expectNothingMade(object)
+}
+
+// TestAManifestThatHasTheNameOfACredentialIsRefused: both would write one Secret, again and again.
+func TestAManifestThatHasTheNameOfACredentialIsRefused(t *testing.T) {
+	w := agentWorld(t)
+	taken := w.content("1.0.0", kubermaticv1.MethodGoTemplate, fmt.Sprintf("taken-%d", worlds), map[string]string{
+		"own.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: agent-hub}\n",
+	})
+	taken.Template.Access = []kubermaticv1.Access{tokenFor("hub", reading("configmaps"))}
+	w.offer("agent", kubermaticv1.CatalogueCustom, taken)
+	w.start()
+	object := w.install("agent", "")
+	w.expectSummary(object, "False", kubermaticv1.ReasonRenderFailed, `"agent-hub"`)
+	w.expectNothingMade(object)
+}
