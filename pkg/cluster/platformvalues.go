@@ -36,7 +36,7 @@ type ValuesOptions struct {
 }
 
 // PlatformValues is what the platform says of its clusters to all templates, by the list in ConfigMap
-// addon-platform-values (ADR 103). The list is taken as its ConfigMap changes, so that all passes see the same, and whoever
+// addon-platform-values (ADR 102). The list is taken as its ConfigMap changes, so that all passes see the same, and whoever
 // saw something else is woken.
 type PlatformValues struct {
 	options  ValuesOptions

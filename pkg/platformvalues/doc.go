@@ -1,4 +1,4 @@
-// Package platformvalues reads what a platform says of its clusters to all templates (ADR 103): where pods may
+// Package platformvalues reads what a platform says of its clusters to all templates (ADR 102): where pods may
 // run, proxies, registries. It is a list in a ConfigMap of the platform namespace, each item for some clusters,
 // read strictly; a later item counts above an earlier one, key by key.
 //

@@ -18,7 +18,7 @@ type Data struct {
 	// OverwriteRegistry replaces the registry of images in function Image; empty: none. In KKP it
 	// is a setting of the whole installation and no field.
 	OverwriteRegistry string
-	// Platform is what the platform says of the cluster to all add-ons (ADR 103): nodeSelector, tolerations, proxy
+	// Platform is what the platform says of the cluster to all add-ons (ADR 102): nodeSelector, tolerations, proxy
 	// and registries, all of them, maybe empty. In hashes only what its list says counts: see Canonical.
 	Platform map[string]any `json:",omitempty"`
 	// listed is the part of Platform that the list says.
