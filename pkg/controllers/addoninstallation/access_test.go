@@ -608,6 +608,10 @@ func TestAVersionThatWaitsPutsNothingIntoTheCluster(t *testing.T) {
 	})
 	w.want(object, "1.0.0")
 	w.ready(object)
+	expect.Gone(t, w.seed, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "addon-agent-agent-other"}})
+	if err := w.bearer(object, "hub").List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.namespace)); err != nil {
+		t.Errorf("what is installed lost its rights: %v", err)
+	}
 	w.delete(object)
 	expect.Gone(t, w.seed, object)
 	w.expectNothingMade(object)

@@ -2,40 +2,75 @@ package addoninstallation
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/access/rights"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
-// revokeFormer takes away what only earlier revisions had, once the rest of them is gone.
+// revokeFormer takes away what only earlier revisions had, once the rest of them is gone, and what a version had on
+// the seed that was given up before it was recorded.
 func (r *Reconciler) revokeFormer(ctx context.Context, f *facts) loop.Outcome {
 	record := f.pass.Record()
-	if len(record.FormerAccess) == 0 || len(record.Superseded) > 0 || r.Access == nil {
+	if r.Access == nil || len(record.Superseded) > 0 || record.Unreadable() != nil { // what is not known may have some
 		return nil
 	}
-	former := secretNames(f, record.FormerAccess)
-	if stop := f.pass.FindKept(ctx, former...); stop != nil {
+	former, err := r.unrecordedAccess(ctx, f)
+	if err != nil {
+		return failed(err)
+	}
+	if former = append(former, record.FormerAccess...); len(former) == 0 {
+		return nil
+	}
+	secrets := secretNames(f, former)
+	if stop := f.pass.FindKept(ctx, secrets...); stop != nil {
 		return outcomeOf(stop)
 	}
-	if stop := f.pass.DropKept(ctx, former...); stop != nil {
+	if stop := f.pass.DropKept(ctx, secrets...); stop != nil {
 		return outcomeOf(stop)
 	}
 	holder, err := r.holder(ctx, f, f.ofRecord())
 	if err != nil {
 		return failed(err)
 	}
-	if err := r.Access.Revoke(ctx, holder, record.FormerAccess...); err != nil {
+	if err := r.Access.Revoke(ctx, holder, former...); err != nil {
 		return failed(err)
+	}
+	if len(record.FormerAccess) == 0 {
+		return nil
 	}
 	return outcomeOf(f.pass.Amend(ctx, func(kept *revision.Record) {
 		kept.FormerAccess = nil
-		kept.Kept = slices.DeleteFunc(slices.Clone(kept.Kept), func(entry ownership.Entry) bool { return slices.Contains(former, entry.Name) })
+		kept.Kept = slices.DeleteFunc(slices.Clone(kept.Kept), func(entry ownership.Entry) bool { return slices.Contains(secrets, entry.Name) })
 	}))
+}
+
+// unrecordedAccess are the credentials that the seed holds of the installation, and its record does not know.
+func (r *Reconciler) unrecordedAccess(ctx context.Context, f *facts) (names []string, err error) {
+	held := &metav1.PartialObjectMetadataList{}
+	held.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	err = r.AccessHeld.List(ctx, held, client.InNamespace(f.installation.Namespace), client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("listing the credentials of agents: %w", err)
+	}
+	for i := range held.Items {
+		secret := &held.Items[i]
+		name, isStored := strings.CutPrefix(secret.Name, rights.StoredName(f.pass.Owner.ID(), ""))
+		isOurs := isStored && secret.Annotations[kubermaticv1.AnnotationAccessOf] == f.installation.Name
+		if isOurs && !slices.Contains(f.pass.Record().AccessNames(), name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 // secretNames are those of the Secrets of credentials in the user cluster.
