@@ -59,7 +59,7 @@ func (v *visit) agentName() string { return rights.AgentName(v.holder.Installati
 
 func (v *visit) outboxName() string { return rights.OutboxName(v.holder.Installation) }
 
-func (v *visit) kind() v1.AccessType { return cmp.Or(v.access.Type, v1.AccessByToken) }
+func (v *visit) kind() v1.AccessType { return rights.TypeOf(v.access) }
 
 // signer is "" for tokens.
 func (v *visit) signer() string {
@@ -70,7 +70,7 @@ func (v *visit) signer() string {
 }
 
 // isForHub says whether the credential is for the API server.
-func (v *visit) isForHub() bool { return v.signer() == "" || v.signer() == v1.SignerAPIServer }
+func (v *visit) isForHub() bool { return rights.IsForAPIServer(v.access) }
 
 // held is what the cache has of one credential; nil: nothing.
 type held struct {

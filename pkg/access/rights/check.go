@@ -1,6 +1,7 @@
 package rights
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -92,7 +93,7 @@ func checkForm(access *v1.Access) (field string, err error) {
 // checkFit looks at what belongs together.
 func checkFit(access *v1.Access) (field string, err error) {
 	isCertificate := access.Type == v1.AccessByCertificate
-	isForAPIServer := access.SignerName == "" || access.SignerName == v1.SignerAPIServer
+	isForAPIServer := IsForAPIServer(*access)
 	switch {
 	case !isCertificate && access.SignerName != "":
 		return "signerName", errors.New("it needs type Certificate")
@@ -105,6 +106,14 @@ func checkFit(access *v1.Access) (field string, err error) {
 	}
 	return "", nil
 }
+
+// IsForAPIServer says whether an access is for the hub's API server, as a token always is, or for another signer's use.
+func IsForAPIServer(access v1.Access) bool {
+	return TypeOf(access) == v1.AccessByToken || access.SignerName == "" || access.SignerName == v1.SignerAPIServer
+}
+
+// TypeOf an access, with its default.
+func TypeOf(access v1.Access) v1.AccessType { return cmp.Or(access.Type, v1.AccessByToken) }
 
 // CheckSigner refuses signers of Kubernetes for others than clients: their certificates are servers' or nodes', or nobody
 // says what for.

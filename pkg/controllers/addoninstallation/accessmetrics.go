@@ -1,7 +1,6 @@
 package addoninstallation
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/access/rights"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
@@ -115,7 +115,7 @@ func accessOf(installation *kubermaticv1.AddonInstallation) (shown accessShown) 
 func (m *Metrics) credentials(f *facts, had accessShown) {
 	for at, one := range f.standings {
 		if one.Usable && one.Expires.After(had.ends[one.Name].Add(time.Second)) {
-			m.issued.WithLabelValues(typeOf(f.asked[at]), "issued").Inc()
+			m.issued.WithLabelValues(string(rights.TypeOf(f.asked[at])), "issued").Inc()
 		}
 	}
 	worst := f.worstAccess(anyAccess)
@@ -124,13 +124,9 @@ func (m *Metrics) credentials(f *facts, had accessShown) {
 	}
 	for at := range f.standings {
 		if worst == &f.standings[at] {
-			m.issued.WithLabelValues(typeOf(f.asked[at]), "failed").Inc()
+			m.issued.WithLabelValues(string(rights.TypeOf(f.asked[at])), "failed").Inc()
 		}
 	}
-}
-
-func typeOf(one kubermaticv1.Access) string {
-	return string(cmp.Or(one.Type, kubermaticv1.AccessByToken))
 }
 
 // isFailure has the reasons of a credential that was asked for and not had.

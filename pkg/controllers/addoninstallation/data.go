@@ -83,7 +83,7 @@ func agentData(f *facts) *templatedata.Agent {
 		InstallMode: templatedata.InstallModeDefault,
 	}
 	for _, one := range asked {
-		if one.SignerName == "" || one.SignerName == kubermaticv1.SignerAPIServer {
+		if rights.IsForAPIServer(one) {
 			agent.HubKubeConfigSecret = rights.SecretName(f.installation.Name, one.Name)
 			break
 		}
