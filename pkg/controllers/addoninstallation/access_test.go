@@ -147,6 +147,9 @@ func TestAnAgentLogsIn(t *testing.T) {
 	if secret, settings := at("/secrets/agent-hub"), at("/configmaps/settings"); secret < 0 || settings < secret {
 		t.Errorf("the credential is written by call %d, the rest by call %d", secret, settings)
 	}
+	if figures := figuresOf(t, w.figures); !slices.Contains(figures, "agent_credentials_issued_total issued Token 1") {
+		t.Errorf("the figures are %q", figures)
+	}
 	shown := object.Status.Access
 	if len(shown) != 1 || shown[0].Secret != "agent-hub" || shown[0].Expires.IsZero() ||
 		shown[0].Subject != "system:serviceaccount:"+w.namespace+":addon-agent-agent-hub" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
+
+// conflictRecheck is when an installation that somebody else wrote just now is looked at again: a cache shows it by then.
+const conflictRecheck = time.Second
 
 // complete writes into the installation, in one patch and before anything else is done, what it
 // leaves to others: the namespace that the catalogue names and, outside of KKP's namespaces, its
@@ -36,8 +40,8 @@ func (r *Reconciler) complete(ctx context.Context, f *facts) loop.Outcome {
 			live.OwnerReferences = ownedBy(live.OwnerReferences, f.cluster.Owner)
 		}
 	})
-	if apierrors.IsConflict(err) { // whoever made it has more to write: that comes with an event
-		return waiting(kubermaticv1.ReasonProgressing, "another writer changed the installation just now", clusterRecheck)
+	if apierrors.IsConflict(err) { // whoever made it has more to write; events of owners and finalizers wake nobody
+		return waiting(kubermaticv1.ReasonProgressing, "another writer changed the installation just now", conflictRecheck)
 	}
 	if err != nil {
 		return failed(fmt.Errorf("completing the installation: %w", err))

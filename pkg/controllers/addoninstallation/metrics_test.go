@@ -40,6 +40,10 @@ func figuresOf(t testing.TB, from prometheus.Gatherer) (figures []string) {
 // expectFigures of what the controller has done.
 func (w *world) expectFigures(want ...string) {
 	w.t.Helper()
+	want = slices.Concat([]string{
+		"agent_credentials_issued_total failed Certificate 0", "agent_credentials_issued_total failed Token 0",
+		"agent_credentials_issued_total issued Certificate 0", "agent_credentials_issued_total issued Token 0",
+	}, want)
 	expect.Eventually(w.t, expect.Patience, func() error {
 		if diff := cmp.Diff(want, figuresOf(w.t, w.figures)); diff != "" {
 			return fmt.Errorf("figures (-want +got):\n%s", diff)
