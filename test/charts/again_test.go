@@ -209,7 +209,7 @@ func TestTheWayOutNamesAllRolesThatGather(t *testing.T) {
 	for _, chart := range bothCharts {
 		prefix := namespace + ":" + chart + ":"
 		var roles []string
-		for _, name := range gathering(chart) {
+		for _, name := range gatheringAgents(chart) {
 			roles = append(roles, strings.TrimPrefix(name, prefix))
 		}
 		slices.Sort(roles)
