@@ -573,7 +573,7 @@ func TestAnOutboxWakesNobody(t *testing.T) {
 		}
 		return nil
 	})
-	for turn := range 20 {
+	for turn := range 40 {
 		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"stringData":{"turn":"%d"}}`, turn))
 		if err := agent.Patch(t.Context(), outbox.DeepCopy(), patch); err != nil {
 			t.Fatal(err)
@@ -586,7 +586,7 @@ func TestAnOutboxWakesNobody(t *testing.T) {
 		}
 		return nil
 	})
-	if now := counted.sum(); now > settled+3 {
+	if now := counted.sum(); now > settled+12 { // reconcile-at alone takes some
 		t.Errorf("%d passes for what an agent wrote into its outbox", now-settled)
 	}
 }
