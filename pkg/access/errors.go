@@ -1,8 +1,6 @@
 package access
 
 import (
-	"context"
-	"errors"
 	"fmt"
 
 	"github.com/trellis-addons/trellis/pkg/calls"
@@ -14,15 +12,7 @@ type seedError struct {
 	err   error
 }
 
-func (e *seedError) Error() string {
-	switch {
-	case calls.IsAnswer(e.err):
-		return e.doing + ": " + calls.Said(e.err)
-	case errors.Is(e.err, context.DeadlineExceeded):
-		return e.doing + ": the API server did not answer in time"
-	}
-	return e.doing + ": the API server did not answer as it should"
-}
+func (e *seedError) Error() string { return e.doing + ": " + calls.Unquoted(e.err) }
 
 // Unwrap is for telling kinds of errors apart.
 func (e *seedError) Unwrap() error { return e.err }

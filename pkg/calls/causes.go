@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -162,6 +163,17 @@ func Said(err error) string {
 		return fmt.Sprintf("the API server answers with code %d", answer.Status().Code)
 	}
 	return err.Error()
+}
+
+// Unquoted is an error for people, without its words: they may quote what was sent.
+func Unquoted(err error) string {
+	switch {
+	case IsAnswer(err):
+		return Said(err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return "the API server did not answer in time"
+	}
+	return "the API server did not answer as it should"
 }
 
 // IsAnswer says whether the API server itself gave the error, and not the way to it.

@@ -10,13 +10,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/calls"
-	"github.com/trellis-addons/trellis/pkg/fieldsets"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
@@ -177,31 +175,11 @@ func (p *Pass) keptObject(entry ownership.Entry, content map[string][]byte, dige
 
 // sendKept takes the Secret over into the record in memory if it is accepted.
 func (p *Pass) sendKept(ctx context.Context, client calls.Client, object *unstructured.Unstructured, entry ownership.Entry) error {
-	object.SetUID(entry.UID)
-	object.SetResourceVersion("")
-	if entry.UID == "" {
-		object.SetResourceVersion(unusedVersion)
+	written, err := sendSecret(ctx, client, object, p.Owner, entry)
+	if err == nil {
+		p.remember(written, object.GetAnnotations()[v1.AnnotationDigest])
 	}
-	body, err := object.MarshalJSON()
-	if err != nil {
-		return fmt.Errorf("encoding %q: %w", entry.Key, err)
-	}
-	force := true
-	options := metav1.PatchOptions{FieldManager: p.Owner.FieldManager(), Force: &force}
-	live, err := client.Patch(ctx, entry.Name, types.ApplyPatchType, body, options)
-	if err != nil {
-		return err
-	}
-	if live.UID == "" || entry.UID != "" && entry.UID != live.UID {
-		return calls.Misbehaves("Secret %q in namespace %q has another UID than the one that was written", entry.Name, entry.Namespace)
-	}
-	entry.UID = live.UID
-	entry.Fields, _, _ = fieldsets.Believable(live.ManagedFields, p.Owner.FieldManager(), len(body))
-	if len(entry.Fields) > maxCopyFields {
-		entry.Fields = nil
-	}
-	p.remember(entry, object.GetAnnotations()[v1.AnnotationDigest])
-	return nil
+	return err
 }
 
 // remember notes a kept Secret as the user cluster has it.
@@ -258,7 +236,7 @@ func (p *Pass) keepFailed(about About, err error) *Stop {
 	stop := p.remoteFailed(about, err)
 	if stop.Message == err.Error() { // else it is about the connection
 		said := *stop
-		said.Message = "the Secrets with credentials for the hub: " + unquoted(err)
+		said.Message = "the Secrets with credentials for the hub: " + calls.Unquoted(err)
 		return &said
 	}
 	return stop

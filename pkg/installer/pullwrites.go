@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -120,41 +121,53 @@ func (p *Pass) putCopy(
 }
 
 func withoutUID(key ownership.Key) error {
-	return calls.Misbehaves("the copy of the pull Secret in namespace %q has no UID", key.Namespace)
+	return calls.Misbehaves("Secret %q in namespace %q has no UID", key.Name, key.Namespace)
 }
 
 // sendCopy takes the copy over into the record if it is accepted.
 func (p *Pass) sendCopy(
 	ctx context.Context, client calls.Client, held *pullsecret.Held, one *pullsecret.Copy, original pullsecret.Original,
 ) error {
-	object, owner := held.Object(*one, original.Content), held.OwnerOf()
-	object.SetUID(one.UID)
-	if one.UID == "" {
+	written, err := sendSecret(ctx, client, held.Object(*one, original.Content), held.OwnerOf(), one.Entry)
+	if err != nil {
+		return err
+	}
+	one.Entry, one.Content = written, original.Digest
+	held.Change()
+	return nil
+}
+
+// sendSecret writes a Secret that is in no inventory over the object with the UID of its entry or, without one, as a new
+// one. It gives the entry as the API server accepted it.
+func sendSecret(
+	ctx context.Context, client calls.Client, object *unstructured.Unstructured, owner ownership.Owner, entry ownership.Entry,
+) (ownership.Entry, error) {
+	object.SetUID(entry.UID)
+	object.SetResourceVersion("")
+	if entry.UID == "" {
 		object.SetResourceVersion(unusedVersion)
 	}
 	body, err := object.MarshalJSON()
 	if err != nil {
-		return fmt.Errorf("encoding %q: %w", one.Key, err)
+		return entry, fmt.Errorf("encoding %q: %w", entry.Key, err)
 	}
 	force := true
 	options := metav1.PatchOptions{FieldManager: owner.FieldManager(), Force: &force}
-	live, err := client.Patch(ctx, one.Name, types.ApplyPatchType, body, options)
-	if err != nil {
-		return err
-	}
+	live, err := client.Patch(ctx, entry.Name, types.ApplyPatchType, body, options)
 	switch {
+	case err != nil:
+		return entry, err
 	case live.UID == "":
-		return withoutUID(one.Key)
-	case one.UID != "" && one.UID != live.UID:
-		return calls.Misbehaves("the copy of the pull Secret in namespace %q has another UID than the one that was written", one.Namespace)
+		return entry, withoutUID(entry.Key)
+	case entry.UID != "" && entry.UID != live.UID:
+		return entry, calls.Misbehaves("Secret %q in namespace %q has another UID than the one that was written", entry.Name, entry.Namespace)
 	}
 	fields, _, _ := fieldsets.Believable(live.ManagedFields, owner.FieldManager(), len(body))
 	if len(fields) > maxCopyFields {
 		fields = nil
 	}
-	one.UID, one.Fields, one.Content = live.UID, fields, original.Digest
-	held.Change()
-	return nil
+	entry.UID, entry.Fields = live.UID, fields
+	return entry, nil
 }
 
 // vanishedCopy is told where the user cluster refuses to have a copy, and does not have it.
@@ -190,20 +203,10 @@ func (p *Pass) copyFailed(about About, err error) *Stop {
 	stop := p.remoteFailed(about, err)
 	if stop.Message == err.Error() { // else it is about the connection
 		said := *stop
-		said.Message = "the copies of the pull Secret: " + unquoted(err)
+		said.Message = "the copies of the pull Secret: " + calls.Unquoted(err)
 		return &said
 	}
 	return stop
-}
-
-func unquoted(err error) string {
-	switch {
-	case calls.IsAnswer(err):
-		return calls.Said(err)
-	case errors.Is(err, context.DeadlineExceeded):
-		return "the API server did not answer in time"
-	}
-	return "the API server did not answer as it should"
 }
 
 // dropCopies removes copies by their UID.

@@ -77,14 +77,14 @@ func (r *Reconciler) access(ctx context.Context, f *facts) loop.Outcome {
 			f.accessFailure = err
 			return nil
 		}
-		return cmp.Or(failedOrNil(err), f.accessMissing(anyAccess))
+		return cmp.Or(failedOrNil(err), f.accessMissing())
 	}
 	wanted := f.choice.Version.Template.Access
 	if taken := takenByManifest(f, wanted); taken != nil {
 		return taken
 	}
 	err := r.keepAccess(ctx, f, wanted, askedBy{addonOf(f.installation), f.choice.Core})
-	return cmp.Or(failedOrNil(err), f.accessMissing(anyAccess))
+	return cmp.Or(failedOrNil(err), f.accessMissing())
 }
 
 func failedOrNil(err error) loop.Outcome {
@@ -222,23 +222,26 @@ func (r *Reconciler) holder(ctx context.Context, f *facts, by askedBy) (access.H
 	if err != nil {
 		return access.Holder{}, err
 	}
-	entry, err := r.Marks.Entry(ctx, r.Client, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: by.addon})
-	if err != nil {
-		return access.Holder{}, err
+	if by.isCore {
+		entry, err := r.Marks.Entry(ctx, r.Client, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: by.addon})
+		if err != nil {
+			return access.Holder{}, err
+		}
+		by.isCore = entry == nil || entry.Type == kubermaticv1.CatalogueCore
 	}
 	return access.Holder{
 		Cluster: f.cluster.Ref, ClusterOwner: f.cluster.Owner, Owner: f.pass.Owner, Installation: f.installation.Name,
-		Addon: by.addon, IsShared: isShared, Core: by.isCore && (entry == nil || entry.Type == kubermaticv1.CatalogueCore),
+		Addon: by.addon, IsShared: isShared, Core: by.isCore,
 		RotateAt: f.installation.Annotations[kubermaticv1.AnnotationRotateAt], ReconcileAt: f.pass.Asked.ReconcileAt,
 	}, nil
 }
 
 // worstAccess is the first credential that can't be used or, without one, the first that has a problem;
-// nil where all that count are as they should be.
-func (f *facts) worstAccess(counts func(name string) bool) (worst *access.Standing) {
+// nil where all are as they should be.
+func (f *facts) worstAccess() (worst *access.Standing) {
 	for at := range f.standings {
 		one := &f.standings[at]
-		if one.Problem == nil || !counts(one.Name) {
+		if one.Problem == nil {
 			continue
 		}
 		if worst == nil || worst.Usable && !one.Usable {
@@ -248,11 +251,9 @@ func (f *facts) worstAccess(counts func(name string) bool) (worst *access.Standi
 	return worst
 }
 
-func anyAccess(string) bool { return true }
-
-// accessMissing ends the pass where a credential that counts can't be used; nil where all can.
-func (f *facts) accessMissing(counts func(name string) bool) loop.Outcome {
-	worst := f.worstAccess(counts)
+// accessMissing ends the pass where a credential can't be used; nil where all can.
+func (f *facts) accessMissing() loop.Outcome {
+	worst := f.worstAccess()
 	if worst == nil || worst.Usable {
 		return nil
 	}
@@ -268,7 +269,7 @@ func (r *Reconciler) accessStands(_ context.Context, f *facts) loop.Outcome {
 	if f.accessFailure != nil {
 		return failed(f.accessFailure)
 	}
-	return f.accessMissing(anyAccess)
+	return f.accessMissing()
 }
 
 // nextAccess is how long it takes until credentials are looked at again; 0: that is not known.

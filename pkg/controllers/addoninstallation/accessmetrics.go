@@ -118,7 +118,7 @@ func (m *Metrics) credentials(f *facts, had accessShown) {
 			m.issued.WithLabelValues(string(rights.TypeOf(f.asked[at])), "issued").Inc()
 		}
 	}
-	worst := f.worstAccess(anyAccess)
+	worst := f.worstAccess()
 	if worst == nil || worst.Problem.Reason == had.reason || !isFailure[worst.Problem.Reason] {
 		return
 	}

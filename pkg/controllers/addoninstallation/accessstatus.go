@@ -36,7 +36,7 @@ func projectAccess(f *facts, result verdict) {
 		Type: kubermaticv1.ConditionAccessReady, Status: metav1.ConditionTrue, Reason: kubermaticv1.ReasonAccessGranted,
 		ObservedGeneration: f.installation.Generation,
 	}
-	if worst := f.worstAccess(anyAccess); worst != nil {
+	if worst := f.worstAccess(); worst != nil {
 		condition.Reason, condition.Message = worst.Problem.Reason, worst.Problem.Message
 		if !worst.Usable {
 			condition.Status = metav1.ConditionFalse
