@@ -294,6 +294,25 @@ func TestVersionsOfClustersOfClusterAPI(t *testing.T) {
 	})
 }
 
+// Between two steps of an upgrade the Cluster's copy of what runs is older than what its control plane is asked to have next. Red where
+// the copy counts first: the cluster seems to go from its oldest version right to its last one, and what is for the one between goes back.
+func TestTheNextStepOfAnUpgradeIsSeenWithWhatRuns(t *testing.T) {
+	m := newest(t)
+	finder := m.finder(bothKinds)
+	m.create("team-steps", "one", all(
+		set("spec.topology", map[string]any{"classRef": map[string]any{"name": "c"}, "version": "v1.37.1"}),
+		set("status.controlPlane", map[string]any{"versions": versions("v1.35.4", "v1.36.3")}),
+	))
+	m.plane("team-steps", "one", map[string]any{"spec": map[string]any{"version": "v1.37.1"}, "status": map[string]any{"versions": versions("v1.36.3")}})
+	expect.Eventually(t, expect.Patience, func() error {
+		found, err := finder.Find(t.Context(), target.Ref{Namespace: "team-steps", Name: "one"})
+		if err == nil && (found.KubernetesVersion != "1.36.3" || !slices.Equal(found.Upgrade.Versions, []string{"1.36.3"})) {
+			err = fmt.Errorf("it is at %q, and runs %q", found.KubernetesVersion, found.Upgrade.Versions)
+		}
+		return err
+	})
+}
+
 // passes counts requests.
 type passes struct {
 	mutex  sync.Mutex

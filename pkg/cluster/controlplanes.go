@@ -130,25 +130,33 @@ func (c *controlPlanes) served(kind schema.GroupKind) (schema.GroupVersionKind, 
 	return schema.GroupVersionKind{}, false
 }
 
-// known is a version of Kubernetes without its v, or why there is none; and what the control plane
-// was told to have, where that can be read.
-type known struct{ version, problem, asked string }
+// known is a version of Kubernetes without its v, or why there is none.
+type known struct {
+	version, problem string
+	// asked is what the control plane was told to have, where that can be read; running are all
+	// versions that it has.
+	asked   string
+	running []string
+}
 
 // getter is the part of a client.Reader that is needed.
 type getter interface {
 	Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error
 }
 
-// versionOf is the version of a Cluster's control plane: the oldest that runs, as its Cluster says or
-// else its own object, which is read by the reader. What is wanted counts before anything runs only.
+// versionOf is the version of a Cluster's control plane: the oldest that runs. The list in its own
+// object, which is read by the reader, counts before the copy of it in its Cluster: that comes later
+// than what it is asked to have next. What is wanted counts before anything runs only.
 func (c *controlPlanes) versionOf(ctx context.Context, reader getter, found *capiv1.Cluster) (known, error) {
 	plane, problem, err := c.plane(ctx, reader, found)
 	asked, _, _ := unstructured.NestedString(plane.Object, "spec", "version")
 	version := known{problem: problem}
-	if reported := textsOf(found.Status.ControlPlane.Versions); len(reported) > 0 {
+	if own := listed(plane); len(own) > 0 {
+		version = oldest(own)
+	} else if reported := textsOf(found.Status.ControlPlane.Versions); len(reported) > 0 {
 		version, err = oldest(reported), nil
-	} else if versions := running(plane); len(versions) > 0 {
-		version = oldest(versions)
+	} else if one, _, _ := unstructured.NestedString(plane.Object, "status", "version"); one != "" {
+		version = oldest([]string{one})
 	} else if problem == "" {
 		version = oldest([]string{cmp.Or(asked, found.Spec.Topology.Version)})
 	}
@@ -196,17 +204,14 @@ func shown(kind schema.GroupKind) string { return text.Cut(text.Line(kind.String
 // kindShown is how much of a kind's name a message has, in bytes.
 const kindShown = 120
 
-// running are the versions that a control plane object says it has.
-func running(object *unstructured.Unstructured) (versions []string) {
-	listed, _, _ := unstructured.NestedSlice(object.Object, "status", "versions")
-	for _, one := range listed {
+// listed are the versions that a control plane object says it has, where it has a list of them.
+func listed(object *unstructured.Unstructured) (versions []string) {
+	list, _, _ := unstructured.NestedSlice(object.Object, "status", "versions")
+	for _, one := range list {
 		entry, _ := one.(map[string]any)
 		if version, _ := entry["version"].(string); version != "" {
 			versions = append(versions, version)
 		}
-	}
-	if one, _, _ := unstructured.NestedString(object.Object, "status", "version"); one != "" && len(versions) == 0 {
-		versions = []string{one}
 	}
 	return versions
 }
@@ -215,19 +220,19 @@ func running(object *unstructured.Unstructured) (versions []string) {
 // not known then.
 func oldest(texts []string) known {
 	var first *version.Version
-	var found string
+	found := known{running: texts}
 	for _, one := range texts {
 		parsed, err := version.ParseSemantic(one)
 		switch {
 		case one == "":
-			return known{problem: "its control plane has no version yet"}
+			return known{problem: "its control plane has no version yet", running: texts}
 		case err != nil:
-			return known{problem: "its control plane has a version that is no semantic version"}
+			return known{problem: "its control plane has a version that is no semantic version", running: texts}
 		case first == nil || parsed.LessThan(first):
-			first, found = parsed, strings.TrimPrefix(one, "v")
+			first, found.version = parsed, strings.TrimPrefix(one, "v")
 		}
 	}
-	return known{version: found}
+	return found
 }
 
 // TrimControlPlane leaves of a control plane object what its version is read from.

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"slices"
 	"strings"
 
 	capiv1 "github.com/trellis-addons/trellis/apis/clusterapi/v1"
@@ -25,15 +24,12 @@ func upgradeOf(found *capiv1.Cluster, version known) *target.Upgrade {
 	_, hook := found.Annotations[capiv1.AnnotationBeforeUpgrade]
 	upgrade := &target.Upgrade{
 		Wanted: canonical(topology.Version), Asked: version.asked, Hook: hook,
-		Versions: canonicals(found.Status.ControlPlane.Versions), Plan: canonicals(found.Status.ControlPlane.UpgradePlan),
-	}
-	if len(upgrade.Versions) == 0 && version.version != "" {
-		upgrade.Versions = []string{version.version}
+		Versions: canonicals(version.running), Plan: canonicals(textsOf(found.Status.ControlPlane.UpgradePlan)),
 	}
 	if len(upgrade.Plan) == 0 || upgrade.Plan[len(upgrade.Plan)-1] != upgrade.Wanted {
 		upgrade.Plan = []string{upgrade.Wanted}
 	}
-	first := canonicals(found.Status.Workers.UpgradePlan)
+	first := canonicals(textsOf(found.Status.Workers.UpgradePlan))
 	upgrade.WorkersFirst = len(first) > 0 && len(upgrade.Versions) > 0 && first[0] == upgrade.Versions[0]
 	upgrade.Held = true
 	noteHolds(upgrade, topology.Workers.MachineDeployments)
@@ -57,10 +53,11 @@ func noteHolds(upgrade *target.Upgrade, pools []capiv1.WorkerPool) {
 
 func canonical(version string) string { return strings.TrimPrefix(version, "v") }
 
-func canonicals(versions []capiv1.StatusVersion) []string {
-	texts := textsOf(versions[:min(len(versions), plannedAtMost)])
-	for i := range texts {
-		texts[i] = canonical(texts[i])
+func canonicals(versions []string) (texts []string) {
+	for _, one := range versions[:min(len(versions), plannedAtMost)] {
+		if one != "" {
+			texts = append(texts, canonical(one))
+		}
 	}
-	return slices.DeleteFunc(texts, func(one string) bool { return one == "" })
+	return texts
 }
