@@ -100,14 +100,20 @@ func ownedBy[T client.Object](object T, version, kind string) T {
 	return object
 }
 
-// requested is a request for a client certificate, for a key that nobody keeps.
+// requested is a request for an agent's client certificate, for a key that nobody keeps.
 func requested(t *testing.T, name, signer string, usages ...certificatesv1.KeyUsage) *certificatesv1.CertificateSigningRequest {
+	t.Helper()
+	return requestedFor(t, "system:addon:a:b:c:d", name, signer, usages...)
+}
+
+// requestedFor is a request for the certificate of a user.
+func requestedFor(t *testing.T, user, name, signer string, usages ...certificatesv1.KeyUsage) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "system:addon:a:b:c:d"}}, key)
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: user}}, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,9 +378,13 @@ func isOfManager(object *unstructured.Unstructured) bool {
 	return false
 }
 
-// agents makes what the tries are about, and what a chart in a namespace of its own has for its manager.
+// agents makes what the tries are about, and what a chart in a namespace of its own has for its manager: once, since that refuses some of it.
 func (w *world) agents(t *testing.T) {
 	t.Helper()
+	if w.hasAgents {
+		return
+	}
+	w.hasAgents = true
 	for _, name := range []string{hub, guest} {
 		w.put(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
@@ -410,17 +420,24 @@ func (w *world) agents(t *testing.T) {
 	}
 }
 
-// ask makes requests, in the manager's name before its policies are there, and in an admin's.
-func (w *world) ask(t *testing.T) {
+// inItsName is a client in the name of a seed's manager, that may do everything.
+func (w *world) inItsName(t *testing.T, home string) client.Client {
 	t.Helper()
 	config := rest.CopyConfig(w.config)
 	config.Impersonate = rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:" + hub + ":" + seedManager, Groups: []string{"system:masters", "system:authenticated"},
+		UserName: "system:serviceaccount:" + home + ":" + seedManager, Groups: []string{"system:masters", "system:authenticated"},
 	}
-	manager, err := client.New(config, client.Options{Scheme: w.scheme})
+	made, err := client.New(config, client.Options{Scheme: w.scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return made
+}
+
+// ask makes requests, in the manager's name before its policies are there, and in an admin's.
+func (w *world) ask(t *testing.T) {
+	t.Helper()
+	manager := w.inItsName(t, hub)
 	signer := certificatesv1.KubeAPIServerClientSignerName
 	for name, as := range map[string]client.Client{
 		"addon-access-own": manager, "own": manager, "addon-access-somebodys": w.admin, "somebodys": w.admin,
@@ -442,9 +459,9 @@ func (w *world) put(t *testing.T, object client.Object) {
 }
 
 // list has the manager hold rules as the aggregation controller would, once ClusterRoles list them for agents.
-func (w *world) list(t *testing.T, rules ...rbacv1.PolicyRule) {
+func (w *world) list(t *testing.T, home string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: hub + ":" + seedManager + ":agents"}}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: home + ":" + seedManager + ":agents"}}
 	if err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(role), role); err != nil {
 		t.Fatal(err)
 	}
@@ -493,10 +510,10 @@ func TestTheManagerGivesAgentsWhatIsTheirsOnly(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		w.agents(t)
 		manager := w.bearer(t, at(hub, seedManager), "")
-		w.list(t, widgets("get"))
+		w.list(t, hub, widgets("get"))
 		expectTries(t, manager, ownHand(t), true)
 		expectEscalationRefused(t, manager)
-		w.list(t, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
+		w.list(t, hub, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
 		expectTries(t, manager, slices.Concat(ownHand(t), beyondTheFloor()), false)
 		expectFloorForAll(t, w)
 	})

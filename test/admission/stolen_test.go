@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -142,11 +143,11 @@ func setIn(namespace, name, role string) *kubermaticv1.AddonSet {
 	return set(name, namespace, role)
 }
 
-// attempts are all that is tried, in the order of the table.
-func attempts() []attempt {
+// attempts are all that is tried, in the order of the table, by the managers of a platform namespace.
+func attempts(home string) []attempt {
 	token := secretOf(victim, "minted", corev1.SecretTypeServiceAccountToken)
 	hidden := ofCluster(secretOf(host, "hidden", corev1.SecretTypeServiceAccountToken))
-	pod := &corev1.Pod{ObjectMeta: at(den, "p"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
+	pod := &corev1.Pod{ObjectMeta: at(home, "p"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "thief"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "thief"}},
@@ -160,14 +161,14 @@ func attempts() []attempt {
 		}},
 	}
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "thief"}}
-	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: den + "." + seedManager + ".manager-secrets"}}
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: home + "." + seedManager + ".manager-secrets"}}
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: "x"}}
 	cluster := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "stolen"}}
-	configMap := func(name string) *corev1.ConfigMap { return &corev1.ConfigMap{ObjectMeta: at(den, name)} }
-	ofSomebody := &appsv1.ControllerRevision{ObjectMeta: at(den, "workload-1"), Data: runtime.RawExtension{Raw: []byte("{}")}, Revision: 1}
+	configMap := func(name string) *corev1.ConfigMap { return &corev1.ConfigMap{ObjectMeta: at(home, name)} }
+	ofSomebody := &appsv1.ControllerRevision{ObjectMeta: at(home, "workload-1"), Data: runtime.RawExtension{Raw: []byte("{}")}, Revision: 1}
 	everything := `{"name":"%s","clientConfig":{"url":"https://thief.example.com/"},"rules":[{"apiGroups":["*"],"apiVersions":["*"],"operations":["*"],"resources":["*"]}],"sideEffects":"None","admissionReviewVersions":["v1"]}`
 	own := func(chart string) func(context.Context, client.Client) error {
-		return merging(&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: den + "." + chart}},
+		return merging(&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: home + "." + chart}},
 			`{"webhooks":[`+fmt.Sprintf(everything, "addoncatalogues.addons.kubermatic.k8c.io")+`]}`)
 	}
 	crd := anyOf("apiextensions.k8s.io/v1", "CustomResourceDefinition", "thieves.example.com")
@@ -175,31 +176,31 @@ func attempts() []attempt {
 	return append([]attempt{
 		{what: "read a Secret of another namespace, such as a token", do: reading(secretOf(victim, "existing", "")), inherent: seedOnly(
 			"namespaces of clusters come and go, and RBAC tells Secrets neither by label nor by type")},
-		{what: "read a Secret of the platform namespace, such as a seed's kubeconfig", do: reading(secretOf(den, "existing", "")), inherent: both(
+		{what: "read a Secret of the platform namespace, such as a seed's kubeconfig", do: reading(secretOf(home, "existing", "")), inherent: both(
 			"kubeconfigs of seeds and credentials of sources are there, and the manager's own keys")},
 		{what: "mint a token by a Secret of type service-account-token", do: creating(token)},
 		{what: "the same in a cluster namespace, as if a Cluster owned it", do: creating(hidden)},
-		{what: "the same in the platform namespace, under a name of its own", do: creating(secretOf(den, "trellis-inputs-key", corev1.SecretTypeServiceAccountToken))},
+		{what: "the same in the platform namespace, under a name of its own", do: creating(secretOf(home, "trellis-inputs-key", corev1.SecretTypeServiceAccountToken))},
 		{what: "ask for a token of a ServiceAccount", do: func(ctx context.Context, thief client.Client) error {
 			return thief.SubResource("token").Create(ctx, &corev1.ServiceAccount{ObjectMeta: at(victim, "powerful")}, &authenticationv1.TokenRequest{})
 		}},
-		{what: "make a ServiceAccount", do: creating(&corev1.ServiceAccount{ObjectMeta: at(den, "thief")})},
+		{what: "make a ServiceAccount", do: creating(&corev1.ServiceAccount{ObjectMeta: at(home, "thief")})},
 		{what: "write a Secret of another namespace", do: creating(secretOf(victim, "planted", corev1.SecretTypeOpaque))},
 		{what: "change a kubeconfig in a cluster namespace", do: merging(secretOf(host, "internal-admin-kubeconfig", ""), `{"data":{"kubeconfig":"eA=="}}`)},
 		{what: "delete a kubeconfig in a cluster namespace", do: deleting(secretOf(host, "internal-admin-kubeconfig", ""))},
-		{what: "change a foreign Secret of the platform namespace", do: merging(secretOf(den, "existing", ""), `{"data":{"a":"eA=="}}`)},
+		{what: "change a foreign Secret of the platform namespace", do: merging(secretOf(home, "existing", ""), `{"data":{"a":"eA=="}}`)},
 		{what: "write a release record in a cluster namespace", do: creating(ofCluster(secretOf(host, "addon-1", revision.SecretType))), inherent: seedOnly("records are its memory")},
 		{what: "delete a release record", do: deleting(ofCluster(secretOf(host, "addon-2", revision.SecretType))), inherent: seedOnly("old ones go")},
 		{what: "make a pod", do: creating(pod)},
 		{what: "run a program in a pod", do: func(ctx context.Context, thief client.Client) error {
 			return thief.SubResource("exec").Create(ctx, anyOf("v1", "Pod", "p"), anyOf("v1", "PodExecOptions", ""))
 		}},
-		{what: "change its own Deployment", do: merging(&appsv1.Deployment{ObjectMeta: at(den, "trellis")}, `{"spec":{"paused":true}}`)},
+		{what: "change its own Deployment", do: merging(&appsv1.Deployment{ObjectMeta: at(home, "trellis")}, `{"spec":{"paused":true}}`)},
 		{what: "make a ControllerRevision for somebody's pods", do: creating(ofSomebody)},
-		{what: "delete somebody's ControllerRevision", do: deleting(&appsv1.ControllerRevision{ObjectMeta: at(den, "existing")})},
+		{what: "delete somebody's ControllerRevision", do: deleting(&appsv1.ControllerRevision{ObjectMeta: at(home, "existing")})},
 		{what: "bind a role", do: creating(binding)},
 		{what: "make a role", do: creating(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "thief"}})},
-		{what: "change its own role", do: merging(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: den + ":" + seedManager}}, `{"rules":[]}`)},
+		{what: "change its own role", do: merging(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: home + ":" + seedManager}}, `{"rules":[]}`)},
 		{what: "make a webhook that sees all that is written", do: creating(hook)},
 		{what: "make a webhook that changes all that is written", do: creating(mutating)},
 		{what: "have the seed's webhook see all that is written", do: own(seedManager)},
@@ -210,25 +211,25 @@ func attempts() []attempt {
 		{what: "make a namespace of a Cluster, with privileged pods", do: creating(ofCluster(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 			Name: "cluster-thief", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "privileged"},
 		}}))},
-		{what: "delete a namespace", do: deleting(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: den}})},
+		{what: "delete a namespace", do: deleting(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: home}})},
 		{what: "change the spec of a Cluster", do: merging(cluster, `{"spec":{"humanReadableName":"x"}}`)},
 		{what: "change an annotation of KKP's on a Cluster", do: merging(cluster, `{"metadata":{"annotations":{"kubermatic.io/x":"y"}}}`)},
 		{what: "change its own annotation on a Cluster", do: merging(cluster, `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/x":"y"}}}`), inherent: seedOnly("requests are taken off a Cluster")},
 		{what: "write a merged catalogue", do: creating(roleOf(seedCatalogues, "web", kubermaticv1.RoleMerged))},
-		{what: "write a catalogue without a role", do: creating(roleOf(den, "web", ""))},
-		{what: "write a Core catalogue as if it came from git", do: creating(coreCatalogue("web", den, kubermaticv1.RoleGenerated))},
-		{what: "write a Custom catalogue as if it came from git", do: creating(roleOf(den, "web", kubermaticv1.RoleGenerated)), inherent: masterOnly("it writes what repositories say")},
+		{what: "write a catalogue without a role", do: creating(roleOf(home, "web", ""))},
+		{what: "write a Core catalogue as if it came from git", do: creating(coreCatalogue("web", home, kubermaticv1.RoleGenerated))},
+		{what: "write a Custom catalogue as if it came from git", do: creating(roleOf(home, "web", kubermaticv1.RoleGenerated)), inherent: masterOnly("it writes what repositories say")},
 		{what: "write the available catalogue of a cluster", do: creating(roleOf(host, "available", kubermaticv1.RoleAvailable)), inherent: seedOnly("it says what fits")},
 		{what: "write that of one of several clusters", do: creating(roleOf(host, "available-prod", kubermaticv1.RoleAvailable)), inherent: seedOnly("it says what fits")},
 		{what: "write a catalogue of such a name without its role", do: creating(roleOf(host, "available-web", ""))},
-		{what: "change the spec of an authored catalogue", do: merging(roleOf(den, "existing", ""), `{"spec":{"priority":7}}`)},
+		{what: "change the spec of an authored catalogue", do: merging(roleOf(home, "existing", ""), `{"spec":{"priority":7}}`)},
 		{what: "make an installation, a core one too", do: creating(installation("thief", host, true)), inherent: seedOnly(
 			"it makes core add-ons; with the kubeconfigs it reads it can do the same")},
-		{what: "write an AddonSet", do: creating(setIn(den, "planted", ""))},
-		{what: "change the spec of an AddonSet", do: merging(setIn(den, "existing", ""), `{"spec":{"priority":7}}`)},
-		{what: "approve a wave of an AddonSet", do: merging(setIn(den, "existing", ""), `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/approve":"0a/canary"}}}`)},
-		{what: "delete an AddonSet", do: deleting(setIn(den, "existing", ""))},
-		{what: "let go of an AddonSet", do: merging(setIn(den, "existing", ""), `{"metadata":{"finalizers":["kubermatic.k8c.io/cleanup-addon-set"]}}`), inherent: masterOnly("its finalizer holds sets until what they made is gone")},
+		{what: "write an AddonSet", do: creating(setIn(home, "planted", ""))},
+		{what: "change the spec of an AddonSet", do: merging(setIn(home, "existing", ""), `{"spec":{"priority":7}}`)},
+		{what: "approve a wave of an AddonSet", do: merging(setIn(home, "existing", ""), `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/approve":"0a/canary"}}}`)},
+		{what: "delete an AddonSet", do: deleting(setIn(home, "existing", ""))},
+		{what: "let go of an AddonSet", do: merging(setIn(home, "existing", ""), `{"metadata":{"finalizers":["kubermatic.k8c.io/cleanup-addon-set"]}}`), inherent: masterOnly("its finalizer holds sets until what they made is gone")},
 		{what: "write a copy of an AddonSet", do: creating(setIn(seedCatalogues, "planted", kubermaticv1.RoleCopy))},
 		{what: "change the spec of a copy", do: merging(setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy), `{"spec":{"priority":7}}`)},
 		{what: "open the gate of a copy", do: merging(setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy), `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/gate":"0a/9"}}}`)},
@@ -242,12 +243,12 @@ func attempts() []attempt {
 		{what: "change which copies there are", do: updating(configMap("addon-pull-existing")), inherent: seedOnly("they come and go")},
 		{what: "delete which copies there are", do: deleting(configMap("addon-pull-existing")), inherent: seedOnly("it goes with the last copy")},
 		{what: "write which copies there are in another namespace", do: creating(&corev1.ConfigMap{ObjectMeta: at(host, "addon-pull-stolen")})},
-		{what: "have another Secret copied to user clusters, by its mark", do: merging(secretOf(den, "existing", ""),
+		{what: "have another Secret copied to user clusters, by its mark", do: merging(secretOf(home, "existing", ""),
 			`{"metadata":{"labels":{"addons.kubermatic.k8c.io/use":"pull"}}}`)},
 		{what: "change another ConfigMap", do: updating(configMap("existing"))},
 		{what: "write another ConfigMap", do: creating(configMap("planted"))},
-		{what: "take a lease of somebody", do: creating(&coordinationv1.Lease{ObjectMeta: at(den, "thief")})},
-		{what: "write events", do: creating(&corev1.Event{ObjectMeta: at(den, "e"), InvolvedObject: corev1.ObjectReference{Namespace: den, Name: "x", Kind: "Pod"}}), inherent: both(
+		{what: "take a lease of somebody", do: creating(&coordinationv1.Lease{ObjectMeta: at(home, "thief")})},
+		{what: "write events", do: creating(&corev1.Event{ObjectMeta: at(home, "e"), InvolvedObject: corev1.ObjectReference{Namespace: home, Name: "x", Kind: "Pod"}}), inherent: both(
 			"it tells what it does; events are no proof of anything")},
 		{what: "impersonate somebody", as: "system:admin", do: creating(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}})},
 		{what: "ask whose a token is", do: creating(review), inherent: both(
@@ -268,12 +269,6 @@ func outcome(err error) string {
 		return "refused"
 	}
 	return "failed: " + err.Error()
-}
-
-// thief is a client with a token of a manager, and nothing else.
-func (w *world) thief(t *testing.T, manager, as string) client.Client {
-	t.Helper()
-	return w.bearer(t, at(den, manager), as)
 }
 
 // bearer is a client with a token of a ServiceAccount.
@@ -297,44 +292,58 @@ func (w *world) bearer(t *testing.T, of metav1.ObjectMeta, as string) client.Cli
 // furnish makes what the attempts are about, and both charts whole, in namespaces of their own.
 func (w *world) furnish(t *testing.T) {
 	t.Helper()
-	var objects []client.Object
-	for _, name := range []string{den, host} {
-		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	}
-	for chart, values := range map[string]map[string]any{
-		seedManager: {
-			"standalone": map[string]any{"enabled": true}, "clusterAPI": map[string]any{"kinds": []any{"kkp", "cluster-api"}},
-		}, masterOfSeeds: nil,
+	w.furnishHome(t, den, nil)
+	w.install(t, masterOfSeeds, den, nil)
+	for _, object := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: host}}, secretOf(victim, "existing", ""), secretOf(host, "internal-admin-kubeconfig", ""),
+		ofCluster(secretOf(host, "addon-2", revision.SecretType)), &corev1.ServiceAccount{ObjectMeta: at(victim, "powerful")},
+		setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy), &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "stolen"}}, pooled(),
 	} {
-		_, rendered, err := charts.Render(chart, den, values)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, object := range rendered {
-			objects = append(objects, object)
-		}
+		w.put(t, object)
 	}
-	objects = append(objects, secretOf(victim, "existing", ""), secretOf(den, "existing", ""), secretOf(host, "internal-admin-kubeconfig", ""),
-		ofCluster(secretOf(host, "addon-2", revision.SecretType)),
-		&corev1.ServiceAccount{ObjectMeta: at(victim, "powerful")}, roleOf(den, "existing", ""),
-		&corev1.ConfigMap{ObjectMeta: at(den, "existing")}, &corev1.ConfigMap{ObjectMeta: at(den, "addon-pull-existing")},
-		setIn(den, "existing", ""), setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy),
-		&appsv1.ControllerRevision{ObjectMeta: at(den, "existing"), Data: runtime.RawExtension{Raw: []byte("{}")}, Revision: 1},
-		&kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "stolen"}}, pooled(),
-	)
-	for _, object := range objects {
-		if err := w.admin.Create(t.Context(), object); client.IgnoreAlreadyExists(err) != nil {
-			t.Fatalf("creating %T %q: %v", object, object.GetName(), err)
+	for _, manager := range []string{seedManager, masterOfSeeds} {
+		w.awaitHeld(t, at(den, manager))
+	}
+}
+
+// furnishHome makes a platform namespace with the seed's chart, and with what the attempts are about that is there.
+func (w *world) furnishHome(t *testing.T, home string, agents map[string]any) {
+	t.Helper()
+	w.put(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: home}})
+	values := map[string]any{"standalone": map[string]any{"enabled": true}, "clusterAPI": map[string]any{"kinds": []any{"kkp", "cluster-api"}}}
+	maps.Copy(values, agents)
+	w.install(t, seedManager, home, values)
+	for _, object := range []client.Object{
+		secretOf(home, "existing", ""), roleOf(home, "existing", ""), &corev1.ConfigMap{ObjectMeta: at(home, "existing")},
+		&corev1.ConfigMap{ObjectMeta: at(home, "addon-pull-existing")}, setIn(home, "existing", ""),
+		&appsv1.ControllerRevision{ObjectMeta: at(home, "existing"), Data: runtime.RawExtension{Raw: []byte("{}")}, Revision: 1},
+	} {
+		w.put(t, object)
+	}
+}
+
+// install makes all that a chart has.
+func (w *world) install(t *testing.T, chart, home string, values map[string]any) {
+	t.Helper()
+	_, rendered, err := charts.Render(chart, home, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range rendered {
+		w.put(t, object)
+	}
+}
+
+// awaitHeld waits until the policies of a manager are followed: each is when it refuses.
+func (w *world) awaitHeld(t *testing.T, manager metav1.ObjectMeta) {
+	t.Helper()
+	probe := &coordinationv1.Lease{ObjectMeta: at(manager.Namespace, "probe")}
+	expect.Eventually(t, expect.Patience, func() error {
+		if got := outcome(w.bearer(t, manager, "").Create(t.Context(), probe.DeepCopy(), client.DryRunAll)); got != byPolicy {
+			return fmt.Errorf("%s: a lease is %s", manager.Name, got)
 		}
-	}
-	for _, manager := range []string{seedManager, masterOfSeeds} { // each policy is followed when it refuses
-		expect.Eventually(t, expect.Patience, func() error {
-			if got := outcome(w.thief(t, manager, "").Create(t.Context(), &coordinationv1.Lease{ObjectMeta: at(den, "probe")}, client.DryRunAll)); got != byPolicy {
-				return fmt.Errorf("%s: a lease is %s", manager, got)
-			}
-			return nil
-		})
-	}
+		return nil
+	})
 }
 
 // V58, SC02: What a stolen token of either manager can do on its cluster, by trying. The table is
@@ -346,12 +355,12 @@ func TestStolenTokensOfManagers(t *testing.T) {
 		w.furnish(t)
 		var table strings.Builder
 		table.WriteString("| a thief tries to | seed manager | master manager | why it is allowed |\n|---|---|---|---|\n")
-		for _, attempt := range attempts() {
+		for _, attempt := range attempts(den) {
 			cells := []string{attempt.what}
 			var reasons []string
 			for _, manager := range []string{seedManager, masterOfSeeds} {
-				got := w.try(t, attempt, manager)
 				why, isInherent := attempt.inherent[manager]
+				got := w.try(t, attempt, at(den, manager), isInherent)
 				if isInherent != (got == allowed) || strings.HasPrefix(got, "failed") {
 					t.Errorf("%s, to %s: %s", manager, attempt.what, got)
 				}
@@ -361,29 +370,33 @@ func TestStolenTokensOfManagers(t *testing.T) {
 			}
 			fmt.Fprintf(&table, "| %s | %s |\n", strings.Join(cells, " | "), strings.Join(reasons, "; "))
 		}
-		expectTable(t, table.String())
+		expectTable(t, ofManagers, table.String())
 	})
 }
 
-// try gives the outcome of an attempt. A policy that was made a moment ago may not be followed yet.
-func (w *world) try(t *testing.T, attempt attempt, manager string) string {
+// try gives the outcome of an attempt with a manager's token and nothing else. A role or policy that was made a moment ago may not be followed yet.
+func (w *world) try(t *testing.T, attempt attempt, manager metav1.ObjectMeta, isInherent bool) string {
 	t.Helper()
-	thief := w.thief(t, manager, attempt.as)
-	_, isInherent := attempt.inherent[manager]
+	thief := w.bearer(t, manager, attempt.as)
 	var got string
 	_ = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, expect.Patience, true, func(ctx context.Context) (bool, error) {
 		got = outcome(attempt.do(ctx, thief))
-		return isInherent || got != allowed, nil
+		return isInherent == (got == allowed), nil
 	})
 	return got
 }
 
 var update = flag.Bool("update", false, "write the table of SECURITY.md")
 
-const tableBegins, tableEnds = "<!-- What follows is written by test/admission -update. -->\n", "<!-- What comes before is written by test/admission. -->"
+// Each table of SECURITY.md is between two lines; the first says which it is.
+const (
+	ofManagers = "<!-- What follows is written by test/admission -update. -->\n"
+	ofAgents   = "<!-- What follows, with agents, is written by test/admission -update. -->\n"
+	tableEnds  = "<!-- What comes before is written by test/admission. -->"
+)
 
-// expectTable holds the table against that of SECURITY.md.
-func expectTable(t *testing.T, table string) {
+// expectTable holds a table against that of SECURITY.md.
+func expectTable(t *testing.T, tableBegins, table string) {
 	t.Helper()
 	root, err := binaries.Root()
 	if err != nil {

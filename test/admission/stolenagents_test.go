@@ -1,0 +1,167 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// Platform namespaces whose managers give out credentials of agents: one of them approves certificates besides.
+const (
+	lair, approvers = "lair", "approvers"
+	// listed is an agent that is there, with all that it has.
+	listed = "addon-agent-old-hub"
+)
+
+func byAgents(why string) map[string]string { return map[string]string{lair: why, approvers: why} }
+
+// signing puts a certificate into a request.
+func signing(name string) func(context.Context, client.Client) error {
+	return func(ctx context.Context, thief client.Client) error {
+		request := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		return thief.Status().Patch(ctx, request, client.RawPatch("application/merge-patch+json", []byte(`{"status":{"certificate":"eA=="}}`)), client.DryRunAll)
+	}
+}
+
+// attemptsAtAgents are what is tried beside all else by the manager of a platform namespace, in the order of their table.
+func attemptsAtAgents(t *testing.T, home string) []attempt {
+	t.Helper()
+	signer := certificatesv1.KubeAPIServerClientSignerName
+	outbox := agentsSecret(host, "addon-out-old", corev1.SecretTypeOpaque)
+	secrets := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}
+	unlisted := rbacv1.PolicyRule{APIGroups: []string{"gadgets.example.com"}, Resources: []string{"gadgets"}, Verbs: []string{"get"}}
+	accounts := byAgents("agents have accounts in cluster namespaces")
+	ends := byAgents("credentials are taken back")
+	elsewhere := agentsBinding(host, listed, func(made *rbacv1.RoleBinding) { made.RoleRef.Name = "powerful" })
+	somebody := agentsBinding(host, listed, func(made *rbacv1.RoleBinding) { made.Subjects = user("thief") })
+	return []attempt{
+		{what: "make an account of an agent", do: creating(agentsAccount(host, "addon-agent-thief-hub")), inherent: accounts},
+		{what: "make an account of another name", do: creating(agentsAccount(host, "thief"))},
+		{what: "make an account of an agent that no Cluster owns", do: creating(orphan(agentsAccount(host, "addon-agent-thief-hub")))},
+		{what: "make an account of an agent in `kube-system`", do: creating(agentsAccount(victim, "addon-agent-thief-hub"))},
+		{what: "ask for a token of an agent", do: token(host, listed, "Secret", ours), inherent: byAgents("it issues them; a token has what is listed at most")},
+		{what: "ask for one that nothing takes back", do: token(host, listed, "", "")},
+		{what: "ask for a token of another account", do: token(victim, "powerful", "Secret", ours)},
+		{what: "use what is listed for agents, in any namespace", do: creating(widget(victim, "stolen")), inherent: byAgents(
+			"who gives a right has to have it, and RBAC can't name the namespaces of clusters")},
+		{what: "give an agent what is listed", do: creating(agentsRole(host, "addon-agent-thief-hub", widgets("create"))), inherent: byAgents(
+			"it is what it gives")},
+		{what: "give an agent what is not listed", do: creating(agentsRole(host, "addon-agent-thief-hub", unlisted))},
+		{what: "give an agent Secrets, which it reads itself", do: creating(agentsRole(host, "addon-agent-thief-hub", secrets))},
+		{what: "bind an agent to its Role", do: updating(agentsBinding(host, listed, nil)), inherent: byAgents("an agent's Role is for it")},
+		{what: "bind an agent to another Role", do: creating(elsewhere)},
+		{what: "bind somebody to an agent's Role", do: creating(somebody)},
+		{what: "delete an account of an agent, its Role, or its binding", do: all(
+			deleting(agentsAccount(host, listed)), deleting(agentsRole(host, listed)), deleting(agentsBinding(host, listed, nil)),
+		), inherent: ends},
+		{what: "write what keeps a credential", do: creating(agentsSecret(host, "addon-access-thief-hub", accessType)), inherent: byAgents(
+			"it keeps them; what is wrong there is handed to agents")},
+		{what: "delete what keeps a credential", do: deleting(agentsSecret(host, ours, accessType)), inherent: ends},
+		{what: "write into an outbox", do: updating(holding(outbox.DeepCopy(), "planted"))},
+		{what: "delete an outbox", do: deleting(outbox), inherent: byAgents("it goes with the last credential that has it")},
+		{what: "ask for a certificate of anybody, such as a controller of Kubernetes", do: creating(
+			requestedFor(t, "system:kube-controller-manager", "addon-access-thief", signer),
+		), inherent: byAgents("no policy can read a request; it is worth nothing until somebody approves it")},
+		{what: "ask for a server's certificate", do: creating(requested(t, "addon-access-thief", signer, certificatesv1.UsageServerAuth))},
+		{what: "approve its own request, whomever it names", do: approving("addon-access-" + home), inherent: map[string]string{
+			approvers: "`agents.approve` has the signer: **the thief is whoever he likes**"}},
+		{what: "approve its own request for another signer", do: approving("addon-access-foreign-" + home)},
+		{what: "approve somebody's request", do: approving("addon-access-somebodys")},
+		{what: "sign a request", do: signing("addon-access-" + home)},
+	}
+}
+
+// all does one after the other, and ends with the first that fails.
+func all(each ...func(context.Context, client.Client) error) func(context.Context, client.Client) error {
+	return func(ctx context.Context, thief client.Client) error {
+		for _, one := range each {
+			if err := one(ctx, thief); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// furnishAgents makes what the attempts at agents are about, and managers that give out credentials.
+func (w *world) furnishAgents(t *testing.T) {
+	t.Helper()
+	w.furnish(t)
+	if err := fleet.InstallDefinitions(t.Context(), w.config, widgetsDefinition()); err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range []client.Object{
+		agentsAccount(host, listed), agentsRole(host, listed, widgets("get")), agentsBinding(host, listed, nil),
+		agentsRole(host, "powerful", widgets("get")), agentsSecret(host, ours, accessType),
+		holding(agentsSecret(host, "addon-out-old", corev1.SecretTypeOpaque), "theirs"),
+	} {
+		w.put(t, object)
+	}
+	signer := certificatesv1.KubeAPIServerClientSignerName
+	w.put(t, requested(t, "addon-access-somebodys", signer))
+	for home, signers := range map[string][]any{lair: {}, approvers: {signer}} {
+		w.furnishHome(t, home, map[string]any{"agents": map[string]any{
+			"enabled": true, "hub": map[string]any{"server": "https://hub.example.com"}, "approve": signers,
+		}})
+		w.list(t, home, widgets("get", "create"))
+		for name, of := range map[string]string{"addon-access-" + home: signer, "addon-access-foreign-" + home: foreignSigner} {
+			if err := client.IgnoreAlreadyExists(w.inItsName(t, home).Create(t.Context(), requested(t, name, of))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.awaitHeld(t, at(home, seedManager))
+	}
+}
+
+// SC02: With agents, a stolen token of a seed's manager can do nothing more of the first table, and of what agents are made of what a table of its
+// own has in SECURITY.md, of which nothing is allowed without agents; with -update it is written there. Red without a policy of
+// agents: what is allowed by more than the job is an error, whatever the table says.
+func TestStolenTokensWithAgents(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		w.furnishAgents(t)
+		for _, home := range []string{lair, approvers} {
+			for _, attempt := range attempts(home) {
+				_, isInherent := attempt.inherent[seedManager]
+				if got := w.try(t, attempt, at(home, seedManager), isInherent); isInherent != (got == allowed) || strings.HasPrefix(got, "failed") {
+					t.Errorf("the manager in %s, to %s: %s", home, attempt.what, got)
+				}
+			}
+		}
+		for _, attempt := range attemptsAtAgents(t, den) {
+			if got := w.try(t, attempt, at(den, seedManager), false); got != byPolicy && got != "refused" {
+				t.Errorf("without agents, to %s: %s", attempt.what, got)
+			}
+		}
+		var table strings.Builder
+		table.WriteString("| a thief tries to | `agents.enabled` | `agents.approve` too | why it is allowed |\n|---|---|---|---|\n")
+		homes := []string{lair, approvers}
+		tried := map[string][]attempt{lair: attemptsAtAgents(t, lair), approvers: attemptsAtAgents(t, approvers)}
+		for i, attempt := range tried[lair] {
+			cells := []string{attempt.what}
+			var reasons []string
+			for _, home := range homes {
+				one := tried[home][i]
+				why, isInherent := one.inherent[home]
+				got := w.try(t, one, at(home, seedManager), isInherent)
+				if isInherent != (got == allowed) || strings.HasPrefix(got, "failed") {
+					t.Errorf("the manager in %s, to %s: %s", home, one.what, got)
+				}
+				if cells = append(cells, got); isInherent && !slices.Contains(reasons, why) {
+					reasons = append(reasons, why)
+				}
+			}
+			fmt.Fprintf(&table, "| %s | %s |\n", strings.Join(cells, " | "), strings.Join(reasons, "; "))
+		}
+		expectTable(t, ofAgents, table.String())
+	})
+}
