@@ -51,7 +51,7 @@ func attemptsAtAgents(t *testing.T, home string) []attempt {
 		{what: "make an account of an agent in `kube-system`", do: creating(agentsAccount(victim, "addon-agent-thief-hub"))},
 		{what: "ask for a token of an agent", do: token(host, listed, "Secret", ours), inherent: byAgents("it issues them; a token has what is listed at most")},
 		{what: "ask for one that nothing takes back", do: token(host, listed, "", "")},
-		{what: "ask for a token of another account", do: token(victim, "powerful", "Secret", ours)},
+		{what: "ask for a token of another account", do: token(host, "powerful", "Secret", ours)},
 		{what: "use what is listed for agents, in any namespace", do: creating(widget(victim, "stolen")), inherent: byAgents(
 			"who gives a right has to have it, and RBAC can't name the namespaces of clusters")},
 		{what: "give an agent what is listed", do: creating(agentsRole(host, "addon-agent-thief-hub", widgets("create"))), inherent: byAgents(
@@ -102,7 +102,7 @@ func (w *world) furnishAgents(t *testing.T) {
 	}
 	for _, object := range []client.Object{
 		agentsAccount(host, listed), agentsRole(host, listed, widgets("get")), agentsBinding(host, listed, nil),
-		agentsRole(host, "powerful", widgets("get")), agentsSecret(host, ours, accessType),
+		agentsAccount(host, "powerful"), agentsRole(host, "powerful", widgets("get")), agentsSecret(host, ours, accessType),
 		holding(agentsSecret(host, "addon-out-old", corev1.SecretTypeOpaque), "theirs"),
 	} {
 		w.put(t, object)
