@@ -37,6 +37,7 @@ const longestWords = 200
 // goroutines may use it.
 type Look struct {
 	programs *Programs
+	share    *share
 	rules    []rule
 
 	mutex sync.Mutex
@@ -50,8 +51,8 @@ type rule struct {
 	healthy, failed, message *compiled
 }
 
-// Look begins one, by these rules.
-func (p *Programs) Look(rules []v1.HealthRule) *Look {
+// Look begins one at objects of a cluster, which is known by this name, by these rules.
+func (p *Programs) Look(cluster string, rules []v1.HealthRule) *Look {
 	optional := func(expression string, result *types.Type) *compiled {
 		if expression == "" {
 			return nil
@@ -59,7 +60,7 @@ func (p *Programs) Look(rules []v1.HealthRule) *Look {
 		found := p.of(expression, result)
 		return &found
 	}
-	look := &Look{programs: p}
+	look := &Look{programs: p, share: p.shareOf(cluster)}
 	for i := range rules {
 		said, healthy := &rules[i], p.of(rules[i].Healthy, types.BoolType)
 		look.rules = append(look.rules, rule{
@@ -207,6 +208,9 @@ func (l *Look) evaluate(ctx context.Context, expression *compiled, object map[st
 		return nil, err
 	}
 	within, of, began := ctx, map[string]any{self: object}, l.programs.now()
+	if l.share.isSpent(began) {
+		return nil, errShareSpent
+	}
 	evaluate := func() (ref.Val, *cel.EvalDetails, error) { return expression.program.Eval(of) }
 	if expression.repeats {
 		limited, cancel := context.WithTimeout(ctx, evaluationTime)
@@ -218,7 +222,9 @@ func (l *Look) evaluate(ctx context.Context, expression *compiled, object map[st
 	if details != nil && details.ActualCost() != nil {
 		cost = *details.ActualCost()
 	}
-	l.pay(cost, l.programs.now().Sub(began))
+	took := l.programs.now().Sub(began)
+	l.pay(cost, took)
+	l.share.pay(took)
 	switch {
 	case err == nil:
 		return value.Value(), nil

@@ -167,6 +167,7 @@ func checkPatterns(parsed *cel.Ast) error {
 // Programs are expressions, compiled once for each text. Many goroutines may use them.
 type Programs struct {
 	byText *lru.Cache[programKey, compiled]
+	shares *lru.Cache[string, *share]
 	now    func() time.Time
 }
 
@@ -185,7 +186,12 @@ type compiled struct {
 
 // NewPrograms is without any. The clock tells how long evaluations take.
 func NewPrograms(now func() time.Time) *Programs {
-	return &Programs{lru.New[programKey, compiled](mostPrograms, now), now}
+	return &Programs{lru.New[programKey, compiled](mostPrograms, now), lru.New[string, *share](mostShares, now), now}
+}
+
+// shareOf a cluster is full where none was looked at lately.
+func (p *Programs) shareOf(cluster string) *share {
+	return p.shares.Renew(cluster, lru.Forever, func() *share { return newShare(p.now()) })
 }
 
 func (p *Programs) of(expression string, result *types.Type) compiled {

@@ -29,7 +29,7 @@ func (p *Pass) standard() survey.Standard {
 	if len(check.Rules) == 0 || record.IsEmpty() {
 		return by
 	}
-	by.Judge = p.installer.Rules.Look(check.Rules)
+	by.Judge = p.installer.Rules.Look(p.Cluster.Key(), check.Rules)
 	for i := range check.Rules {
 		rule := &check.Rules[i]
 		by.Rules = append(by.Rules, survey.Rule{

@@ -228,7 +228,7 @@ func TestRulesCostLittle(t *testing.T) {
 	}
 	programs := health.NewPrograms(time.Now)
 	cost.Share(t, 3, func() { look(survey.Standard{}) }, func() {
-		by.Judge = programs.Look(rules)
+		by.Judge = programs.Look("one", rules)
 		look(by)
 	})
 }

@@ -97,7 +97,7 @@ func (s *stage) acts() []func(context.Context, calls.Target) {
 	inventory := ownership.Inventory{{Key: ownership.KeyOf(object), Version: "v1", UID: types.UID("00000000-0000-4000-8000-000000000000")}}
 	round := survey.New(time.Nanosecond, time.Now)
 	rules := []v1.HealthRule{{Healthy: `self.data.a == "b" && self.metadata.labels.exists(l, l == "a")`, Message: `string(self.metadata)`}}
-	ruled := survey.Standard{Judge: health.NewPrograms(time.Now).Look(rules), Rules: []survey.Rule{{Kind: object.GroupVersionKind()}}}
+	ruled := survey.Standard{Judge: health.NewPrograms(time.Now).Look("one", rules), Rules: []survey.Rule{{Kind: object.GroupVersionKind()}}}
 	place := calls.Place{Namespace: "default", Name: "acted"}
 	return []func(context.Context, calls.Target){
 		func(ctx context.Context, target calls.Target) {

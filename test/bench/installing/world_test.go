@@ -36,10 +36,11 @@ type world struct {
 	manager *manager
 }
 
-// newWorld starts everything but the manager.
-func newWorld(b *testing.B) *world {
+// newWorld starts everything but the manager, with further user clusters where they are given.
+func newWorld(b *testing.B, further ...fleet.ClusterOptions) *world {
 	b.Helper()
-	w := &world{fleet: fleet.ForTest(b, fleet.ClusterOptions{Name: "both", FreeOwners: true}), sources: fleet.SourcesForTest(b)}
+	both := fleet.ClusterOptions{Name: "both", FreeOwners: true}
+	w := &world{fleet: fleet.ForTest(b, append(further, both)...), sources: fleet.SourcesForTest(b)}
 	w.both = w.fleet.Cluster("both")
 	w.seed = kit.Client(b, w.both.Config)
 	for _, name := range []string{platformNamespace, catalogueNamespace, clusterNamespace, targetNamespace} {
@@ -52,7 +53,7 @@ func newWorld(b *testing.B) *world {
 		},
 		Data: map[string][]byte{"ca.crt": w.sources.CA},
 	})
-	w.addCluster(b)
+	w.addCluster(b, clusterName, clusterNamespace, w.both)
 	return w
 }
 
@@ -61,16 +62,16 @@ func (w *world) create(b *testing.B, object client.Object) {
 	kit.Create(b, w.seed, object)
 }
 
-// addCluster makes the one Cluster, as KKP would have it.
-func (w *world) addCluster(b *testing.B) {
+// addCluster makes a Cluster, as KKP would have it, in a namespace that is there.
+func (w *world) addCluster(b *testing.B, name, namespace string, server *fleet.Cluster) {
 	b.Helper()
 	w.create(b, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: clusterNamespace, Name: "internal-admin-kubeconfig"},
-		Data:       map[string][]byte{"kubeconfig": w.both.Kubeconfig},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "internal-admin-kubeconfig"},
+		Data:       map[string][]byte{"kubeconfig": server.Kubeconfig},
 	})
-	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: clusterName}}
+	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	w.create(b, made)
-	made.Status.Versions.ControlPlane, made.Status.NamespaceName = "v"+binaries.Older, clusterNamespace
+	made.Status.Versions.ControlPlane, made.Status.NamespaceName = "v"+binaries.Older, namespace
 	made.Status.ExtendedHealth.APIServer = kkpv1.HealthUp
 	if err := w.seed.Status().Update(b.Context(), made); err != nil {
 		b.Fatal(err)

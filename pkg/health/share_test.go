@@ -1,0 +1,45 @@
+package health
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// AG20: Who has looks without end at what is dear to look at gets a small share of the time, and takes none from other clusters.
+func TestRulesOfAClusterHaveAShareOfTheTime(t *testing.T) {
+	const dear = 90 * time.Millisecond
+	clock, each := time.Unix(0, 0), dear
+	programs := NewPrograms(func() time.Time {
+		clock = clock.Add(each / 2) // half before an evaluation, half in it
+		return clock
+	})
+	rules, about := []v1.HealthRule{{Healthy: `self.status.ready`}}, map[string]any{"status": map[string]any{"ready": true}}
+	judge := func(cluster string) (status.Status, string) {
+		return programs.Look(cluster, rules).Judge(t.Context(), 0, about)
+	}
+	evaluated, began := 0, clock
+	for clock.Sub(began) < time.Minute {
+		switch state, words := judge("bomber"); {
+		case state == status.CurrentStatus:
+			evaluated++
+		case !strings.Contains(words, "the rules about its cluster cost more than 1s at once"):
+			t.Fatalf("it is %s (%s)", state, words)
+		}
+	}
+	most := int((shareAtOnce+time.Minute/shareOf)/(dear/2)) + 1
+	if evaluated < most/2 || evaluated > most {
+		t.Errorf("%d evaluations within a minute, want about %d", evaluated, most)
+	}
+	if state, words := judge("another"); state != status.CurrentStatus {
+		t.Errorf("another cluster's is %s (%s)", state, words)
+	}
+	clock = clock.Add(shareOf * shareAtOnce)
+	if state, words := judge("bomber"); state != status.CurrentStatus {
+		t.Errorf("after a rest it is %s (%s)", state, words)
+	}
+}
