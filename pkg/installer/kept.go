@@ -45,10 +45,10 @@ func (p *Pass) KeepSecrets(ctx context.Context) *Stop {
 	}
 	before := p.Record().Kept
 	notes, stop := p.keepSecrets(ctx, drifted)
-	if !slices.EqualFunc(before, p.Record().Kept, isSameKept) {
-		kept := p.Record().Kept
-		if saved := p.Amend(ctx, func(record *revision.Record) { record.Kept = kept }); saved != nil {
-			return saved
+	if kept := p.Record().Kept; !slices.EqualFunc(before, kept, isSameKept) {
+		err := p.amend(ctx, func(record *revision.Record) { record.Kept = kept })
+		if err != nil && !(p.Asked.IsRemoved() && errors.Is(err, errGone)) { // what is known of one that goes is removed all the same
+			return p.doubted(err)
 		}
 	}
 	if stop != nil {

@@ -377,6 +377,9 @@ func projectRemoval(f *facts, result verdict) {
 		result.message += "; the removal waits for it: deletionPolicy Orphan would let the installation go at once, and leave everything there"
 	}
 	conditions.Set(list, result.as(kubermaticv1.ConditionReady, generation))
+	if len(f.standings) > 0 {
+		projectAccess(f, result)
+	}
 }
 
 // notConnectedReasons are those of a user cluster that can't be written to.

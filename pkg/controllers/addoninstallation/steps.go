@@ -112,7 +112,7 @@ func (r *Reconciler) undoingSteps() []loop.Step[facts] {
 		{Name: "order", Run: r.removedInTurn},                                  // what depends on it, or has a later slot, goes first
 		{Name: "connect", Run: r.connect},                                      // a live connection to the user cluster
 		{Name: "find-kept", Run: r.findKept},                                   // Secrets with credentials that no record knows
-		{Name: "pre-delete", Run: installs((*installer.Pass).PreDelete)},       // hooks that run before anything goes
+		{Name: "pre-delete", Run: r.preDelete},                                 // hooks that run before anything goes
 		{Name: "remove", Run: installs((*installer.Pass).RemoveObjects)},       // in reverse order, by UID, until nothing is left
 		{Name: "post-delete", Run: installs((*installer.Pass).PostDelete)},     // hooks that run after everything went
 		{Name: "emptied", Run: installs((*installer.Pass).RemoveNamespaces)},   // the namespaces that such hooks ran in

@@ -1,0 +1,137 @@
+package addoninstallation_test
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+const day = 24 * time.Hour
+
+// until sets such a clock to so long before the end of the first credential. The API server's stays, so that each later one ends little later.
+func until(end time.Duration, clock *atomic.Int64) { clock.Store(int64((day - end).Seconds())) }
+
+// departing installs an agent that cleans up on the hub before it is removed, with a clock for its credentials.
+func departing(t *testing.T) (*world, *kubermaticv1.AddonInstallation, *atomic.Int64) {
+	t.Helper()
+	w := agentWorld(t)
+	w.renderers = bothMethods()
+	version := w.templated("1.0.0", map[string]string{"settings.yaml": templateSettings, "a.yaml": templateJob("farewell", "pre-delete", "")})
+	asked := tokenFor("hub", reading("configmaps"))
+	asked.Lifetime.Duration = day
+	version.Template.Access = []kubermaticv1.Access{asked}
+	w.offer("agent", kubermaticv1.CatalogueCustom, version)
+	clock := &atomic.Int64{}
+	w.keeper = func(keeper addoninstallation.Access) addoninstallation.Access { return later{keeper, clock} }
+	w.start()
+	object := w.install("agent", "")
+	w.ready(object)
+	return w, object, clock
+}
+
+// token is the one that the agent has.
+func (w *world) token(object *kubermaticv1.AddonInstallation) string {
+	w.t.Helper()
+	secret := hubSecret(object, "hub")
+	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
+		w.t.Fatal(err)
+	}
+	return string(secret.Data["token"])
+}
+
+// renewed waits for another token than a former one, which the hub takes.
+func (w *world) renewed(object *kubermaticv1.AddonInstallation, former string) string {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, hubSecret(object, "hub"), func(now *corev1.Secret) error {
+		if string(now.Data["token"]) == former {
+			return errors.New("the token is the former")
+		}
+		return nil
+	})
+	if err := w.bearer(object, "hub").List(w.t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.namespace)); err != nil {
+		w.t.Errorf("the credential is refused: %v", err)
+	}
+	return w.token(object)
+}
+
+// AG17: The credential is renewed while hooks before a removal run and are retried, and no more once objects are removed.
+func TestARenewalGoesOnUntilObjectsAreRemoved(t *testing.T) {
+	w, object, clock := departing(t)
+	w.holdSettings(object, true)
+	first, ended := w.token(object), object.Status.Access[0].Expires.Time
+	w.delete(object)
+	running := w.awaitJob(object, "farewell")
+	until(time.Hour, clock)
+	second := w.renewed(object, first)
+	w.end(running, false)
+	w.expectSummary(object, "False", kubermaticv1.ReasonRemovalBlocked, "farewell")
+	until(5*time.Minute, clock)
+	third := w.renewed(object, second)
+	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		if now := object.Status.Access[0].Expires.Time; !now.After(ended) {
+			return fmt.Errorf("by the status it ends at %s", now)
+		}
+		return nil
+	})
+	w.end(w.awaitJob(object, "farewell", running.UID), true)
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: "settings"}}
+	expect.Object(t, w.seed, settings, func(settings *corev1.ConfigMap) error {
+		if settings.DeletionTimestamp == nil {
+			return errors.New("it is not removed yet")
+		}
+		return nil
+	})
+	until(30*time.Second, clock)
+	expect.Always(t, 5*time.Second, func() error { // some passes over what is still to go
+		if w.token(object) != third {
+			return errors.New("it is renewed while objects are removed")
+		}
+		return nil
+	})
+	w.holdSettings(object, false)
+	expect.Gone(t, w.seed, object)
+	w.expectNothingMade(object)
+}
+
+// TestARemovalTellsThatACredentialIsNotRenewed, and goes on with its hooks.
+func TestARemovalTellsThatACredentialIsNotRenewed(t *testing.T) {
+	w, object, clock := departing(t)
+	w.delete(object)
+	running := w.awaitJob(object, "farewell")
+	w.delete(hubSecret(object, "hub"))
+	foreign := hubSecret(object, "hub")
+	w.create(foreign)
+	until(time.Hour, clock)
+	w.expectSummary(object, "False", kubermaticv1.ReasonRemoving, "it runs")
+	w.expectSummary(object, "False", kubermaticv1.ReasonRemoving, `Secret "agent-hub" in namespace "`+foreign.Namespace+`" exists already and is not ours`)
+	w.delete(foreign)
+	w.end(running, true)
+	expect.Gone(t, w.seed, object)
+}
+
+// Red when what an agent has stays because somebody deleted its records, and the Secret that a renewal made anew could not be recorded (the
+// case errGone taken out of KeepSecrets).
+func TestARenewalInARemovalWithoutARecord(t *testing.T) {
+	w, object, clock := departing(t)
+	former := w.token(object)
+	w.dropRecords()
+	w.delete(object)
+	running := w.awaitJob(object, "farewell")
+	w.delete(hubSecret(object, "hub"))
+	until(time.Hour, clock)
+	w.renewed(object, former)
+	w.end(running, true)
+	expect.Gone(t, w.seed, object)
+	expect.Gone(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.Spec.TargetNamespace}})
+	w.expectNothingMade(object)
+}
