@@ -40,9 +40,7 @@ func (k *Keeper) Revoke(ctx context.Context, holder Holder, names ...string) err
 		return err
 	}
 	if !isUsed {
-		outbox := secretMeta()
-		outbox.Namespace, outbox.Name = namespace, rights.OutboxName(holder.Installation)
-		failures = append(failures, k.revoke(ctx, of, []client.Object{outbox}))
+		failures = append(failures, k.revokeOutbox(ctx, namespace, holder.Installation, of.mayRemove))
 	}
 	for _, name := range names {
 		stored := client.ObjectKey{Namespace: namespace, Name: rights.StoredName(of.id, name)}
@@ -91,6 +89,22 @@ func (k *Keeper) isOutboxUsed(ctx context.Context, holder Holder, except []strin
 	}), nil
 }
 
+// revokeOutbox removes the outbox, without a look into it. Its type can't be changed, so that one of another type was never ours; a policy
+// of the chart lets no manager delete that.
+func (k *Keeper) revokeOutbox(ctx context.Context, namespace, installation string, may func(metav1.Object) bool) error {
+	found, name := secretMetas(), rights.OutboxName(installation)
+	of := client.MatchingFields{"metadata.name": name, "type": string(corev1.SecretTypeOpaque)}
+	if err := k.direct.List(ctx, found, client.InNamespace(namespace), of); err != nil {
+		return failed(err, "looking for Secret %q", name)
+	}
+	for at := range found.Items {
+		if one := &found.Items[at]; may(one) {
+			return k.remove(ctx, one)
+		}
+	}
+	return nil
+}
+
 // revokeStored removes a Secret, and before it the request for the key in it.
 func (k *Keeper) revokeStored(ctx context.Context, name client.ObjectKey, may func(metav1.Object) bool) error {
 	secret := &corev1.Secret{}
@@ -137,10 +151,10 @@ func requestName(id string, key []byte) string {
 	return rights.RequestName(id, public)
 }
 
-// RevokeAll removes all that is held of an installation, which may have no Cluster any more. It makes no call where there is nothing.
+// RevokeAll removes all that is held of an installation, which may have no Cluster any more, and leaves what is somebody else's. It makes
+// no call where there is nothing.
 func (k *Keeper) RevokeAll(ctx context.Context, namespace, installation string) error {
-	secrets := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kindSecret + "List"}}
-	bindings, accounts, roles := &rbacv1.RoleBindingList{}, &corev1.ServiceAccountList{}, &rbacv1.RoleList{}
+	secrets, bindings, accounts, roles := secretMetas(), &rbacv1.RoleBindingList{}, &corev1.ServiceAccountList{}, &rbacv1.RoleList{}
 	for _, list := range []client.ObjectList{bindings, accounts, roles, secrets} {
 		if err := k.held.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return fmt.Errorf("listing what agents have: %w", err)
@@ -149,24 +163,21 @@ func (k *Keeper) RevokeAll(ctx context.Context, namespace, installation string) 
 	agent := rights.AgentName(installation, "")
 	going := slices.Concat(
 		heldOf(bindings.Items, installation, agent), heldOf(accounts.Items, installation, agent), heldOf(roles.Items, installation, agent),
-		outboxesOf(heldOf(secrets.Items, installation, rights.OutboxName(installation)), installation),
 	)
+	var failures []error
 	for _, one := range going {
-		if err := k.remove(ctx, one); err != nil {
-			return err
-		}
+		failures = append(failures, k.remove(ctx, one))
 	}
 	mayGo := func(secret metav1.Object) bool { return secret.GetAnnotations()[v1.AnnotationAccessOf] == installation }
-	var failures []error
-	for _, one := range heldOf(secrets.Items, installation, rights.StoredPrefix) {
-		failures = append(failures, k.revokeStored(ctx, client.ObjectKeyFromObject(one), mayGo))
+	for _, one := range heldOf(secrets.Items, installation, "") {
+		switch name := one.GetName(); {
+		case name == rights.OutboxName(installation):
+			failures = append(failures, k.revokeOutbox(ctx, namespace, installation, mayGo))
+		case strings.HasPrefix(name, rights.StoredPrefix):
+			failures = append(failures, k.revokeStored(ctx, client.ObjectKeyFromObject(one), mayGo))
+		}
 	}
 	return errors.Join(failures...)
-}
-
-// outboxesOf leaves out what only begins with the name of the outbox.
-func outboxesOf(held []client.Object, installation string) []client.Object {
-	return slices.DeleteFunc(held, func(one client.Object) bool { return one.GetName() != rights.OutboxName(installation) })
 }
 
 // heldOf are the objects of an installation whose names begin as ours do.

@@ -824,6 +824,65 @@ func TestRevokingLeavesNothing(t *testing.T) {
 	})
 }
 
+// AG10: What has the name of an outbox and was put there by somebody else stays, and is in no removal's way: a policy of the chart lets no
+// manager delete a Secret of another type.
+func TestASecretOfAnothersHandHoldsNoRemoval(t *testing.T) {
+	t.Parallel()
+	for why, change := range map[string]func(secret *corev1.Secret){
+		"type": func(secret *corev1.Secret) { secret.Type = "example.com/other" },
+		"marks": func(secret *corev1.Secret) {
+			secret.Labels[v1.LabelAccess], secret.OwnerReferences = "other", nil
+			secret.Annotations[v1.AnnotationAccessOf] = "other"
+		},
+	} {
+		t.Run(why, func(t *testing.T) {
+			t.Parallel()
+			s := newSeed(t, "newer", "hand-"+why)
+			s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
+			s.good(hubAccess("hub"))
+			forged := &corev1.Secret{ObjectMeta: s.holder.marks().meta(s.holder.Cluster.Namespace, "addon-out-agent")}
+			change(forged)
+			s.must(s.admin.Create(t.Context(), forged))
+			s.settled()
+			s.must(s.keeper.RevokeAll(t.Context(), s.holder.Cluster.Namespace, s.holder.Installation))
+			s.must(s.keeper.Revoke(t.Context(), s.holder, "hub"))
+			s.must(s.get(forged.Name, &corev1.Secret{}))
+			if left := s.left(); len(left) != 1 {
+				t.Errorf("left are %q", left)
+			}
+		})
+	}
+}
+
+// A call that fails keeps nothing else from being taken away.
+func TestRevokingGoesOnWhereACallFails(t *testing.T) {
+	t.Parallel()
+	s := newSeed(t, "older", "goes-on")
+	s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
+	access := hubAccess("hub")
+	access.Outbox = true
+	s.good(access)
+	s.settled()
+	s.fails = func(call string, isDone bool) error {
+		if call == "delete ServiceAccount" && !isDone {
+			return errors.New("not now")
+		}
+		return nil
+	}
+	if err := s.keeper.RevokeAll(t.Context(), s.holder.Cluster.Namespace, s.holder.Installation); err == nil {
+		t.Error("it is not told")
+	}
+	if left := s.left(); len(left) != 1 || !strings.Contains(left[0], "addon-agent-agent-hub") {
+		t.Errorf("left are %q", left)
+	}
+	s.fails = nil
+	s.settled()
+	s.must(s.keeper.RevokeAll(t.Context(), s.holder.Cluster.Namespace, s.holder.Installation))
+	if left := s.left(); len(left) > 0 {
+		t.Errorf("left are %q", left)
+	}
+}
+
 // Whoever asks for the credentials of two versions in turn has both known.
 func TestMemoryHoldsTheCredentialsOfTwoVersions(t *testing.T) {
 	t.Parallel()

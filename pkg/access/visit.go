@@ -41,6 +41,10 @@ func secretMeta() *meta {
 	return &meta{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kindSecret}}
 }
 
+func secretMetas() *metav1.PartialObjectMetadataList {
+	return &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kindSecret + "List"}}
+}
+
 // visit is one pass over one credential.
 type visit struct {
 	keeper *Keeper

@@ -60,7 +60,7 @@ func (k *Keeper) withdrawUnlisted(ctx context.Context, of types.NamespacedName) 
 
 // endFormer ends what was issued before a value of annotation rotate-at.
 func (k *Keeper) endFormer(ctx context.Context, of types.NamespacedName, rotateAt string) error {
-	secrets := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kindSecret + "List"}}
+	secrets := secretMetas()
 	if err := k.held.List(ctx, secrets, client.InNamespace(of.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing the credentials of agents: %w", err)
 	}
