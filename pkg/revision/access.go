@@ -34,6 +34,15 @@ func (h Hub) Ask(access []v1.Access) Hub {
 	return next
 }
 
+// mostFormer is as many as four versions have. Until a revision works the former ones stay, since what is superseded may use them; while none
+// does, each could add to them: to the record, to live credentials, and to Secrets in the user cluster.
+const mostFormer = 16
+
+// SurplusAccess are the former credentials that are revoked before a revision works: the oldest, beyond mostFormer.
+func (h *Hub) SurplusAccess() []string {
+	return h.FormerAccess[:max(0, len(h.FormerAccess)-mostFormer)]
+}
+
 // AccessNames are those of all credentials that the revision has, or an earlier one had.
 func (h *Hub) AccessNames() []string { return slices.Concat(namesOf(h.Access), h.FormerAccess) }
 

@@ -2,10 +2,12 @@ package revision
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/hooks"
@@ -37,6 +39,19 @@ func TestWhatIsNotAskedForAnyMoreIsFormer(t *testing.T) {
 		next := test.before.Ask(asking(test.asks...))
 		if diff := cmp.Diff(Hub{Access: asking(test.asks...), FormerAccess: test.former, Kept: secret}, next); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.why, diff)
+		}
+	}
+}
+
+// TestFormerAccessIsBounded: while no revision works, the oldest go.
+func TestFormerAccessIsBounded(t *testing.T) {
+	names := make([]string, 2*mostFormer)
+	for at := range names {
+		names[at] = strconv.Itoa(at)
+	}
+	for former, want := range map[int][]string{0: {}, mostFormer: {}, mostFormer + 2: {"0", "1"}} {
+		if diff := cmp.Diff(want, (&Hub{FormerAccess: names[:former]}).SurplusAccess(), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("of %d (-want +got):\n%s", former, diff)
 		}
 	}
 }

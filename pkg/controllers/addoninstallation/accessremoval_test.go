@@ -135,3 +135,38 @@ func TestARenewalInARemovalWithoutARecord(t *testing.T) {
 	expect.Gone(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.Spec.TargetNamespace}})
 	w.expectNothingMade(object)
 }
+
+// TestRevisionsThatNeverWorkHaveABoundedNumberOfCredentials: the oldest go, also while none works.
+func TestRevisionsThatNeverWorkHaveABoundedNumberOfCredentials(t *testing.T) {
+	w := agentWorld(t)
+	var versions []kubermaticv1.AddonVersion
+	for number := range 6 {
+		var asked []kubermaticv1.Access
+		for place := range 4 {
+			asked = append(asked, tokenFor(fmt.Sprintf("hub-%d-%d", number, place), reading("configmaps")))
+		}
+		version := w.agent(fmt.Sprintf("%d.0.0", number), asked...)
+		version.Template.Health = &kubermaticv1.HealthCheck{Mode: kubermaticv1.HealthByLease} // nobody renews it
+		versions = append(versions, version)
+	}
+	w.offer("agent", kubermaticv1.CatalogueCustom, versions...)
+	w.start()
+	object := w.install("agent", "0.0.0")
+	has := func(number int, want bool) error {
+		for place := range 4 {
+			name := fmt.Sprintf("hub-%d-%d", number, place)
+			isHeld := w.has(&corev1.ServiceAccount{}, w.namespace, "addon-agent-agent-"+name)
+			if isThere := w.has(&corev1.Secret{}, object.Spec.TargetNamespace, "agent-"+name); isHeld != want || isThere != want {
+				return fmt.Errorf("credential %q: %t on the seed, %t in the user cluster, want %t", name, isHeld, isThere, want)
+			}
+		}
+		return nil
+	}
+	for number := range versions {
+		w.want(object, fmt.Sprintf("%d.0.0", number))
+		expect.Eventually(t, expect.Patience, func() error { return has(number, true) })
+	}
+	for number := range versions {
+		expect.Eventually(t, expect.Patience, func() error { return has(number, number > 0) })
+	}
+}

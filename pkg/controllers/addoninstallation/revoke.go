@@ -33,6 +33,20 @@ func (r *Reconciler) revokeFormer(ctx context.Context, f *facts) loop.Outcome {
 	if former = append(former, record.FormerAccess...); len(former) == 0 {
 		return nil
 	}
+	return r.revokeRecorded(ctx, f, former)
+}
+
+// revokeSurplus takes away the oldest that earlier revisions had where many of them never worked: revokeFormer waits for one that does.
+func (r *Reconciler) revokeSurplus(ctx context.Context, f *facts) loop.Outcome {
+	surplus := f.pass.Record().SurplusAccess()
+	if r.Access == nil || len(surplus) == 0 {
+		return nil
+	}
+	return r.revokeRecorded(ctx, f, surplus)
+}
+
+// revokeRecorded takes former credentials away, in the user cluster first, and from the record.
+func (r *Reconciler) revokeRecorded(ctx context.Context, f *facts, former []string) loop.Outcome {
 	secrets := secretNames(f, former)
 	if stop := f.pass.FindKept(ctx, secrets...); stop != nil {
 		return outcomeOf(stop)
@@ -47,11 +61,12 @@ func (r *Reconciler) revokeFormer(ctx context.Context, f *facts) loop.Outcome {
 	if err := r.Access.Revoke(ctx, holder, former...); err != nil {
 		return failed(err)
 	}
-	if len(record.FormerAccess) == 0 {
+	if len(f.pass.Record().FormerAccess) == 0 {
 		return nil
 	}
 	return outcomeOf(f.pass.Amend(ctx, func(kept *revision.Record) {
-		kept.FormerAccess = nil
+		isRevoked := func(name string) bool { return slices.Contains(former, name) }
+		kept.FormerAccess = slices.DeleteFunc(slices.Clone(kept.FormerAccess), isRevoked)
 		kept.Kept = slices.DeleteFunc(slices.Clone(kept.Kept), func(entry ownership.Entry) bool { return slices.Contains(secrets, entry.Name) })
 	}))
 }

@@ -32,6 +32,7 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 		{Name: "take-over", Run: installs((*installer.Pass).FindExtras)},  // helm: what a release that is followed has besides
 		{Name: "access", Run: r.access},                                   // credentials for the hub, which a revision waits for
 		{Name: "intent", Run: r.recordIntent},                             // on record before the first write
+		{Name: "surplus-access", Run: r.revokeSurplus},                    // the oldest credentials of many revisions that never worked
 		{Name: "apply", Run: r.apply},                                     // stage by stage; behind namespaces and CRDs hooks come first
 		{Name: "record", Run: installs((*installer.Pass).RecordApplied)},  // on record with every UID
 		{Name: "release", Run: installs((*installer.Pass).WriteRelease)},  // helm: the copy that `helm list` shows
