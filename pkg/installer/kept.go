@@ -4,12 +4,11 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -29,6 +28,9 @@ type Kept struct {
 	Content func(ctx context.Context) (content map[string][]byte, digest string, err error)
 }
 
+// credentials is what kept Secrets are, in words of messages.
+const credentials = "the Secrets with credentials for the hub"
+
 // contentError is that of a read on the seed: it says nothing of the user cluster.
 type contentError struct{ error }
 
@@ -41,7 +43,7 @@ func (p *Pass) KeepSecrets(ctx context.Context) *Stop {
 	}
 	drifted, err := p.driftedKept(ctx)
 	if err != nil {
-		return p.keepFailed(AboutHealth, err)
+		return p.secretsFailed(AboutHealth, credentials, err)
 	}
 	before := p.Record().Kept
 	notes, stop := p.keepSecrets(ctx, drifted)
@@ -85,7 +87,7 @@ func (p *Pass) keepSecrets(ctx context.Context, drifted []ownership.Key) (notes 
 			return notes, Failed(failed.error)
 		}
 		if err != nil {
-			return notes, p.keepFailed(AboutApply, err)
+			return notes, p.secretsFailed(AboutApply, credentials, err)
 		}
 		if note != nil {
 			notes = append(notes, *note)
@@ -120,26 +122,26 @@ func (p *Pass) keepSecret(ctx context.Context, kept Kept, entry ownership.Entry,
 		return nil, nil
 	}
 	object := p.keptObject(entry, content, digest)
-	err = p.sendKept(ctx, client, object, entry)
-	if !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) { // another UID is either
-		return refusedKept(entry.Key, err)
+	written := beside{
+		Entry: entry, what: "a credential for the hub",
+		send: func(uid types.UID) error {
+			over := entry
+			over.UID = uid
+			return p.sendKept(ctx, client, object, over)
+		},
+		isOurs: func(live *metav1.PartialObjectMetadata) bool {
+			return live.Labels[v1.LabelInstallation] == p.Owner.ID()
+		},
 	}
-	live, failed := client.Read(ctx, entry.Key)
-	switch {
-	case failed != nil:
-		return nil, failed
-	case live == nil && entry.UID == "":
-		return nil, calls.Misbehaves("Secret %q in namespace %q exists when it is written, and not when it is read", entry.Name, entry.Namespace)
-	case live == nil:
-		entry.UID = ""
-	case live.UID == entry.UID:
-		return refusedKept(entry.Key, err)
-	case live.Labels[v1.LabelInstallation] != p.Owner.ID():
-		return takenKept(entry.Key), nil
-	default:
-		entry.UID = live.UID // written before a process ended
+	note, err := written.put(ctx, client)
+	if errors.Is(err, errVanished) {
+		written.UID = ""
+		note, err = written.put(ctx, client)
 	}
-	return refusedKept(entry.Key, p.sendKept(ctx, client, object, entry))
+	if errors.Is(err, errVanished) {
+		err = calls.Misbehaves("Secret %q in namespace %q exists when it is written, and not when it is read", entry.Name, entry.Namespace)
+	}
+	return note, err
 }
 
 // recognise reads the mark of a kept Secret that is on record, and that this process has not seen yet; it
@@ -205,7 +207,7 @@ func (p *Pass) FindKept(ctx context.Context, names ...string) *Stop {
 		}
 		live, err := calls.ClientOf(p.target(), secrets, entry.Namespace).Read(ctx, entry.Key)
 		if err != nil {
-			return p.keepFailed(AboutApply, err)
+			return p.secretsFailed(AboutApply, credentials, err)
 		}
 		if live != nil && live.UID != "" && live.Labels[v1.LabelInstallation] == p.Owner.ID() {
 			entry.UID = live.UID
@@ -223,52 +225,11 @@ func (p *Pass) DropKept(ctx context.Context, names ...string) *Stop {
 			continue
 		}
 		if err := calls.DeleteObject(ctx, calls.ClientOf(p.target(), secrets, entry.Namespace), entry); err != nil {
-			return p.keepFailed(AboutApply, err)
+			return p.secretsFailed(AboutApply, credentials, err)
 		}
 		delete(p.State.kept, entry.Key)
 	}
 	return nil
-}
-
-// keepFailed is a call about kept Secrets that failed, without words of an answer: they could quote
-// the content.
-func (p *Pass) keepFailed(about About, err error) *Stop {
-	stop := p.remoteFailed(about, err)
-	if stop.Message == err.Error() { // else it is about the connection
-		said := *stop
-		said.Message = "the Secrets with credentials for the hub: " + calls.Unquoted(err)
-		return &said
-	}
-	return stop
-}
-
-// refusedKept tells why a Secret could not be written, without the answer's own words, which may have
-// its content. What is no answer about the Secret is an error.
-func refusedKept(key ownership.Key, err error) (*calls.Note, error) {
-	note := &calls.Note{Key: key, Reason: v1.ReasonFailed}
-	switch {
-	case err == nil:
-		return nil, nil
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		note.Reason = v1.ReasonNamespaceTerminating
-		note.Message = fmt.Sprintf("namespace %q is being deleted: Secret %q waits until it is gone", key.Namespace, key.Name)
-	case apierrors.IsNotFound(err):
-		note.Reason = v1.ReasonNamespaceMissing
-		note.Message = fmt.Sprintf("namespace %q does not exist: Secret %q is written once it does", key.Namespace, key.Name)
-	case calls.IsAnswer(err):
-		note.Message = fmt.Sprintf("Secret %q in namespace %q, which has a credential for the hub, is refused: %s",
-			key.Name, key.Namespace, calls.Said(err))
-	default:
-		return nil, fmt.Errorf("keeping Secret %q in namespace %q: %w", key.Name, key.Namespace, err)
-	}
-	return note, nil
-}
-
-// takenKept is told where somebody else has the place of a kept Secret.
-func takenKept(key ownership.Key) *calls.Note {
-	return &calls.Note{Key: key, Reason: v1.ReasonObjectExists, Message: fmt.Sprintf(
-		"Secret %q in namespace %q exists already and is not ours: the credential for the hub has to be there; remove it",
-		key.Name, key.Namespace)}
 }
 
 // keptUIDs are those that don't keep a namespace which is removed.

@@ -39,7 +39,7 @@ func (p *Pass) CopyPullSecret(ctx context.Context) *Stop {
 		held.Note(p.Owner.Installation, use)
 		drifted, err := p.driftedCopies(ctx, held)
 		if err != nil {
-			return p.copyFailed(AboutHealth, err)
+			return p.secretsFailed(AboutHealth, copiesOfPull, err)
 		}
 		notes, stop := p.syncCopies(ctx, held, drifted)
 		if stop != nil {
@@ -210,7 +210,7 @@ func (p *Pass) syncCopies(ctx context.Context, held *pullsecret.Held, drifted []
 	}
 	if err := p.dropCopies(ctx, held, plan.Drop); err != nil {
 		held.Doubt() // they are on record
-		return nil, p.copyFailed(AboutApply, err)
+		return nil, p.secretsFailed(AboutApply, copiesOfPull, err)
 	}
 	for _, at := range plan.Write {
 		if one := &held.All[at]; one.Nonce == "" {
@@ -254,11 +254,4 @@ func (p *Pass) goesAlong(ctx context.Context) (spared []types.UID, stop *Stop) {
 		return nil
 	})
 	return spared, stop
-}
-
-// takenCopy is told where somebody else has the place of a copy.
-func takenCopy(key ownership.Key) *calls.Note {
-	return &calls.Note{Key: key, Reason: v1.ReasonObjectExists, Message: fmt.Sprintf(
-		"Secret %q in namespace %q exists already and is not our copy of the platform's pull Secret, which has to be there: "+
-			"remove it, or give it another name", key.Name, key.Namespace)}
 }

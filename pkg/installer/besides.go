@@ -1,0 +1,135 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/fieldsets"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+)
+
+var secrets = calls.Resource{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("secrets"), Namespaced: true}
+
+const (
+	// unusedVersion is a resource version that no object has: a write with it only creates.
+	unusedVersion = "1"
+	// maxSecretFields is far more than the fields of such a Secret take, in bytes: the user cluster made more up.
+	maxSecretFields = 2 << 10
+)
+
+// errVanished says that a Secret is not where it was written.
+var errVanished = errors.New("the Secret is gone")
+
+// beside is a Secret of a user cluster that is in no inventory: a credential, or a copy of the pull Secret.
+type beside struct {
+	ownership.Entry
+	// what it is, in words of messages.
+	what string
+	// send writes it over the object with that UID or, without one, as a new one.
+	send func(uid types.UID) error
+	// isOurs says whether an object with another UID was written before a process ended.
+	isOurs func(live *metav1.PartialObjectMetadata) bool
+}
+
+// put writes the Secret: over the object with the UID on record, or as a new one. What else has its name stays. The error is errVanished
+// where the user cluster refuses to have it, and does not have it.
+func (b beside) put(ctx context.Context, client calls.Client) (*calls.Note, error) {
+	err := b.send(b.UID)
+	if !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) { // another UID is either
+		return b.refused(err)
+	}
+	live, failed := client.Read(ctx, b.Key)
+	switch {
+	case failed != nil:
+		return nil, failed
+	case live == nil:
+		return nil, errVanished
+	case live.UID == "":
+		return nil, withoutUID(b.Key)
+	case live.UID == b.UID:
+		return b.refused(err)
+	case !b.isOurs(live):
+		return &calls.Note{Key: b.Key, Reason: v1.ReasonObjectExists, Message: fmt.Sprintf(
+			"Secret %q in namespace %q exists already and is not ours: %s has to be there. Remove it, or give it another name",
+			b.Name, b.Namespace, b.what)}, nil
+	}
+	return b.refused(b.send(live.UID))
+}
+
+// refused tells why it could not be written, without the answer's own words, which may have its content. What is no answer about it is an
+// error.
+func (b beside) refused(err error) (*calls.Note, error) {
+	note := &calls.Note{Key: b.Key, Reason: v1.ReasonFailed}
+	switch {
+	case err == nil:
+		return nil, nil
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		note.Reason = v1.ReasonNamespaceTerminating
+		note.Message = fmt.Sprintf("namespace %q is being deleted: %s, Secret %q, waits until it is gone", b.Namespace, b.what, b.Name)
+	case apierrors.IsNotFound(err):
+		note.Reason = v1.ReasonNamespaceMissing
+		note.Message = fmt.Sprintf("namespace %q does not exist: %s, Secret %q, is written once it does", b.Namespace, b.what, b.Name)
+	case calls.IsAnswer(err):
+		note.Message = fmt.Sprintf("%s, Secret %q in namespace %q, is refused: %s", b.what, b.Name, b.Namespace, calls.Said(err))
+	default:
+		return nil, fmt.Errorf("writing %s, Secret %q in namespace %q: %w", b.what, b.Name, b.Namespace, err)
+	}
+	return note, nil
+}
+
+// sendSecret writes a Secret that is in no inventory over the object with the UID of its entry or, without one, as a new
+// one. It gives the entry as the API server accepted it.
+func sendSecret(
+	ctx context.Context, client calls.Client, object *unstructured.Unstructured, owner ownership.Owner, entry ownership.Entry,
+) (ownership.Entry, error) {
+	object.SetUID(entry.UID)
+	object.SetResourceVersion("")
+	if entry.UID == "" {
+		object.SetResourceVersion(unusedVersion)
+	}
+	body, err := object.MarshalJSON()
+	if err != nil {
+		return entry, fmt.Errorf("encoding %q: %w", entry.Key, err)
+	}
+	force := true
+	options := metav1.PatchOptions{FieldManager: owner.FieldManager(), Force: &force}
+	live, err := client.Patch(ctx, entry.Name, types.ApplyPatchType, body, options)
+	switch {
+	case err != nil:
+		return entry, err
+	case live.UID == "":
+		return entry, withoutUID(entry.Key)
+	case entry.UID != "" && entry.UID != live.UID:
+		return entry, calls.Misbehaves("Secret %q in namespace %q has another UID than the one that was written", entry.Name, entry.Namespace)
+	}
+	fields, _, _ := fieldsets.Believable(live.ManagedFields, owner.FieldManager(), len(body))
+	if len(fields) > maxSecretFields {
+		fields = nil
+	}
+	entry.UID, entry.Fields = live.UID, fields
+	return entry, nil
+}
+
+func withoutUID(key ownership.Key) error {
+	return calls.Misbehaves("Secret %q in namespace %q has no UID", key.Name, key.Namespace)
+}
+
+// secretsFailed is a call about such Secrets that failed, without words of an answer: they could quote the content.
+func (p *Pass) secretsFailed(about About, which string, err error) *Stop {
+	stop := p.remoteFailed(about, err)
+	if stop.Message == err.Error() { // else it is about the connection
+		said := *stop
+		said.Message = which + ": " + calls.Unquoted(err)
+		return &said
+	}
+	return stop
+}
