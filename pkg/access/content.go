@@ -17,24 +17,24 @@ func (k *Keeper) Content(ctx context.Context, holder Holder, access v1.Access) (
 	if !isKnown {
 		return nil, "", nil
 	}
-	v := &visit{keeper: k, holder: holder, marks: holder.marks(), access: access}
+	asked := holder.credential(access)
 	secret := &corev1.Secret{}
-	err = k.direct.Get(ctx, client.ObjectKey{Namespace: holder.Cluster.Namespace, Name: v.storedName()}, secret)
+	err = k.direct.Get(ctx, client.ObjectKey{Namespace: holder.Cluster.Namespace, Name: asked.storedName()}, secret)
 	if apierrors.IsNotFound(err) {
 		return nil, "", nil
 	}
 	if err != nil {
-		return nil, "", failed(err, "reading Secret %q", v.storedName())
+		return nil, "", failed(err, "reading Secret %q", asked.storedName())
 	}
 	found := read(secret)
-	if v.marks.whose(secret) != ours || secret.Type != typeStored || v.isRotated(secret) || !found.isWhole || !v.fits(found.record) {
+	if asked.marks.whose(secret) != ours || secret.Type != typeStored || asked.isRotated(secret) || !found.isWhole || !asked.fits(found.record) {
 		return nil, "", nil
 	}
-	if !v.isForHub() {
+	if !asked.isForHub() {
 		pair := map[string][]byte{KeyCertificate: secret.Data[KeyCertificate], KeyPrivate: secret.Data[KeyPrivate]}
 		return pair, digest(found.record.Serial, Hub{}), nil
 	}
-	kubeconfig, err := hub.kubeconfig(holder.Cluster.Namespace, v.kind())
+	kubeconfig, err := hub.kubeconfig(holder.Cluster.Namespace, asked.kind())
 	if err != nil {
 		return nil, "", err
 	}

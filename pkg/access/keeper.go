@@ -78,7 +78,7 @@ func (k *Keeper) Keep(ctx context.Context, holder Holder, asked []v1.Access, mem
 	standings := make([]Standing, len(asked))
 	var failures []error
 	for at := range asked {
-		v := &visit{keeper: k, holder: holder, marks: holder.marks(), access: asked[at], memory: memory.of(asked[at].Name), now: now}
+		v := &visit{credential: holder.credential(asked[at]), keeper: k, memory: memory.of(asked[at].Name), now: now}
 		standings[at], err = v.keep(ctx, platform)
 		failures = append(failures, err)
 	}

@@ -398,7 +398,7 @@ func TestARequestOfOurNameIsNotUsed(t *testing.T) {
 			}
 			s.fails = nil
 			name := s.memory.of("pair").request
-			v := &visit{keeper: s.keeper, holder: s.holder, marks: s.holder.marks(), access: access, memory: s.memory.of("pair")}
+			v := &visit{credential: s.holder.credential(access), keeper: s.keeper, memory: s.memory.of("pair")}
 			wanted, err := v.wanted(read(s.stored("pair")))
 			s.must(err)
 			forged = wanted.DeepCopy()

@@ -19,20 +19,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/access/rights"
 )
 
-// storedName of the Secret on the seed.
-func (v *visit) storedName() string { return rights.StoredName(v.marks.id, v.access.Name) }
-
-// isRotated says whether somebody asked for credentials anew since the Secret was made. An annotation that was taken off asks for
-// nothing.
-func (v *visit) isRotated(secret metav1.Object) bool {
-	return v.holder.RotateAt != "" && secret.GetAnnotations()[v1.AnnotationRotateAt] != v.holder.RotateAt
-}
-
-// fits says whether a credential is of the type and for the signer that are asked for.
-func (v *visit) fits(one record) bool {
-	return one.Type == "" || one.Type == v.kind() && one.Signer == v.signer()
-}
-
 // store has the Secret stand there, and says what is in it: from memory where the cache shows that nobody changed it. Then the Secret
 // itself is not part of the answer.
 func (v *visit) store(ctx context.Context, at held) (stored, error) {

@@ -11,6 +11,7 @@ import (
 type Standing struct {
 	// Name of the credential; Secret is its name in the user cluster.
 	Name, Secret string
+	Type         v1.AccessType
 	// Subject is the user that the API server knows its bearer by; empty for another signer's.
 	Subject string
 	// Request is the CertificateSigningRequest that is waited for.

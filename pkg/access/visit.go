@@ -45,36 +45,61 @@ func secretMetas() *metav1.PartialObjectMetadataList {
 	return &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kindSecret + "List"}}
 }
 
-// visit is one pass over one credential.
-type visit struct {
-	keeper *Keeper
+// credential is one that is asked for, and by whom.
+type credential struct {
 	holder Holder
 	marks  marks
 	access v1.Access
-	memory *remembered
-	now    time.Time
 }
 
-func (v *visit) meta(name string) metav1.ObjectMeta {
-	return v.marks.meta(v.holder.Cluster.Namespace, name)
+func (h Holder) credential(access v1.Access) credential {
+	return credential{holder: h, marks: h.marks(), access: access}
 }
 
-func (v *visit) agentName() string { return rights.AgentName(v.holder.Installation, v.access.Name) }
+func (c *credential) meta(name string) metav1.ObjectMeta {
+	return c.marks.meta(c.holder.Cluster.Namespace, name)
+}
 
-func (v *visit) outboxName() string { return rights.OutboxName(v.holder.Installation) }
+func (c *credential) agentName() string {
+	return rights.AgentName(c.holder.Installation, c.access.Name)
+}
 
-func (v *visit) kind() v1.AccessType { return rights.TypeOf(v.access) }
+func (c *credential) outboxName() string { return rights.OutboxName(c.holder.Installation) }
+
+// storedName of the Secret on the seed.
+func (c *credential) storedName() string { return rights.StoredName(c.marks.id, c.access.Name) }
+
+func (c *credential) kind() v1.AccessType { return rights.TypeOf(c.access) }
 
 // signer is "" for tokens.
-func (v *visit) signer() string {
-	if v.kind() == v1.AccessByToken {
+func (c *credential) signer() string {
+	if c.kind() == v1.AccessByToken {
 		return ""
 	}
-	return cmp.Or(v.access.SignerName, v1.SignerAPIServer)
+	return cmp.Or(c.access.SignerName, v1.SignerAPIServer)
 }
 
 // isForHub says whether the credential is for the API server.
-func (v *visit) isForHub() bool { return rights.IsForAPIServer(v.access) }
+func (c *credential) isForHub() bool { return rights.IsForAPIServer(c.access) }
+
+// isRotated says whether somebody asked for credentials anew since the Secret was made. An annotation that was taken off asks for
+// nothing.
+func (c *credential) isRotated(secret metav1.Object) bool {
+	return c.holder.RotateAt != "" && secret.GetAnnotations()[v1.AnnotationRotateAt] != c.holder.RotateAt
+}
+
+// fits says whether what is stored is of the type and for the signer that are asked for.
+func (c *credential) fits(one record) bool {
+	return one.Type == "" || one.Type == c.kind() && one.Signer == c.signer()
+}
+
+// visit is one pass over one credential.
+type visit struct {
+	credential
+	keeper *Keeper
+	memory *remembered
+	now    time.Time
+}
 
 // held is what the cache has of one credential; nil: nothing.
 type held struct {
@@ -197,7 +222,9 @@ func (v *visit) standing(p platform, about facts) Standing {
 	known, hub := v.memory.kept, p.hub
 	about.now, about.has = v.now, v.memory.counts()
 	about.expires, about.renewAt = known.record.Expires, v.renewAt(known.record)
-	s := Standing{Name: v.access.Name, Secret: rights.SecretName(v.holder.Installation, v.access.Name), Request: v.memory.request}
+	s := Standing{
+		Name: v.access.Name, Type: v.kind(), Secret: rights.SecretName(v.holder.Installation, v.access.Name), Request: v.memory.request,
+	}
 	if v.isForHub() {
 		s.Subject = v.subject()
 	} else {

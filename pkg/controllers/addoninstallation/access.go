@@ -42,8 +42,7 @@ type Access interface {
 
 // accessFacts are those of step access.
 type accessFacts struct {
-	// asked are the credentials that the pass looked after, and standings how they stand, one for each.
-	asked     []kubermaticv1.Access
+	// standings are how the credentials stand that the pass looked after.
 	standings []access.Standing
 	// accessFailure is why it could not look after them, where that ended nothing; nil: it could.
 	accessFailure error
@@ -120,7 +119,7 @@ func takenByManifest(f *facts, wanted []kubermaticv1.Access) loop.Outcome {
 func (r *Reconciler) maintainAccess(ctx context.Context, f *facts) loop.Outcome {
 	if record := f.pass.Record(); record != nil {
 		f.keepToRecord()
-		f.accessFailure = errors.Join(f.accessFailure, r.keepAccess(ctx, f, without(record.Access, f.asked), f.ofRecord()))
+		f.accessFailure = errors.Join(f.accessFailure, r.keepAccess(ctx, f, f.without(record.Access), f.ofRecord()))
 	}
 	return nil
 }
@@ -129,27 +128,28 @@ func (r *Reconciler) maintainAccess(ctx context.Context, f *facts) loop.Outcome 
 // refused under names that are on record.
 func (f *facts) keepToRecord() {
 	isOnRecord := func(name string) bool { return hasAccess(f.pass.Record().Access, name) }
-	var asked []kubermaticv1.Access
 	var standings []access.Standing
 	var keeping []installer.Kept
-	for at, one := range f.standings {
+	for _, one := range f.standings {
 		isRefused := one.Problem != nil && one.Problem.Reason == kubermaticv1.ReasonRightsRefused
 		if isRefused && isOnRecord(one.Name) {
 			continue
 		}
-		asked, standings = append(asked, f.asked[at]), append(standings, one)
+		standings = append(standings, one)
 		for _, kept := range f.pass.Keeping {
 			if kept.Name == one.Secret && isOnRecord(one.Name) {
 				keeping = append(keeping, kept)
 			}
 		}
 	}
-	f.asked, f.standings, f.pass.Keeping = asked, standings, keeping
+	f.standings, f.pass.Keeping = standings, keeping
 }
 
-// without are the credentials of which others have no namesake.
-func without(all, others []kubermaticv1.Access) []kubermaticv1.Access {
-	return slices.DeleteFunc(slices.Clone(all), func(one kubermaticv1.Access) bool { return hasAccess(others, one.Name) })
+// without are those of which the pass looked after no namesake.
+func (f *facts) without(all []kubermaticv1.Access) []kubermaticv1.Access {
+	return slices.DeleteFunc(slices.Clone(all), func(one kubermaticv1.Access) bool {
+		return slices.ContainsFunc(f.standings, func(standing access.Standing) bool { return standing.Name == one.Name })
+	})
 }
 
 func hasAccess(all []kubermaticv1.Access, name string) bool {
@@ -163,7 +163,7 @@ func (r *Reconciler) keepAccess(ctx context.Context, f *facts, asked []kubermati
 		return nil
 	}
 	if r.Access == nil {
-		f.asked, f.standings = append(f.asked, asked...), append(f.standings, accessUnknown(f.installation.Name, asked)...)
+		f.standings = append(f.standings, accessUnknown(f.installation.Name, asked)...)
 		return nil
 	}
 	holder, err := r.holder(ctx, f, by)
@@ -171,8 +171,8 @@ func (r *Reconciler) keepAccess(ctx context.Context, f *facts, asked []kubermati
 		return err
 	}
 	standings, err := r.Access.Keep(ctx, holder, asked, &f.memory.access, f.pass.Now)
+	f.standings = append(f.standings, standings...)
 	for at, standing := range standings {
-		f.asked, f.standings = append(f.asked, asked[at]), append(f.standings, standing)
 		if !standing.Usable {
 			continue
 		}
@@ -194,7 +194,7 @@ func accessUnknown(installation string, asked []kubermaticv1.Access) []access.St
 	standings := make([]access.Standing, len(asked))
 	for at, one := range asked {
 		standings[at] = access.Standing{
-			Name: one.Name, Secret: rights.SecretName(installation, one.Name), Problem: access.WithoutHub(),
+			Name: one.Name, Type: rights.TypeOf(one), Secret: rights.SecretName(installation, one.Name), Problem: access.WithoutHub(),
 		}
 	}
 	return standings

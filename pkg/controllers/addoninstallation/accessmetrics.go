@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/access/rights"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
@@ -113,20 +112,16 @@ func accessOf(installation *kubermaticv1.AddonInstallation) (shown accessShown) 
 // credentials counts what became of credentials in a pass, by what the status said before and what it says.
 // One that could not be had counts when the condition begins to say so.
 func (m *Metrics) credentials(f *facts, had accessShown) {
-	for at, one := range f.standings {
+	for _, one := range f.standings {
 		if one.Usable && one.Expires.After(had.ends[one.Name].Add(time.Second)) {
-			m.issued.WithLabelValues(string(rights.TypeOf(f.asked[at])), "issued").Inc()
+			m.issued.WithLabelValues(string(one.Type), "issued").Inc()
 		}
 	}
 	worst := f.worstAccess()
 	if worst == nil || worst.Problem.Reason == had.reason || !isFailure[worst.Problem.Reason] {
 		return
 	}
-	for at := range f.standings {
-		if worst == &f.standings[at] {
-			m.issued.WithLabelValues(string(rights.TypeOf(f.asked[at])), "failed").Inc()
-		}
-	}
+	m.issued.WithLabelValues(string(worst.Type), "failed").Inc()
 }
 
 // isFailure has the reasons of a credential that was asked for and not had.
