@@ -120,22 +120,6 @@ func TestACertificateIsAskedForApprovedSignedAndUsed(t *testing.T) {
 	})
 }
 
-// AG09: Nothing is bound to the user of a certificate that is to end, whatever keeps the next one from being given out.
-func TestARotatedCertificateEndsAlsoWithoutAHub(t *testing.T) {
-	t.Parallel()
-	s := newSeed(t, "newer", "pair-leak")
-	s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
-	s.keeper = s.another(Options{Approves: []string{v1.SignerAPIServer}})
-	access := certificateAccess("pair")
-	s.becomes(access)
-	former := s.mounted(access)
-	former.works()
-	s.settled()
-	s.hub, s.holder.RotateAt = Hub{}, "now"
-	s.refused(access, v1.ReasonHubUnknown)
-	former.ends(remembers, false)
-}
-
 // Another type, or signer, is another credential: the former's rights go.
 func TestAnotherTypeIsAnotherCredential(t *testing.T) {
 	t.Parallel()

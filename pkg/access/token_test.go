@@ -339,18 +339,28 @@ func TestARotationEndsWhatWasIssuedBefore(t *testing.T) {
 	})
 }
 
-// AG09: A leak is ended also where nothing is given out any more.
+// AG09: A leak is ended also where nothing is given out any more: the API server knows the token no more, and nothing is bound to the
+// user of the certificate.
 func TestARotationEndsWhatWasIssuedAlsoWithoutAHub(t *testing.T) {
 	t.Parallel()
-	s := newSeed(t, "newer", "leak")
-	s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
-	access := hubAccess("hub")
-	s.good(access)
-	former := s.mounted(access)
-	s.settled()
-	s.hub, s.holder.RotateAt = Hub{}, "now"
-	s.refused(access, v1.ReasonHubUnknown)
-	former.ends(remembers, true)
+	for why, test := range map[string]struct {
+		access    v1.Access
+		isUnknown bool
+	}{"token": {hubAccess("hub"), true}, "certificate": {certificateAccess("pair"), false}} {
+		t.Run(why, func(t *testing.T) {
+			t.Parallel()
+			s := newSeed(t, "newer", "leak-"+why)
+			s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
+			s.keeper = s.another(Options{Approves: []string{v1.SignerAPIServer}})
+			s.becomes(test.access)
+			former := s.mounted(test.access)
+			former.works()
+			s.settled()
+			s.hub, s.holder.RotateAt = Hub{}, "now"
+			s.refused(test.access, v1.ReasonHubUnknown)
+			former.ends(remembers, test.isUnknown)
+		})
+	}
 }
 
 // AG08: The agent of the Cluster that had the name is not known to the one that has it.
