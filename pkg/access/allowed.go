@@ -13,11 +13,15 @@ import (
 	"github.com/trellis-addons/trellis/pkg/backoff"
 )
 
-// allowed are the rules of the Role, or a Problem.
-func (v *visit) allowed(p platform) ([]rbacv1.PolicyRule, error) {
+// allowed are the rules of the Role, or a Problem. Where the platform lists the rights that are held, a refusal leaves them.
+func (v *visit) allowed(held *rbacv1.Role, p platform) ([]rbacv1.PolicyRule, error) {
+	refused := func(stop *problemError) error {
+		stop.endsRights = !p.lists(held)
+		return stop
+	}
 	rules, err := rights.Rules(v.access, v.holder.Installation)
 	if err != nil {
-		return nil, lasting(v1.ReasonRightsRefused, "access %q asks for what no agent may have: %v", v.access.Name, err)
+		return nil, refused(lasting(v1.ReasonRightsRefused, "access %q asks for what no agent may have: %v", v.access.Name, err))
 	}
 	label := v1.LabelAgents + "=" + v1.AgentsCustom
 	if v.holder.Core {
@@ -26,16 +30,18 @@ func (v *visit) allowed(p platform) ([]rbacv1.PolicyRule, error) {
 	missing := rights.Uncovered(rules, p.listed)
 	switch {
 	case v.isForHub() && missing != "":
-		return nil, lasting(v1.ReasonRightsRefused, "access %q asks for more than the platform lists for agents: %s. "+
-			"No ClusterRole of the seed with label %s has it", v.access.Name, missing, label)
+		return nil, refused(lasting(v1.ReasonRightsRefused, "access %q asks for more than the platform lists for agents: %s. "+
+			"No ClusterRole of the seed with label %s has it", v.access.Name, missing, label))
 	case v.isForHub() && !p.isListed:
-		return nil, lasting(v1.ReasonRightsRefused, "the platform gives no rights to agents: no ClusterRole of the seed has label %s, "+
-			"as access %q needs", label, v.access.Name)
+		return nil, refused(lasting(v1.ReasonRightsRefused, "the platform gives no rights to agents: no ClusterRole of the seed has label %s, "+
+			"as access %q needs", label, v.access.Name))
 	case p.hubProblem != nil:
 		return nil, p.hubProblem
 	case v.holder.IsShared && !v.keeper.options.Shared:
-		return nil, lasting(v1.ReasonSharedNamespace, "access %q is not given: other Clusters have namespace %q too, and the agent could "+
+		stop := lasting(v1.ReasonSharedNamespace, "access %q is not given: other Clusters have namespace %q too, and the agent could "+
 			"reach what is theirs (--agents-in-shared-namespaces)", v.access.Name, v.holder.Cluster.Namespace)
+		stop.endsRights = true
+		return nil, stop
 	}
 	return rules, nil
 }
@@ -47,17 +53,16 @@ func (p platform) lists(role *rbacv1.Role) bool {
 }
 
 // blocked takes the rights away where the problem is about them.
-func (v *visit) blocked(ctx context.Context, at held, p platform, problem *Problem) (Standing, error) {
+func (v *visit) blocked(ctx context.Context, at held, p platform, stop *problemError) (Standing, error) {
 	var err error
-	isOfWish := problem.Reason == v1.ReasonHubUnknown || problem.Reason == v1.ReasonRightsRefused && p.lists(at.role)
-	if problem.IsLasting && !isOfWish {
+	if stop.endsRights {
 		err = v.withdraw(ctx, at.binding)
 	}
-	about := facts{isBlocked: true, problem: problem}
+	about := facts{isBlocked: true, problem: stop.Problem}
 	switch {
-	case problem.Reason == v1.ReasonNameTaken:
-		about.next = v.now.Add(lookAgain)
-	case !problem.IsLasting:
+	case stop.again > 0:
+		about.next = v.now.Add(stop.again)
+	case !stop.IsLasting:
 		v.memory.tries++
 		about.next = v.now.Add(backoff.After(v.memory.tries, firstWait, mostWait))
 	}
@@ -107,8 +112,10 @@ func (v *visit) dropSurplus(ctx context.Context, at held) error {
 }
 
 func nameTaken(kind, name string) error {
-	return lasting(v1.ReasonNameTaken, "%s %q is in the way: it is not of this installation, and is left alone. "+
+	stop := lasting(v1.ReasonNameTaken, "%s %q is in the way: it is not of this installation, and is left alone. "+
 		"Remove it, or give the access another name", kind, name)
+	stop.endsRights, stop.again = true, lookAgain
+	return stop
 }
 
 func isGoing(kind, name string) error { return fmt.Errorf("%s %q is being deleted", kind, name) }

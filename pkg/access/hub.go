@@ -40,7 +40,7 @@ func (k *Keeper) hub() (Hub, error) {
 	case err != nil:
 		return Hub{}, passing(v1.ReasonHubUnknown, "where agents reach the seed can't be read: %v", err)
 	case hub.Server == "" || len(hub.CA) == 0:
-		return Hub{}, &problemError{WithoutHub()}
+		return Hub{}, &problemError{Problem: WithoutHub()}
 	}
 	return hub, nil
 }

@@ -178,7 +178,7 @@ func (v *visit) refuse(ctx context.Context, found stored, problem *Problem) erro
 		return err
 	}
 	v.memory.request = ""
-	return &problemError{problem}
+	return &problemError{Problem: problem}
 }
 
 // saveKey stores the key of the next request beside the credential that counts. An empty one takes it away.

@@ -37,18 +37,24 @@ type Problem struct {
 }
 
 // problemError is a Problem that a step ends with.
-type problemError struct{ *Problem }
+type problemError struct {
+	*Problem
+	// endsRights says that what the agent has is not to be either: its binding goes.
+	endsRights bool
+	// again is when to look again at what only an edit helps with; 0: when something changes.
+	again time.Duration
+}
 
 func (e *problemError) Error() string { return e.Message }
 
 // lasting is a Problem that only an edit helps with.
-func lasting(reason, format string, about ...any) error {
-	return &problemError{&Problem{Reason: reason, Message: fmt.Sprintf(format, about...), IsLasting: true}}
+func lasting(reason, format string, about ...any) *problemError {
+	return &problemError{Problem: &Problem{Reason: reason, Message: fmt.Sprintf(format, about...), IsLasting: true}}
 }
 
 // passing is a Problem that may be over when it is looked at again.
-func passing(reason, format string, about ...any) error {
-	return &problemError{&Problem{Reason: reason, Message: fmt.Sprintf(format, about...)}}
+func passing(reason, format string, about ...any) *problemError {
+	return &problemError{Problem: &Problem{Reason: reason, Message: fmt.Sprintf(format, about...)}}
 }
 
 // facts are what a Standing is decided by.

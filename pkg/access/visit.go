@@ -153,7 +153,7 @@ func (v *visit) keep(ctx context.Context, p platform) (Standing, error) {
 	}
 	prepared, err := v.prepare(ctx, at, p)
 	if stop, is := errors.AsType[*problemError](err); is {
-		return v.blocked(ctx, at, p, stop.Problem)
+		return v.blocked(ctx, at, p, stop)
 	}
 	if err != nil {
 		return v.standing(p, facts{}), err
@@ -171,7 +171,7 @@ type ready struct {
 
 // prepare makes rights and the Secret stand as they are to. A Problem is why they can't.
 func (v *visit) prepare(ctx context.Context, at held, p platform) (ready, error) {
-	rules, err := v.allowed(p)
+	rules, err := v.allowed(at.role, p)
 	if err != nil {
 		return ready{}, err
 	}
