@@ -118,9 +118,10 @@
 //
 // Credentials for the hub (pkg/access) are there before the intent of a revision that asks for them. In every later
 // pass, also one that finds the version withdrawn, values wrong or the installation paused, those on record are put
-// back and renewed, and their Secrets follow in the user cluster. Rights that the platform lists no more are taken away
-// first of all. What only an earlier revision had goes behind its prune, and the rest behind a removal; an installation
-// that is let go without one has it revoked too.
+// back and renewed, and their Secrets follow in the user cluster; in a removal as long as hooks hold it. Rights that the
+// platform lists no more are taken away first of all. What only an earlier revision had goes behind its prune, the oldest
+// before where many revisions never worked, and the rest behind a removal; an installation that is let go without one has
+// it revoked too.
 //
 // # Turns, and between passes
 //
