@@ -4,24 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -30,29 +22,41 @@ import (
 )
 
 const (
-	// byToken and byCertificate are what the agent of these tests has access by.
-	byToken, byCertificate = "hub", "signed"
+	// byToken, byCertificate and unasked are what the agent of these tests has access by: somebody approves the second, the manager the last.
+	byToken, byCertificate, unasked = "hub", "signed", "unasked"
 	// handedOut is why nobody uses a right that the manager has to have.
 	handedOut = "the manager hands it out to agents, which it may only as long as it has it: testAgents here"
 )
 
-// agents is the story of an add-on with access to its seed: by a token, with an outbox, and by a certificate that somebody approves.
+// approves are the signers for which the managers of these tests approve.
+var approves = []any{kubermaticv1.SignerAPIServer}
+
+// agents is the story of an add-on with access to its seed: by a token, with an outbox, and by certificates.
 type agents struct {
 	t          *testing.T
 	box        *sandbox.Sandbox
 	seed, user client.Client
-	namespace  string
-	installed  *kubermaticv1.AddonInstallation
+	// on is the user cluster; namespace is the cluster's on its seed, and elsewhere one of others.
+	on                   sandbox.UserCluster
+	namespace, elsewhere string
+	installed            *kubermaticv1.AddonInstallation
 	// secrets are texts of all credentials that were seen.
 	secrets canaries
 }
 
-// AG02, AG05, AG06, AG07, AG09, AG10, AG11, AG18: Under the chart's rights and policies an agent logs in, is rotated and leaves nothing. Red
-// where one of them does not hold, and where the manager lacks a right for any of it.
+func agentsOf(t *testing.T, box *sandbox.Sandbox, on sandbox.UserCluster, elsewhere string) *agents {
+	return &agents{
+		t: t, box: box, seed: box.Client(on.Seed), user: box.Client(on.Name), on: on, namespace: on.Namespace(), elsewhere: elsewhere,
+	}
+}
+
+// AG02, AG05, AG06, AG07, AG09, AG10, AG11, AG18: Under the chart's rights and policies an agent logs in, by a certificate that the
+// manager approves too, is rotated and leaves nothing. Red where one of them does not hold, and where the manager lacks a right for any of
+// it.
 func testAgents(t *testing.T, box *sandbox.Sandbox) {
-	a := &agents{t: t, box: box, seed: box.Client(cluster.Seed), user: box.Client(cluster.Name), namespace: cluster.Namespace()}
+	a := agentsOf(t, box, cluster, sandbox.UserClusters()[1].Namespace())
 	a.talkative(cluster.Seed + " --v=6\n")
-	catalogue := a.publish()
+	catalogue := a.publish(byCertificate, unasked)
 	rights := &rbacv1.ClusterRole{}
 	if err := box.Manifest("agent-rights.yaml", rights); err != nil {
 		t.Fatal(err)
@@ -65,13 +69,15 @@ func testAgents(t *testing.T, box *sandbox.Sandbox) {
 	a.approve()
 	ready(t, a.seed, a.installed)
 
-	token, certificate := a.agent(byToken), a.agent(byCertificate)
+	token, certificate, other := a.agent(byToken), a.agent(byCertificate), a.agent(unasked)
 	a.expectRightsOf(token, byToken)
 	a.expectRightsOf(certificate, byCertificate)
+	a.expectRightsOf(other, unasked)
 	a.reports(token)
 	a.putBack()
-	token, certificate = a.rotates(token, certificate)
-	a.listShrinks(rights, token, certificate)
+	a.rotates(token, certificate, other)
+	a.expectApproved()
+	a.listShrinks(rights, a.agent(byToken), a.agent(byCertificate), a.agent(unasked))
 	a.expectNoCanary()
 	a.removed()
 	if err := errors.Join(a.seed.Delete(t.Context(), rights), box.Client(sandbox.Master).Delete(t.Context(), catalogue)); err != nil {
@@ -100,8 +106,8 @@ func (a *agents) talkative(flags string) {
 	})
 }
 
-// publish offers the sample, which has an outbox here, and a certificate besides.
-func (a *agents) publish() *kubermaticv1.AddonCatalogue {
+// publish offers the sample, which has an outbox here, and certificates besides.
+func (a *agents) publish(certificates ...string) *kubermaticv1.AddonCatalogue {
 	a.t.Helper()
 	catalogue := &kubermaticv1.AddonCatalogue{}
 	if err := a.box.Manifest("agent-catalogue.yaml", catalogue); err != nil {
@@ -109,10 +115,13 @@ func (a *agents) publish() *kubermaticv1.AddonCatalogue {
 	}
 	template := catalogue.Spec.Addons[0].Versions[0].Template
 	template.Access[0].Outbox = true
-	template.Access = append(template.Access, kubermaticv1.Access{
-		Name: byCertificate, Type: kubermaticv1.AccessByCertificate, Approval: kubermaticv1.ApprovalManual,
-		Rules: []kubermaticv1.AccessRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list"}}},
-	})
+	approval := map[string]kubermaticv1.AccessApproval{byCertificate: kubermaticv1.ApprovalManual, unasked: kubermaticv1.ApprovalAutomatic}
+	for _, name := range certificates {
+		template.Access = append(template.Access, kubermaticv1.Access{
+			Name: name, Type: kubermaticv1.AccessByCertificate, Approval: approval[name],
+			Rules: []kubermaticv1.AccessRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list"}}},
+		})
+	}
 	create(a.t, a.box.Client(sandbox.Master), catalogue)
 	return catalogue
 }
@@ -152,137 +161,38 @@ func (a *agents) approve() {
 	}
 }
 
-// agent is who logs in with the files of a Secret, as they are mounted.
-func (a *agents) agent(access string) client.Client {
+// expectApproved holds that the manager approved what it may, and nothing that somebody has to look at. Nobody else approves the former.
+func (a *agents) expectApproved() {
 	a.t.Helper()
-	folder := a.t.TempDir()
-	for key, content := range a.files(access) {
-		if err := os.WriteFile(filepath.Join(folder, key), content, 0o600); err != nil {
-			a.t.Fatal(err)
-		}
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(folder, "kubeconfig"))
-	if err != nil {
+	requests := &certificatesv1.CertificateSigningRequestList{}
+	if err := a.seed.List(a.t.Context(), requests, client.HasLabels{kubermaticv1.LabelAccess}); err != nil {
 		a.t.Fatal(err)
 	}
-	return a.as(config)
-}
-
-func (a *agents) as(config *rest.Config) client.Client {
-	a.t.Helper()
-	made, err := client.New(config, client.Options{Scheme: sandbox.Scheme()})
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return made
-}
-
-// files are those of a credential in the user cluster.
-func (a *agents) files(access string) map[string][]byte {
-	a.t.Helper()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "agent", Name: "agent-" + access}}
-	found := expect.Object(a.t, a.user, secret, func(found *corev1.Secret) error {
-		if len(found.Data["token"])+len(found.Data["tls.key"]) == 0 {
-			return errors.New("it has no credential")
+	approved := 0
+	for _, request := range requests.Items {
+		if request.Annotations[kubermaticv1.AnnotationAccessOf] != a.installed.Name {
+			continue
 		}
-		return nil
-	})
-	a.secrets.add(found.Data)
-	return found.Data
-}
-
-func (a *agents) list(agent client.Client, namespace string) error {
-	return agent.List(a.t.Context(), &corev1.ConfigMapList{}, client.InNamespace(namespace))
-}
-
-// expectRightsOf holds that an agent may what its version says, and what everybody may, and nothing else.
-func (a *agents) expectRightsOf(agent client.Client, access string) {
-	a.t.Helper()
-	core := []string{""}
-	want := []authorizationv1.ResourceRule{{Verbs: []string{"list"}, APIGroups: core, Resources: []string{"configmaps"}}}
-	if access == byToken {
-		want = []authorizationv1.ResourceRule{
-			{Verbs: []string{"get", "list", "watch"}, APIGroups: core, Resources: []string{"configmaps"}},
-			{
-				Verbs: []string{"create", "patch", "update"}, APIGroups: core, Resources: []string{"configmaps"},
-				ResourceNames: []string{"addon-agent-report"},
-			},
-			{Verbs: []string{"get", "update", "patch"}, APIGroups: core, Resources: []string{"secrets"}, ResourceNames: []string{"addon-out-agent"}},
+		for _, condition := range request.Status.Conditions {
+			if condition.Type != certificatesv1.CertificateApproved || condition.Reason != "AddonAccess" {
+				continue
+			}
+			approved++
+			want := fmt.Sprintf("access %q of installation %q in namespace %q", unasked, a.installed.Name, a.namespace)
+			if condition.Message != want || len(request.Status.Certificate) == 0 {
+				a.t.Errorf("the manager approved %q, and says %q, want %q", request.Name, condition.Message, want)
+			}
 		}
 	}
-	everybodys := a.rulesOf(a.somebody())
-	got := slices.DeleteFunc(a.rulesOf(agent), func(rule authorizationv1.ResourceRule) bool {
-		return slices.ContainsFunc(everybodys, func(one authorizationv1.ResourceRule) bool { return apiequality.Semantic.DeepEqual(one, rule) })
-	})
-	less := func(a, b authorizationv1.ResourceRule) int { return strings.Compare(a.String(), b.String()) }
-	slices.SortFunc(want, less)
-	slices.SortFunc(got, less)
-	if diff := cmp.Diff(want, got); diff != "" {
-		a.t.Errorf("what the agent by %q may besides what everybody may (-want +got):\n%s", access, diff)
-	}
-	if err := a.list(agent, a.namespace); err != nil {
-		a.t.Errorf("it may not list ConfigMaps: %v", err)
-	}
-	for what, err := range map[string]error{
-		"Secrets":                      agent.List(a.t.Context(), &corev1.SecretList{}, client.InNamespace(a.namespace)),
-		"ConfigMaps of another":        a.list(agent, sandbox.UserClusters()[1].Namespace()),
-		"requests for certificates":    agent.List(a.t.Context(), &certificatesv1.CertificateSigningRequestList{}),
-		"installations beside its own": agent.List(a.t.Context(), &kubermaticv1.AddonInstallationList{}, client.InNamespace(a.namespace)),
-	} {
-		if !apierrors.IsForbidden(err) {
-			a.t.Errorf("of %s it got: %v", what, err)
-		}
-	}
-}
-
-// somebody has a token of the namespace's default account, to which nothing is bound.
-func (a *agents) somebody() client.Client {
-	a.t.Helper()
-	token := &authenticationv1.TokenRequest{}
-	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "default"}}
-	if err := a.seed.SubResource("token").Create(a.t.Context(), of, token); err != nil {
-		a.t.Fatal(err)
-	}
-	config := rest.CopyConfig(a.box.Server(cluster.Seed).Config)
-	config.BearerToken = token.Status.Token
-	return a.as(config)
-}
-
-func (a *agents) rulesOf(who client.Client) []authorizationv1.ResourceRule {
-	a.t.Helper()
-	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: a.namespace}}
-	if err := who.Create(a.t.Context(), review); err != nil || review.Status.Incomplete || review.Status.EvaluationError != "" {
-		a.t.Fatalf("%v, %+v", err, review.Status)
-	}
-	return review.Status.ResourceRules
-}
-
-// reports writes what the agent may write: its report, which it makes by apply since a POST has no name to allow, and its outbox.
-func (a *agents) reports(agent client.Client) {
-	a.t.Helper()
-	report := corev1apply.ConfigMap("addon-agent-report", a.namespace).WithData(map[string]string{"state": "fine"})
-	if err := agent.Apply(a.t.Context(), report, client.FieldOwner("agent")); err != nil {
-		a.t.Errorf("it can't report: %v", err)
-	}
-	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "addon-agent-report"}}
-	other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "addon-other-report"}}
-	if err := agent.Create(a.t.Context(), other); !apierrors.IsForbidden(err) {
-		a.t.Errorf("it made another's report: %v", err)
-	}
-	outbox := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "addon-out-agent"}}
-	put := client.RawPatch("application/merge-patch+json", []byte(`{"data":{"word":"aGVsbG8="}}`))
-	if err := agent.Patch(a.t.Context(), outbox, put); err != nil {
-		a.t.Errorf("it can't write its outbox: %v", err)
-	}
-	if err := a.seed.Delete(a.t.Context(), made); err != nil {
-		a.t.Error(err)
+	if approved == 0 {
+		a.t.Error("the manager approved nothing")
 	}
 }
 
 // putBack has somebody edit what was made for the agent, and delete some of it.
 func (a *agents) putBack() {
 	a.t.Helper()
-	name := metav1.ObjectMeta{Namespace: a.namespace, Name: "addon-agent-agent-" + byToken}
+	name := metav1.ObjectMeta{Namespace: a.namespace, Name: "addon-agent-" + a.installed.Name + "-" + byToken}
 	for _, edited := range []struct {
 		object client.Object
 		patch  string
@@ -317,7 +227,7 @@ func (a *agents) putBack() {
 		a.t.Fatal(err)
 	}
 	expect.Object(a.t, a.seed, &rbacv1.Role{ObjectMeta: name}, func(*rbacv1.Role) error { return nil })
-	stolen := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "agent", Name: "agent-" + byToken}}
+	stolen := &corev1.Secret{ObjectMeta: a.given(byToken)}
 	if err := a.user.Delete(a.t.Context(), stolen); err != nil {
 		a.t.Fatal(err)
 	}
@@ -325,18 +235,19 @@ func (a *agents) putBack() {
 }
 
 // rotates has all credentials made anew, by a manager that is killed meanwhile. Those from before are worth nothing.
-func (a *agents) rotates(token, certificate client.Client) (client.Client, client.Client) {
+func (a *agents) rotates(token client.Client, certificates ...client.Client) {
 	a.t.Helper()
 	a.rotateAt("first")
 	a.box.Manager(cluster.Seed).Process().Kill()
 	expect.Eventually(a.t, expect.Patience, func() error { return unless(apierrors.IsUnauthorized, a.list(token, a.namespace)) })
-	expect.Eventually(a.t, expect.Patience, func() error { return unless(apierrors.IsForbidden, a.list(certificate, a.namespace)) })
+	for _, certificate := range certificates {
+		expect.Eventually(a.t, expect.Patience, func() error { return unless(apierrors.IsForbidden, a.list(certificate, a.namespace)) })
+	}
 	a.approve()
 	ready(a.t, a.seed, a.installed)
-	for _, access := range []string{byToken, byCertificate} {
+	for _, access := range []string{byToken, byCertificate, unasked} {
 		expect.Eventually(a.t, expect.Patience, func() error { return a.list(a.agent(access), a.namespace) })
 	}
-	return a.agent(byToken), a.agent(byCertificate)
 }
 
 func (a *agents) rotateAt(value string) {
@@ -384,7 +295,7 @@ func (a *agents) removed() {
 	dropInstallation(a.t, a.seed, a.installed)
 	a.expectNothing()
 	expect.Eventually(a.t, expect.Patience, func() error { return unless(apierrors.IsUnauthorized, a.list(token, a.namespace)) })
-	expect.Gone(a.t, a.user, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "agent", Name: "agent-" + byToken}})
+	expect.Gone(a.t, a.user, &corev1.Secret{ObjectMeta: a.given(byToken)})
 	requests := &certificatesv1.CertificateSigningRequestList{}
 	if err := a.seed.List(a.t.Context(), requests, client.HasLabels{kubermaticv1.LabelAccess}); err != nil {
 		a.t.Fatal(err)
@@ -399,14 +310,24 @@ func (a *agents) removed() {
 // expectNothing holds that nothing on the seed was made for an agent.
 func (a *agents) expectNothing() {
 	a.t.Helper()
+	for _, left := range a.made() {
+		a.t.Errorf("%s %q is there", left.Kind, left.Name)
+	}
+}
+
+// made is what is on the seed for agents.
+func (a *agents) made() (all []metav1.PartialObjectMetadata) {
+	a.t.Helper()
 	for _, kind := range []string{"v1/ServiceAccount", "v1/Secret", "rbac.authorization.k8s.io/v1/Role", "rbac.authorization.k8s.io/v1/RoleBinding"} {
 		at := strings.LastIndex(kind, "/")
 		list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: kind[:at], Kind: kind[at+1:] + "List"}}
 		if err := a.seed.List(a.t.Context(), list, client.HasLabels{kubermaticv1.LabelAccess}); err != nil {
 			a.t.Fatal(err)
 		}
-		for _, left := range list.Items {
-			a.t.Errorf("%s %q is there", kind, left.Name)
+		for _, one := range list.Items {
+			one.Kind = kind[at+1:]
+			all = append(all, one)
 		}
 	}
+	return all
 }

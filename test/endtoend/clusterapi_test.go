@@ -25,12 +25,14 @@ import (
 func TestPlatformOfClusterAPI(t *testing.T) {
 	manually := []string{"KUBE_FEATURE_WatchListClient=false"}
 	box := start(t, sandbox.Options{
-		Clusters: sandbox.ClusterAPI, Elect: []string{sandbox.Master, sandbox.Management},
+		Clusters: sandbox.ClusterAPI, Approve: approves, Elect: []string{sandbox.Master, sandbox.Management},
 		Environment: map[string][]string{sandbox.Master: manually, sandbox.Management: manually},
 	})
 	m := &management{Client: box.Client(sandbox.Management), box: box, upgraded: sandbox.TeamClusters()[0], removed: sandbox.TeamClusters()[1]}
 	t.Run("an upgrade is let go by hand", m.testLetGo)
 	t.Run("a set comes and goes", m.testSet)
+	agents := m.agents()
+	t.Run("agents of Clusters in one namespace log in, each by itself", agents.testLogIn)
 	expectGone := m.remove(t) // which takes half a minute: one answer is not believed
 	t.Run("what ClusterResourceSets brought is taken over", m.testResourceSets)
 	t.Run("an add-on that a Cluster asks for comes and goes", m.testAskedFor)
@@ -40,6 +42,7 @@ func TestPlatformOfClusterAPI(t *testing.T) {
 	t.Run("metrics are for who may get them", func(t *testing.T) { testMetrics(t, box) })
 	t.Run("an upgrade is held until its add-ons fit, and its workers until they are right", m.testUpgrade)
 	t.Run("a Cluster goes with what was installed in it", expectGone)
+	t.Run("the agent of a Cluster that went has nothing left", agents.testEnded)
 	t.Run("no call is refused, and no right is spare", func(t *testing.T) { testRightsOfClusterAPI(t, box) })
 }
 
@@ -198,6 +201,10 @@ var excusedWithClusterAPI = map[string]map[string]string{
 		"delete addoncatalogues.kubermatic.k8c.io":     byPlugin,
 		"control addonsets.kubermatic.k8c.io":          byPolicies,
 		"patch events.events.k8s.io":                   toldTwice,
+		"patch secrets":                                handedOut,
+		toApprove:                                      byApproval,
+		"delete certificatesigningrequests.certificates.k8s.io": "a request that waits for somebody while its add-on goes: " +
+			"testAgents of TestPlatform",
 	},
 	"trellis-distributor": {
 		"update secrets in addon-catalogue":                            "a Secret of a source that changes: testSourceSecret of TestPlatform",

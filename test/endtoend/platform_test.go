@@ -47,7 +47,9 @@ func TestPlatform(t *testing.T) {
 // startFaulty starts a sandbox whose managers can be killed at named points.
 func startFaulty(t *testing.T) *sandbox.Sandbox {
 	t.Helper()
-	return start(t, sandbox.Options{Environment: listing, Elect: []string{sandbox.Master, sandbox.Seeds()[1]}})
+	return start(t, sandbox.Options{
+		Environment: listing, Elect: []string{sandbox.Master, sandbox.Seeds()[1]}, Approve: approves,
+	})
 }
 
 // start starts a sandbox whose API servers note the managers' calls, whose seeds have a pull Secret and whose master has metrics over TLS.

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/audit"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/charts"
@@ -22,9 +23,13 @@ var listing = map[string][]string{
 const (
 	byPolicies = "asked for by policies and no call: TestWhoMayWrite of test/admission"
 	byPlugin   = "asked for by an admission plugin of API servers, and no call: testOwnedAnew here"
+	byApproval = "asked for by an admission plugin of API servers, and no call: testAgents, testLogIn"
 	toldTwice  = "an event that is told twice within six minutes while its object stays as it is: " +
 		"TestManagersHaveTheRightsTheyNeedAndNoOthers of test/charts"
 )
+
+// toApprove is the right to approve requests for the signer of approves.
+const toApprove = "approve signers.certificates.k8s.io " + kubermaticv1.SignerAPIServer
 
 // excused are rights that these tests can't use, with the reason and the test that does. One that is used does not belong here.
 var excused = map[string]map[string]string{
@@ -39,6 +44,7 @@ var excused = map[string]map[string]string{
 		"control addonsets.kubermatic.k8c.io":                byPolicies,
 		"patch events.events.k8s.io":                         toldTwice,
 		"patch secrets":                                      handedOut,
+		toApprove:                                            byApproval,
 	},
 	"trellis-distributor": {
 		"control addoncatalogues.kubermatic.k8c.io in addon-catalogue": byPolicies,

@@ -56,13 +56,26 @@ func (s *Sandbox) ChartValues(cluster string) map[string]any {
 	if cluster != Master && s.clusters == ClusterAPI {
 		values["clusterAPI"] = clusterAPIValues()
 		delete(values, "standalone") // there is nothing that KKP would do
-	} else if cluster != Master {
-		values["agents"] = map[string]any{"enabled": true, "hub": map[string]any{"server": s.Server(cluster).Config.Host}}
+	}
+	if cluster != Master {
+		values["agents"] = s.agentsValues(cluster)
 	}
 	if s.replicated {
 		values["replicas"] = 2
 	} else if !slices.Contains(s.elect, cluster) {
 		values["extraArgs"] = []any{"--leader-elect=false"}
+	}
+	return values
+}
+
+// agentsValues have a seed give credentials to agents. Clusters of Cluster API share a namespace here, and the team whose that is.
+func (s *Sandbox) agentsValues(seed string) map[string]any {
+	values := map[string]any{"enabled": true, "hub": map[string]any{"server": s.Server(seed).Config.Host}}
+	if s.clusters == ClusterAPI {
+		values["sharedNamespaces"] = true
+	}
+	if len(s.approve) > 0 {
+		values["approve"] = s.approve
 	}
 	return values
 }

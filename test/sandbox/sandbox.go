@@ -47,6 +47,8 @@ type Options struct {
 	Replicated bool
 	// Audit has the API servers note each call of the managers: those of user clusters all that an administrator calls.
 	Audit bool
+	// Approve are signers for which the seeds' managers approve certificates of agents themselves; without, somebody approves each.
+	Approve []any
 	// Environment are variables of managers, as KEY=value, by control plane.
 	Environment map[string][]string
 }
@@ -67,6 +69,7 @@ type Sandbox struct {
 	elect        []string
 	replicated   bool
 	audit        bool
+	approve      []any
 	environments map[string][]string
 	progress     *fleet.Progress
 	lock         *os.File
@@ -121,8 +124,8 @@ func Start(ctx context.Context, options Options) (*Sandbox, error) {
 	log.SetLogger(logr.Discard()) // the clients' library warns at length when nobody has said where to log
 	s := &Sandbox{
 		Folder: folder, clusters: options.Clusters, root: root, cache: cache, tags: options.Tags, limited: options.Limited,
-		elect: options.Elect, replicated: options.Replicated, audit: options.Audit, environments: options.Environment, progress: options.Progress,
-		clients: map[string]client.WithWatch{}, managers: map[string]*Manager{}, standbys: map[string]*Manager{},
+		elect: options.Elect, replicated: options.Replicated, audit: options.Audit, approve: options.Approve, environments: options.Environment,
+		progress: options.Progress, clients: map[string]client.WithWatch{}, managers: map[string]*Manager{}, standbys: map[string]*Manager{},
 	}
 	if s.lock, err = occupy(folder); err != nil {
 		return nil, err

@@ -108,8 +108,7 @@ func (s *Sandbox) Server(name string) *fleet.Cluster {
 func (s *Sandbox) controlPlanes() []fleet.ClusterOptions {
 	var clusters []fleet.ClusterOptions
 	for _, name := range s.platform() {
-		// agents may have certificates
-		isSeed := slices.Contains(s.seeds(), name) && s.clusters != ClusterAPI
+		isSeed := slices.Contains(s.seeds(), name) // where agents may have certificates
 		clusters = append(clusters, fleet.ClusterOptions{Name: name, Controllers: true, Certificates: isSeed})
 	}
 	if s.audit {
