@@ -124,6 +124,9 @@ func (a *teamAgents) expectOwners(t *testing.T) {
 
 // AG10: A Cluster that went took the credentials of its agent along: they are worth nothing, and nothing of them is left.
 func (a *teamAgents) testEnded(t *testing.T) {
+	if a.token == nil || a.certificate == nil {
+		t.Fatal("it did not log in before")
+	}
 	a.left.t = t
 	a.left.expectWorthless(a.token, a.certificate)
 	a.left.expectNothing()
