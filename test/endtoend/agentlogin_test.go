@@ -28,7 +28,7 @@ import (
 // agent is who logs in with the files of a Secret, as they are mounted.
 func (a *agents) agent(access string) client.Client {
 	a.t.Helper()
-	folder := a.t.TempDir()
+	folder := a.home.TempDir()
 	for key, content := range a.files(access) {
 		if err := os.WriteFile(filepath.Join(folder, key), content, 0o600); err != nil {
 			a.t.Fatal(err)

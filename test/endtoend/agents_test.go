@@ -33,7 +33,9 @@ var approves = []any{kubermaticv1.SignerAPIServer}
 
 // agents is the story of an add-on with access to its seed: by a token, with an outbox, and by certificates.
 type agents struct {
-	t          *testing.T
+	t *testing.T
+	// home has the folders that agents log in with, until it ends.
+	home       *testing.T
 	box        *sandbox.Sandbox
 	seed, user client.Client
 	// on is the user cluster; namespace is the cluster's on its seed, and elsewhere one of others.
@@ -46,7 +48,7 @@ type agents struct {
 
 func agentsOf(t *testing.T, box *sandbox.Sandbox, on sandbox.UserCluster, elsewhere string) *agents {
 	return &agents{
-		t: t, box: box, seed: box.Client(on.Seed), user: box.Client(on.Name), on: on, namespace: on.Namespace(), elsewhere: elsewhere,
+		t: t, home: t, box: box, seed: box.Client(on.Seed), user: box.Client(on.Name), on: on, namespace: on.Namespace(), elsewhere: elsewhere,
 	}
 }
 

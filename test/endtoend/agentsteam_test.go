@@ -18,6 +18,8 @@ import (
 
 // teamAgents are the agents of two Clusters that share a namespace: the add-on of one is removed, the other one goes with its Cluster.
 type teamAgents struct {
+	// t is the test that all of theirs are of.
+	t             *testing.T
 	m             *management
 	removed, left *agents
 	rights        *rbacv1.ClusterRole
@@ -26,8 +28,9 @@ type teamAgents struct {
 	token, certificate client.Client
 }
 
-func (m *management) agents() *teamAgents {
-	return &teamAgents{m: m, rights: &rbacv1.ClusterRole{}}
+func (m *management) agents(t *testing.T) *teamAgents {
+	t.Helper()
+	return &teamAgents{m: m, rights: &rbacv1.ClusterRole{}, t: t}
 }
 
 // start has both agents installed, and is over when they have their credentials.
@@ -35,6 +38,7 @@ func (a *teamAgents) start(t *testing.T) {
 	t.Helper()
 	a.removed = agentsOf(t, a.m.box, a.m.upgraded, sandbox.Namespace)
 	a.left = agentsOf(t, a.m.box, a.m.removed, sandbox.Namespace)
+	a.left.home = a.t // it is there until its Cluster is gone
 	if err := a.m.box.Manifest("agent-rights.yaml", a.rights); err != nil {
 		t.Fatal(err)
 	}

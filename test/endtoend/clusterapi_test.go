@@ -31,7 +31,7 @@ func TestPlatformOfClusterAPI(t *testing.T) {
 	m := &management{Client: box.Client(sandbox.Management), box: box, upgraded: sandbox.TeamClusters()[0], removed: sandbox.TeamClusters()[1]}
 	t.Run("an upgrade is let go by hand", m.testLetGo)
 	t.Run("a set comes and goes", m.testSet)
-	agents := m.agents()
+	agents := m.agents(t)
 	t.Run("agents of Clusters in one namespace log in, each by itself", agents.testLogIn)
 	expectGone := m.remove(t) // which takes half a minute: one answer is not believed
 	t.Run("what ClusterResourceSets brought is taken over", m.testResourceSets)
