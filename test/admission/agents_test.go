@@ -291,7 +291,7 @@ func beyondTheFloor() []try {
 		return creating(role)
 	}
 	tries := []try{
-		made("kinds of its own, all verbs", rule(example, "widgets,widgets/status,widgets/scale", "", "get,list,watch,create,update,patch,delete"), ""),
+		made("kinds of its own, all verbs", rule(example, "widgets,widgets/status,widgets/scale,widgets/finalizers", "", "get,list,watch,create,update,patch,delete"), ""),
 		made("reading ConfigMaps", rule("", configMaps, "", "get,list,watch"), ""),
 		made("writing its ConfigMaps", rule("", configMaps, "addon-web-a,addon-web-b", "get,create,update,patch,delete"), ""),
 		made("writing its Leases", rule(coordination, leases, "addon-web-a", "get,update"), ""),
@@ -306,6 +306,7 @@ func beyondTheFloor() []try {
 		made("all of a kind at once", rule(example, "widgets", "", "deletecollection"), words),
 		made("verbs that make rights", rule(example, "widgets", "", "get,impersonate"), words),
 		made("another subresource", rule(example, "widgets/exec", "", "create"), deep),
+		made("the end of a name of a subresource", rule(example, "widgets/xfinalizers", "", "update"), deep),
 		made("a path below a subresource", rule(example, "widgets/status/x", "", "get"), deep),
 
 		made("Secrets", rule("", "secrets", "", "get"), builtIn),
@@ -330,6 +331,8 @@ func beyondTheFloor() []try {
 		made("what else is of the events' group", rule("events.k8s.io", "eventlogs", "", "get"), builtIn),
 		made("what else is of the Leases' group", rule(coordination, "leasecandidates", "", "get"), builtIn),
 		made("tokens", rule("", "serviceaccounts/token", "", "create"), deep),
+		made("finalizers of Pods", rule("", "pods/finalizers", "", "update"), builtIn),
+		made("finalizers of workloads", rule("apps", "deployments/finalizers", "", "update"), never),
 		made("running programs", rule("", "pods/exec", "", "create"), deep),
 
 		made("writing all ConfigMaps", rule("", configMaps, "", "update"), named),

@@ -33,6 +33,8 @@ var dangers = []request{
 	{"create", "rbac.authorization.k8s.io", "roles", ""}, {"create", "rbac.authorization.k8s.io", "rolebindings", ""},
 	{"escalate", "rbac.authorization.k8s.io", "roles", "a"}, {"bind", "rbac.authorization.k8s.io", "clusterroles", "cluster-admin"},
 	{"patch", "apps", "deployments", "apiserver"}, {"update", "apps", "deployments/scale", "apiserver"}, {"create", "batch", "jobs", ""},
+	{"update", "", "pods/finalizers", "etcd-0"}, {"update", "", "configmaps/finalizers", "ca-bundle"}, {"update", "apps", "deployments/finalizers", "apiserver"},
+	{"update", "kubermatic.k8c.io", "clusters/finalizers", "a"}, {"update", "cluster.x-k8s.io", "machines/finalizers", "a"},
 	{"create", "policy", "poddisruptionbudgets", ""}, {"create", "autoscaling", "horizontalpodautoscalers", ""},
 	{"delete", "networking.k8s.io", "networkpolicies", "etcd"}, {"patch", "discovery.k8s.io", "endpointslices", "a"},
 	{"create", "authentication.k8s.io", "tokenreviews", ""}, {"create", "authorization.k8s.io", "subjectaccessreviews", ""},
@@ -103,7 +105,7 @@ type vocabulary struct{ groups, resources, names, verbs []string }
 func dangerousWords() vocabulary {
 	found := vocabulary{
 		groups:    []string{"", "policy.example.com", "a.io", "events.k8s.io", "coordination.k8s.io", "*", "Apps", " "},
-		resources: []string{"policies", "policies/status", "configmaps", "events", "leases", "leases/status", "*", "*/*", "*/scale", "Secrets"},
+		resources: []string{"policies", "policies/status", "configmaps", "events", "leases", "leases/status", "policies/finalizers", "*", "*/*", "*/scale", "Secrets"},
 		names: []string{
 			"", "*", "a", "addon-$(installation)-a", "addon-$(installation)-", "addon-$(installation)s-a", "addon-web-a", "$(installation)", "addon-*",
 		},

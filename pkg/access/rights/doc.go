@@ -36,7 +36,11 @@
 // names that one named a can ask for too (addon-a-b-…), if its catalogue says so: catalogues are the
 // admins'. Events may be written, also those of others: they are words, and nothing acts on them.
 //
-// Subresources are status and scale of custom kinds. Others connect to something, or mint something.
+// Subresources are status, scale and finalizers of custom kinds. Others connect to something, or mint
+// something. Finalizers is asked for by admission plugin OwnerReferencesPermissionEnforcement, where it runs,
+// of who makes an object whose owner waits for it (blockOwnerDeletion), as agents do for objects of their own
+// kinds. It lets nobody write the owner. The worst is a deletion of such an owner in the foreground that
+// waits for an object of the agent's; without the plugin everybody can do that.
 //
 // Signers. Of Kubernetes' own, only that for clients of the API server: the others make servers and nodes.
 package rights

@@ -28,8 +28,9 @@ const (
 var (
 	verbs  = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 	writes = []string{"create", "update", "patch", "delete"}
-	// subresources that a custom kind may have.
-	subresources = []string{"status", "scale"}
+	// subresources that a custom kind may have. No API server has an endpoint for finalizers of one: it is a word of authorization, for
+	// owners that block (admission plugin OwnerReferencesPermissionEnforcement).
+	subresources = []string{"status", "scale", "finalizers"}
 	// resourceForm is that of plurals of custom kinds, which are DNS labels. RBAC compares letter by letter: what
 	// is written otherwise would never match, or match what the floor did not see.
 	resourceForm = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
@@ -100,13 +101,13 @@ func checkRule(rule *v1.AccessRule) (field string, err error) {
 		{"resourceNames", rule.ResourceNames, 0, 32, checkName},
 		{"verbs", rule.Verbs, 1, len(verbs), checkVerb},
 	} {
-		if len(list.texts) < list.least || len(list.texts) > list.most {
-			return list.field, fmt.Errorf("there are %d: %d to %d may be", len(list.texts), list.least, list.most)
-		}
 		for at, one := range list.texts {
 			if err := list.check(one); err != nil {
 				return fmt.Sprintf("%s[%d]", list.field, at), err
 			}
+		}
+		if len(list.texts) < list.least || len(list.texts) > list.most {
+			return list.field, fmt.Errorf("there are %d: %d to %d may be", len(list.texts), list.least, list.most)
 		}
 	}
 	for _, group := range rule.APIGroups {
@@ -123,7 +124,7 @@ func checkResource(resource string) error {
 	case !resourceForm.MatchString(plural):
 		return fmt.Errorf("%s is no plural of a kind in lower case, and no wildcard is one", quoted(resource))
 	case hasSub && !slices.Contains(subresources, sub):
-		return fmt.Errorf("%s: of subresources only status and scale may be", quoted(resource))
+		return fmt.Errorf("%s: of subresources only status, scale and finalizers may be", quoted(resource))
 	}
 	return nil
 }
