@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -51,7 +52,9 @@ const remembers = 20 * time.Second
 
 // seed is a cluster namespace on a real API server, with a Keeper whose calls are counted.
 type seed struct {
-	t      *testing.T
+	t *testing.T
+	// test is what ClusterRoles of the test are labelled with.
+	test   string
 	config *rest.Config
 	admin  client.Client
 	held   cache.Cache
@@ -71,40 +74,68 @@ type counts struct {
 	fails func(call string, isDone bool) error
 }
 
-// clusterKind stands for the kind of a Cluster: any object can own others.
-const clusterKind = "ConfigMap"
-
 // newSeed has a namespace and a Cluster of that name. What agents may be given is listed for the test alone: group is its own.
 func newSeed(t *testing.T, release, name string) *seed {
 	t.Helper()
+	return newSeeds(t, release, name, target.Ref{Kind: target.KindKKP, Namespace: "cluster-" + name, Name: name})[0]
+}
+
+// newSeeds are several Clusters that one manager serves, with one installation each. Calls of all are counted together.
+func newSeeds(t *testing.T, release, test string, of ...target.Ref) (all []*seed) {
+	t.Helper()
 	cluster := fleet.Shared().Cluster(release)
-	s := &seed{t: t, config: cluster.Config, memory: &Memory{}, now: time.Now(), counts: &counts{}}
-	s.hub = Hub{Server: cluster.URL(), CA: fleet.Shared().Authority().PEM}
-	s.admin = fleet.InNamespace(t, release, "cluster-"+name)
-	s.holder = Holder{Installation: "agent", Addon: "policies", Cluster: target.Ref{Kind: target.KindKKP, Namespace: "cluster-" + name, Name: name}}
-	s.newCluster()
-	s.startCache()
-	s.keeper = s.another(Options{})
-	return s
+	first := &seed{t: t, test: test, config: cluster.Config, now: time.Now(), counts: &counts{}}
+	first.hub = Hub{Server: cluster.URL(), CA: fleet.Shared().Authority().PEM}
+	namespaces := map[string]cache.Config{}
+	for _, one := range of {
+		if _, isThere := namespaces[one.Namespace]; !isThere {
+			first.admin = fleet.InNamespace(t, release, one.Namespace)
+			namespaces[one.Namespace] = cache.Config{}
+		}
+	}
+	first.startCache(namespaces)
+	first.keeper = first.another(Options{})
+	for _, one := range of {
+		s := *first
+		s.memory = &Memory{}
+		s.holder = Holder{Installation: "agent", Addon: "policies", Cluster: one}
+		if one.Kind == target.KindClusterAPI {
+			s.holder.Installation = one.Name + ".agent"
+		}
+		s.newCluster()
+		s.keeper = s.another(Options{})
+		all = append(all, &s)
+	}
+	return all
+}
+
+// standsFor is an object in the place of a Cluster: any can own others. Those of two kinds may have one name.
+func standsFor(of target.Ref) (object client.Object, apiVersion, kind string) {
+	about := metav1.ObjectMeta{Namespace: of.Namespace, Name: of.Name}
+	if of.Kind == target.KindClusterAPI {
+		return &coordinationv1.Lease{ObjectMeta: about}, "coordination.k8s.io/v1", "Lease"
+	}
+	return &corev1.ConfigMap{ObjectMeta: about}, "v1", "ConfigMap"
 }
 
 // newCluster makes the Cluster, in the place of one that was there.
 func (s *seed) newCluster() {
 	s.t.Helper()
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.holder.Cluster.Namespace, Name: s.holder.Cluster.Name}}
+	object, apiVersion, kind := standsFor(s.holder.Cluster)
 	s.must(client.IgnoreNotFound(s.admin.Delete(s.t.Context(), object)))
-	object.ResourceVersion, object.UID = "", ""
+	object.SetResourceVersion("")
+	object.SetUID("")
 	s.must(s.admin.Create(s.t.Context(), object))
-	s.holder.Cluster.UID = object.UID
-	s.holder.ClusterOwner = metav1.OwnerReference{APIVersion: "v1", Kind: clusterKind, Name: object.Name, UID: object.UID}
-	s.holder.Owner = ownership.Owner{ClusterUID: object.UID, Installation: s.holder.Installation}
+	s.holder.Cluster.UID = object.GetUID()
+	s.holder.ClusterOwner = metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: object.GetName(), UID: object.GetUID()}
+	s.holder.Owner = ownership.Owner{ClusterUID: object.GetUID(), Installation: s.holder.Installation}
 }
 
 // list has agents be given rules, by a ClusterRole of the test.
 func (s *seed) list(label string, rules ...rbacv1.PolicyRule) {
 	s.t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{
-		Name: "agents-" + label + "-" + s.holder.Cluster.Name, Labels: map[string]string{v1.LabelAgents: label, "test": s.holder.Cluster.Name},
+		Name: "agents-" + label + "-" + s.test, Labels: map[string]string{v1.LabelAgents: label, "test": s.test},
 	}, Rules: rules}
 	err := s.admin.Create(s.t.Context(), role)
 	if apierrors.IsAlreadyExists(err) {
@@ -129,7 +160,7 @@ func (s *seed) list(label string, rules ...rbacv1.PolicyRule) {
 }
 
 // startCache starts what the managers hold, with ClusterRoles of the test only.
-func (s *seed) startCache() {
+func (s *seed) startCache(namespaces map[string]cache.Config) {
 	s.t.Helper()
 	ours, err := labels.NewRequirement(v1.LabelAccess, selection.Exists, nil)
 	s.must(err)
@@ -138,9 +169,9 @@ func (s *seed) startCache() {
 		Scheme: s.admin.Scheme(),
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.ServiceAccount{}: labelled, &rbacv1.Role{}: labelled, &rbacv1.RoleBinding{}: labelled, secretMeta(): labelled,
-			&rbacv1.ClusterRole{}: {Label: labels.SelectorFromSet(labels.Set{"test": s.holder.Cluster.Name})},
+			&rbacv1.ClusterRole{}: {Label: labels.SelectorFromSet(labels.Set{"test": s.test})},
 		},
-		DefaultNamespaces: map[string]cache.Config{s.holder.Cluster.Namespace: {}},
+		DefaultNamespaces: namespaces,
 	})
 	s.must(err)
 	ctx, cancel := context.WithCancel(context.Background())
