@@ -3,6 +3,7 @@ package apply_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -112,4 +114,76 @@ func TestHooksOfHelmAreKeptFromThoseOfTemplates(t *testing.T) {
 			t.Errorf("the obstacle is %q, want %q: %v", seen.Obstacle, want, err)
 		}
 	}
+}
+
+// Red when a Job that has no Pod is not known by its status, when the Job controller's event about it, or its account, is not told, or when
+// more of an event is than what can't hold a secret.
+func TestAJobWithoutAPodSaysWhy(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	lab.Must(l.Others.Resource(lab.Namespaces).Patch(l.Context(), l.Unique, types.MergePatchType,
+		[]byte(`{"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}`), metav1.PatchOptions{}))(l)
+	const safe = "securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}, "
+	const safeContainer = ", securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}"
+	hookOf := func(name, job, pod, container string) apply.Hook {
+		return apply.Hook{TargetNamespace: l.Unique, Run: "1", Object: l.Prepare(`{apiVersion: batch/v1, kind: Job, metadata: {name: ` + name +
+			`}, spec: {` + job + `template: {spec: {` + pod + `restartPolicy: Never, containers: [{name: work, image: work` + container + `}]}}}}`)[0]}
+	}
+	for _, test := range []struct {
+		hook        apply.Hook
+		hasPod      bool
+		words, said string
+	}{
+		{hookOf("refused", "", "", ""), false, "it runs", `it has no Pod: FailedCreate: violates PodSecurity "restricted:latest"`},
+		{hookOf("homeless", "", safe+"serviceAccountName: gone, ", safeContainer), false, "it runs", `it has no Pod: FailedCreate: serviceaccount "gone" not found`},
+		{hookOf("suspended", "suspend: true, ", safe, safeContainer), true, "it is suspended", ""},
+		{hookOf("works", "", safe, safeContainer), true, "it runs", ""},
+	} {
+		uid, refused, err := apply.CreateHook(t.Context(), l.Target, l.Owner, test.hook)
+		if err != nil || refused != "" {
+			t.Fatal(refused, err)
+		}
+		name, told := test.hook.Object.GetName(), ""
+		l.Eventually(name+" is looked at by its controller", func() bool {
+			seen := lab.Must(apply.ReadHook(t.Context(), l.Target, l.Owner, test.hook))(l)
+			if test.hasPod {
+				return !seen.IsWithoutPod && (seen.Ended || seen.Message == test.words)
+			}
+			if !seen.IsWithoutPod || seen.Message != test.words {
+				return false
+			}
+			told = apply.WithoutPod(t.Context(), l.Target, test.hook, uid)
+			return told == test.said
+		})
+	}
+}
+
+// Red when an event's words are repeated, an event about another object counts, or the newest does not; and when a Job that nobody says
+// anything about does not name the account that is gone.
+func TestEventsAboutPodsAreToldByWhatIsKnown(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	hook := apply.Hook{TargetNamespace: l.Unique, Object: l.Prepare(`{apiVersion: batch/v1, kind: Job, metadata: {name: work}, ` +
+		`spec: {template: {spec: {serviceAccountName: gone}}}}`)[0]}
+	expectTold := func(want string) {
+		t.Helper()
+		if told := apply.WithoutPod(t.Context(), l.Target, hook, "1"); told != want {
+			t.Errorf("told is %q, want %q", told, want)
+		}
+	}
+	event := func(name, uid, reason, message, at string) {
+		l.Create(corev1.SchemeGroupVersion.WithResource("events"), l.Unique, `{apiVersion: v1, kind: Event, metadata: {name: `+name+
+			`, namespace: NAME}, involvedObject: {kind: Job, namespace: NAME, name: work, uid: "`+uid+`"}, reason: `+reason+
+			`, message: '`+message+`', lastTimestamp: "`+at+`"}`)
+	}
+	account := fmt.Sprintf(`it has no Pod: service account "gone" that it runs as is not in namespace %q`, l.Unique)
+	expectTold(account)
+	event("another", "2", "FailedCreate", `exceeded quota: other`, "2026-01-01T00:00:03Z")
+	event("better", "1", "SuccessfulCreate", `exceeded quota: other`, "2026-01-01T00:00:03Z")
+	expectTold(account)
+	event("a", "1", "FailedCreate", `Error creating: admission webhook "guard.example.com" denied the request: hunter2`, "2026-01-01T00:00:02Z")
+	event("b", "1", "FailedCreate", `Error creating: hunter2`, "2026-01-01T00:00:01Z")
+	expectTold(`it has no Pod: FailedCreate: admission webhook "guard.example.com" denied the request`)
+	event("c", "1", "FailedCreate", `Error creating: hunter2`, "2026-01-01T00:00:04Z")
+	expectTold(`it has no Pod: FailedCreate; its events say why`)
 }

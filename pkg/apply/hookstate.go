@@ -31,7 +31,9 @@ type HookState struct {
 	Deleting, Running bool
 	// Ended says that it succeeded, Failed that it never will. Other kinds succeed by existing.
 	Ended, Failed bool
-	Message       string
+	// IsWithoutPod says of a Job that runs that it has no Pod, and had none.
+	IsWithoutPod bool
+	Message      string
 }
 
 // ReadHook reads a hook's object. Errors: NoPlaceError, or the API server's.
@@ -63,6 +65,7 @@ func hookStateOf(live *unstructured.Unstructured, owner ownership.Owner, release
 		state.Ended = true
 	case calls.Runs(kind):
 		state.Failed, state.Message = hasFailed(kind, live)
+		state.IsWithoutPod = kind == calls.JobGK && !state.Failed && !state.Deleting && !isSuspended(live) && hasNoPod(live)
 	default:
 		state.Ended = !state.Deleting
 	}
@@ -94,19 +97,44 @@ func reasonToKeep(live metav1.Object, found ownership.Ownership, isOfRelease boo
 
 func hasFailed(kind schema.GroupKind, live *unstructured.Unstructured) (failed bool, message string) {
 	if kind == calls.PodGK {
-		phase, _, _ := unstructured.NestedString(live.Object, "status", "phase")
-		reason, _, _ := unstructured.NestedString(live.Object, "status", "message")
-		if phase == "Failed" {
-			return true, "the Pod failed: " + calls.CutText(reason)
-		}
-		return false, "the Pod is " + calls.CutText(phase)
+		return hasPodFailed(live)
 	}
 	for _, condition := range calls.ConditionsOf(live) {
 		if condition.Type == "Failed" && condition.Status == metav1.ConditionTrue {
 			return true, calls.CutText(condition.Reason + ": " + condition.Message)
 		}
 	}
+	if isSuspended(live) {
+		return false, "it is suspended"
+	}
+	// A Pod that was evicted or failed is made again by the Job's own controller.
+	if lost, _, _ := unstructured.NestedInt64(live.Object, "status", "failed"); lost > 0 {
+		return false, fmt.Sprintf("it runs; Pods of it that failed: %d", lost)
+	}
 	return false, "it runs"
+}
+
+// hasPodFailed: a kubelet that evicts a Pod says so as the reason.
+func hasPodFailed(live *unstructured.Unstructured) (failed bool, message string) {
+	word := func(field string) string {
+		said, _, _ := unstructured.NestedString(live.Object, "status", field)
+		return said
+	}
+	if phase := word("phase"); phase != "Failed" {
+		return false, "the Pod is " + calls.CutText(phase)
+	}
+	message = "the Pod failed"
+	for _, said := range []string{word("reason"), word("message")} {
+		if said != "" {
+			message += ": " + calls.CutText(said)
+		}
+	}
+	return true, message
+}
+
+func isSuspended(live *unstructured.Unstructured) bool {
+	suspended, _, _ := unstructured.NestedBool(live.Object, "spec", "suspend")
+	return suspended
 }
 
 // isRunning says whether a container runs. A Pod that can't be started does not.

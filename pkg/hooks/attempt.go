@@ -43,7 +43,7 @@ func (p *pass) step(ctx context.Context, hook *Hook, made apply.Hook) (waiting, 
 		if !begun {
 			p.begin(hook, seen.UID) // the process ended before that was on record
 		}
-		return p.check(hook, made, seen)
+		return p.check(ctx, hook, made, seen)
 	case begun && hook.Run.UID != "":
 		return "", "it vanished before its end was seen, so nobody knows how it ended; the next attempt makes it again", nil
 	case seen.UID == "":
@@ -104,7 +104,7 @@ func (p *pass) make(ctx context.Context, hook *Hook, made apply.Hook) (waiting, 
 	return fmt.Sprintf("hook %s of event %s: it runs", made.Key(), p.event), "", nil
 }
 
-func (p *pass) check(hook *Hook, made apply.Hook, seen apply.HookState) (waiting, failed string, err error) {
+func (p *pass) check(ctx context.Context, hook *Hook, made apply.Hook, seen apply.HookState) (waiting, failed string, err error) {
 	deadline := hook.Run.Started.Add(p.Timeout)
 	switch {
 	case seen.Ended:
@@ -114,7 +114,12 @@ func (p *pass) check(hook *Hook, made apply.Hook, seen apply.HookState) (waiting
 		return "", seen.Message, nil
 	case seen.Deleting:
 		return "", "it was deleted while it ran", nil
-	case p.Now.After(deadline):
+	}
+	isLate := p.Now.After(deadline)
+	if seen.IsWithoutPod && (isLate || p.Now.Sub(hook.Run.Started.Time) > podGrace) {
+		seen.Message = apply.WithoutPod(ctx, p.Target, made, seen.UID)
+	}
+	if isLate {
 		return "", fmt.Sprintf("it did not end within %s (%s)", p.Timeout.Round(time.Second), seen.Message), nil
 	}
 	return fmt.Sprintf("hook %s of event %s: %s", made.Key(), p.event, seen.Message), "", nil

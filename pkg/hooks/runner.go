@@ -20,6 +20,8 @@ const (
 	// firstPause follows the first failed attempt, and doubles up to longestPause.
 	firstPause   = 10 * time.Second
 	longestPause = 5 * time.Minute
+	// podGrace is how long a Job may be without a Pod before it is asked why.
+	podGrace = 10 * time.Second
 )
 
 // Runner runs the hooks of one event, one after the other, as far as possible without waiting.

@@ -114,34 +114,13 @@ func podOwnerOf(kind schema.GroupKind, live *unstructured.Unstructured) (workloa
 	return podOwner{selector: selector.String(), refused: refusalOf(live)}, true
 }
 
-// refusals are the parts of messages about refused pods that can't hold a secret.
-var refusals = []*regexp.Regexp{
-	// Of a webhook the name alone, which stands before whatever it said of the pod.
-	regexp.MustCompile(`^admission webhook "[a-z0-9.-]{1,100}" denied the request`),
-	regexp.MustCompile(`^Internal error occurred: failed calling webhook "[a-z0-9.-]{1,100}"`),
-	regexp.MustCompile(`violates PodSecurity "[a-z0-9.:]{1,40}"`),
-	regexp.MustCompile(`exceeded quota: [a-z0-9.-]{1,100}`),
-	regexp.MustCompile(`serviceaccount "[a-z0-9.-]{1,100}" not found`),
-	regexp.MustCompile(`no PriorityClass with name [a-z0-9.-]{1,100} was found`),
-}
-
 func refusalOf(live *unstructured.Unstructured) string {
 	for _, condition := range calls.ConditionsOf(live) {
 		if condition.Type == "ReplicaFailure" && condition.Status == metav1.ConditionTrue {
-			return withKnown(reasonWord(condition.Reason), condition.Message, refusals, "; its events say why")
+			return calls.PodRefusal(condition.Reason, condition.Message)
 		}
 	}
 	return ""
-}
-
-// withKnown appends the part of a message that can't hold a secret, or else a hint.
-func withKnown(reported, message string, known []*regexp.Regexp, otherwise string) string {
-	for _, pattern := range known {
-		if found := pattern.FindString(calls.Excerpt(message)); found != "" {
-			return reported + ": " + found
-		}
-	}
-	return reported + otherwise
 }
 
 type podReport struct {
@@ -180,20 +159,20 @@ func phaseReport(reported *corev1.PodStatus) podReport {
 		switch {
 		case condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse:
 			return podReport{rankUnscheduled,
-				fmt.Sprintf("is not scheduled (%s): %s", reasonWord(condition.Reason), calls.CutText(condition.Message))}
+				fmt.Sprintf("is not scheduled (%s): %s", calls.ReasonWord(condition.Reason), calls.CutText(condition.Message))}
 		case condition.Type == corev1.PodReady:
 			ready = ready || condition.Status == corev1.ConditionTrue
 		}
 	}
 	switch {
 	case reported.Phase == corev1.PodFailed && reported.Reason != "":
-		return podReport{rankFailed, "failed: " + reasonWord(reported.Reason)}
+		return podReport{rankFailed, "failed: " + calls.ReasonWord(reported.Reason)}
 	case reported.Phase == corev1.PodFailed:
 		return podReport{rankStarting, "failed"}
 	case ready:
 		return podReport{}
 	}
-	return podReport{rankStarting, fmt.Sprintf("is %s and not ready", reasonWord(string(reported.Phase)))}
+	return podReport{rankStarting, fmt.Sprintf("is %s and not ready", calls.ReasonWord(string(reported.Phase)))}
 }
 
 var startingReasons = []string{"", "ContainerCreating", "PodInitializing"}
@@ -216,7 +195,7 @@ func containerReport(container *corev1.ContainerStatus) podReport {
 			fmt.Sprintf("waits: container %q can't get image %q (%s)", name, calls.CutText(container.Image), waits.Reason)}
 	case waits != nil && !slices.Contains(startingReasons, waits.Reason):
 		return podReport{rankFailed,
-			fmt.Sprintf("waits: container %q: %s", name, withKnown(reasonWord(waits.Reason), waits.Message, missing, ""))}
+			fmt.Sprintf("waits: container %q: %s", name, calls.WithKnown(waits.Reason, waits.Message, missing, ""))}
 	case container.State.Terminated != nil && container.State.Terminated.ExitCode != 0:
 		return podReport{rankEnded, fmt.Sprintf("does not run: container %q %s", name, endOf(container.State.Terminated))}
 	}
@@ -227,14 +206,5 @@ func endOf(end *corev1.ContainerStateTerminated) string {
 	if end == nil {
 		return "ended"
 	}
-	return fmt.Sprintf("ended with exit code %d (%s)", end.ExitCode, reasonWord(end.Reason))
-}
-
-var reasonPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,63}$`)
-
-func reasonWord(reason string) string {
-	if !reasonPattern.MatchString(reason) {
-		return "no reason told"
-	}
-	return reason
+	return fmt.Sprintf("ended with exit code %d (%s)", end.ExitCode, calls.ReasonWord(end.Reason))
 }

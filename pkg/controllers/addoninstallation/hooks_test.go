@@ -247,7 +247,7 @@ func TestHookDeadline(t *testing.T) {
 	}, map[string]string{"settings": settings, "a": job("hangs", "pre-install", "")})
 	w.start()
 	object := w.install("hanging", "")
-	w.expectSummary(object, "False", kubermaticv1.ReasonHookFailed, "/hangs: it did not end within 1s (it runs)")
+	w.expectSummary(object, "False", kubermaticv1.ReasonHookFailed, "/hangs: it did not end within 1s (it has no Pod)")
 }
 
 func raw(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw: []byte(text)} }

@@ -1,0 +1,121 @@
+package addoninstallation_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/access"
+	"github.com/trellis-addons/trellis/test/clusterapi"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+	kit "github.com/trellis-addons/trellis/test/world"
+)
+
+// Agents of Clusters that have a name or a namespace in common.
+
+// newAgentTeam is a team whose platform gives agents reading of ConfigMaps.
+func newAgentTeam(t *testing.T) *team {
+	t.Helper()
+	m := newTeam(t)
+	m.driftInterval = time.Second
+	m.agents = &access.Options{Hub: hubOf(fleet.Shared().Cluster("both").Config)}
+	m.list(kubermaticv1.AgentsCustom, reading("configmaps"))
+	m.publishInto("agent", fmt.Sprintf("agent-%d", worlds), m.agent("1.0.0", tokenFor("hub", reading("configmaps"))))
+	return m
+}
+
+// bearerOver is bearer where the user cluster is any of the fleet.
+func (w *world) bearerOver(config *rest.Config, object *kubermaticv1.AddonInstallation) client.Client {
+	w.t.Helper()
+	over := *w
+	over.seed = kit.Client(w.t, config)
+	return over.bearer(object, "hub")
+}
+
+// AG05: Of two Clusters of one name in two namespaces, each with an add-on of one name, each agent reads its own namespace and is refused in
+// the other's, and its credential works on when the other's is removed.
+func TestAgentsOfClustersOfOneNameAreApart(t *testing.T) {
+	m := newAgentTeam(t)
+	twin := &team{world: m.world, namespace: m.namespace + "-twin", owner: m.owner}
+	m.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: twin.namespace}})
+	m.neighbours = append(m.neighbours, twin.namespace)
+	m.add("one", "both")
+	twin.add("one", "elsewhere")
+	m.start()
+	object, other := m.wishIn("one", "one.agent", "agent"), twin.wishIn("one", "one.agent", "agent")
+	m.ready(object)
+	m.ready(other)
+	bearer := m.bearerOver(fleet.Shared().Cluster("both").Config, object)
+	stays := m.bearerOver(fleet.Shared().Cluster("elsewhere").Config, other)
+	for namespace, of := range map[string]struct {
+		own, foreign client.Client
+		object       *kubermaticv1.AddonInstallation
+	}{m.namespace: {bearer, stays, object}, twin.namespace: {stays, bearer, other}} {
+		if want := "system:serviceaccount:" + namespace + ":addon-agent-one.agent-hub"; of.object.Status.Access[0].Subject != want {
+			t.Errorf("the agent is %q, want %q", of.object.Status.Access[0].Subject, want)
+		}
+		if err := of.own.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(namespace)); err != nil {
+			t.Errorf("what is listed is refused in %q: %v", namespace, err)
+		}
+		if err := of.foreign.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(namespace)); !apierrors.IsForbidden(err) {
+			t.Errorf("the other's agent is answered in %q with %v", namespace, err)
+		}
+	}
+	m.delete(object)
+	expect.Gone(t, m.seed, object)
+	m.expectNothingMade(object)
+	expect.Eventually(t, expect.Patience, func() error {
+		if err := bearer.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(m.namespace)); !apierrors.IsUnauthorized(err) {
+			return fmt.Errorf("the former token is answered with %v", err)
+		}
+		return nil
+	})
+	if err := stays.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(twin.namespace)); err != nil {
+		t.Errorf("the other's agent is refused: %v", err)
+	}
+	m.ready(other)
+}
+
+// AG05: A Cluster of Cluster API in the namespace of one of KKP's shares it: neither's agent has rights until it is alone again.
+func TestClustersOfTwoKindsShareTheirNamespace(t *testing.T) {
+	m := newAgentTeam(t)
+	ofKKP := &team{world: m.world, namespace: m.world.namespace, owner: m.owner}
+	m.start()
+	object := m.install("agent", "")
+	m.ready(object)
+	bearer := m.bearer(object, "hub")
+	list := func() error {
+		return bearer.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(object.Namespace))
+	}
+	if err := list(); err != nil {
+		t.Errorf("what is listed is refused: %v", err)
+	}
+	second := ofKKP.add("second", "elsewhere")
+	m.expectAccess(object, "False", kubermaticv1.ReasonSharedNamespace, "--agents-in-shared-namespaces")
+	expect.Eventually(t, expect.Patience, func() error {
+		if err := list(); !apierrors.IsForbidden(err) {
+			return fmt.Errorf("the agent is answered with %v", err)
+		}
+		return nil
+	})
+	wish := ofKKP.wishIn("second", "second.agent", "agent")
+	m.expectAccess(wish, "False", kubermaticv1.ReasonSharedNamespace, "--agents-in-shared-namespaces")
+	m.delete(wish)
+	expect.Gone(t, m.seed, wish)
+	gone := &unstructured.Unstructured{}
+	gone.SetGroupVersionKind(clusterapi.ClusterKind)
+	gone.SetNamespace(second.GetNamespace())
+	gone.SetName(second.GetName())
+	m.delete(gone)
+	m.ready(object)
+	expect.Eventually(t, expect.Patience, list)
+}
