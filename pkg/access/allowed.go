@@ -40,7 +40,7 @@ func (v *visit) allowed(held *rbacv1.Role, p platform) ([]rbacv1.PolicyRule, err
 	case v.holder.IsShared && !v.keeper.options.Shared:
 		stop := lasting(v1.ReasonSharedNamespace, "access %q is not given: other Clusters have namespace %q too, and the agent could "+
 			"reach what is theirs (--agents-in-shared-namespaces)", v.access.Name, v.holder.Cluster.Namespace)
-		stop.endsRights = true
+		stop.endsRights, stop.again = true, lookAgain // nobody tells when the others are gone
 		return nil, stop
 	}
 	return rules, nil

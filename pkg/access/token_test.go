@@ -758,7 +758,9 @@ func TestASharedNamespaceNeedsTheOption(t *testing.T) {
 	s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
 	access := hubAccess("hub")
 	s.holder.IsShared = true
-	s.refused(access, v1.ReasonSharedNamespace)
+	if shared := s.refused(access, v1.ReasonSharedNamespace); shared.Next.IsZero() {
+		t.Error("it is not looked at again once the others are gone")
+	}
 	if left := s.left(); len(left) > 0 {
 		t.Errorf("made are %q", left)
 	}

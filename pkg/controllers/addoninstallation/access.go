@@ -265,11 +265,12 @@ func (f *facts) accessMissing() loop.Outcome {
 }
 
 // accessStands says at the end of a pass, behind all that is done without, that a credential is missing.
-func (r *Reconciler) accessStands(_ context.Context, f *facts) loop.Outcome {
+// What is installed is compared again as if none were.
+func (r *Reconciler) accessStands(ctx context.Context, f *facts) loop.Outcome {
 	if f.accessFailure != nil {
 		return failed(f.accessFailure)
 	}
-	return f.accessMissing()
+	return earlier(f.accessMissing(), restUntilSurvey(ctx, f))
 }
 
 // nextAccess is how long it takes until credentials are looked at again; 0: that is not known.

@@ -251,7 +251,8 @@ func TestNothingIsAppliedBeforeItsCredentials(t *testing.T) {
 	w.expectAccess(object, "True", kubermaticv1.ReasonAccessGranted, "")
 }
 
-// AG07: At once, also of an installation that is paused; what is installed stays, and comes back with the list.
+// AG07: At once, also of an installation that is paused; what is installed stays, is put back where it is taken away, and the rights come
+// back with the list.
 func TestAListThatShrinksTakesRightsAway(t *testing.T) {
 	w := agentWorld(t)
 	w.start()
@@ -282,6 +283,9 @@ func TestAListThatShrinksTakesRightsAway(t *testing.T) {
 	if err := expect.Condition(object, kubermaticv1.ConditionApplied, "True", kubermaticv1.ReasonApplied); err != nil {
 		t.Error(err)
 	}
+	settings := configMap(object.Spec.TargetNamespace, "settings")
+	w.delete(settings)
+	expect.Object(t, w.seed, settings, func(*corev1.ConfigMap) error { return nil }) // what is installed is looked after
 	change(reading("configmaps"))
 	w.ready(object)
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.Paused = true })

@@ -116,6 +116,7 @@ func TestClustersOfTwoKindsShareTheirNamespace(t *testing.T) {
 	gone.SetNamespace(second.GetNamespace())
 	gone.SetName(second.GetName())
 	m.delete(gone)
+	expect.Gone(t, m.seed, gone)
 	m.ready(object)
 	expect.Eventually(t, expect.Patience, list)
 }
