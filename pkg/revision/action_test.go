@@ -79,3 +79,24 @@ func TestRevisionsWithoutHooksHaveNoAction(t *testing.T) {
 		t.Errorf("the action is %s", next.Action)
 	}
 }
+
+// Red when a removal runs hooks though nothing was ever whole, or none though another version was there before the one that is under way.
+func TestHooksOfRemovalsNeedSomethingToWorkOn(t *testing.T) {
+	over := hooked(StateIntent, hooks.ActionInstall, "pre-delete")
+	over.From, over.Helm = "1.0.0", &helmrelease.Release{}
+	for _, test := range []struct {
+		why    string
+		record *Record
+		want   bool
+	}{
+		{"applied", hooked(StateApplied, hooks.ActionInstall, "pre-delete"), true},
+		{"a first one under way", hooked(StateIntent, hooks.ActionInstall, "pre-delete"), false},
+		{"an upgrade under way", hooked(StateIntent, hooks.ActionUpgrade, "pre-delete"), true},
+		{"a first release under way, over go-template", over, true},
+		{"without such hooks", hooked(StateApplied, hooks.ActionInstall, "post-install"), false},
+	} {
+		if got := test.record.HasDeletionHooks("pre-delete"); got != test.want {
+			t.Errorf("%s: %t, want %t", test.why, got, test.want)
+		}
+	}
+}

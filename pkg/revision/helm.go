@@ -52,9 +52,11 @@ func (r *Record) IsDeployed() bool {
 }
 
 // HasDeletionHooks says whether hooks of an event of the removal are to be run. A first revision that
-// never came to its end has none: what they work on is not there.
+// never came to its end has none: what they work on is not there. A first one of its Helm release is
+// no first one where another version of the add-on was there, such as one of go-template.
 func (r *Record) HasDeletionHooks(event string) bool {
-	return (r.IsApplied() || r.Action != hooks.ActionInstall) && r.HasHooks(event)
+	isFirst := r.Action == hooks.ActionInstall && r.From == ""
+	return (r.IsApplied() || !isFirst) && r.HasHooks(event)
 }
 
 // HelmObject is the release in Helm's own form; nil where there is none.

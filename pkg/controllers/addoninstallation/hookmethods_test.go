@@ -1,0 +1,76 @@
+package addoninstallation_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// Hooks where an add-on turns from go-template into a chart, and where a version is given up.
+
+// A removal in the midst of a change from go-template to a chart ends the chart's hook that runs, and runs the chart's own hook before the
+// removal, as in the midst of any upgrade: what the former version left is there to be cleaned up. Red when the release counts as one that was
+// never whole (HasDeletionHooks by the action alone), and when the former method's hook runs.
+func TestRemovalAmidAChangeOfMethodRunsTheHooksOfTheNewOne(t *testing.T) {
+	w := newHookWorld(t)
+	first := w.templated("1.0.0", map[string]string{
+		"settings.yaml": templateSettings, "account.yaml": account, "d.yaml": ocmJob("farewell", "agent"),
+	})
+	second := w.content("2.0.0", kubermaticv1.MethodHelm, fmt.Sprintf("methods-%d", worlds), map[string]string{
+		"Chart.yaml": "apiVersion: v2\nname: turned\nversion: 2.0.0\n", "values.yaml": "tag: two\n", "templates/settings.yaml": settings,
+		"templates/a.yaml": job("prepare", "pre-install", ""), "templates/b.yaml": job("goodbye", "pre-delete", ""),
+	})
+	second.Values = nil
+	w.offer("turned", kubermaticv1.CatalogueCustom, first, second)
+	w.start()
+	object := w.install("turned", "1.0.0")
+	namespace := object.Spec.TargetNamespace
+	w.ready(object)
+	w.create(configMap(namespace, "foreign")) // so that the namespace stays
+	w.want(object, "2.0.0")
+	prepare := w.awaitJob(object, "prepare")
+	w.delete(object)
+	goodbye := w.awaitJob(object, "goodbye")
+	expect.Gone(t, w.seed, prepare)
+	w.expectSummary(object, "False", kubermaticv1.ReasonRemoving, "goodbye of event pre-delete")
+	if !w.has(configMap(namespace, "settings"), namespace, "settings") {
+		t.Error("what the former version left goes before the hook ended")
+	}
+	w.end(goodbye, true)
+	expect.Gone(t, w.seed, object)
+	if w.has(&batchv1.Job{}, namespace, "farewell") {
+		t.Error("the hook of the former method ran")
+	}
+}
+
+// A version of go-template that is given up leaves no Job of its hooks beside the one that is back. Red without clearHooks in GiveWay.
+func TestARollbackClearsTheHooksOfTheVersionThatFailed(t *testing.T) {
+	w := newHookWorld(t)
+	atomic := func(version string, timeout time.Duration, files map[string]string) kubermaticv1.AddonVersion {
+		made := w.templated(version, files)
+		made.Values = raw(`{"tag":"` + version + `"}`)
+		made.Template.Atomic, made.Template.Timeout = true, &metav1.Duration{Duration: timeout}
+		return made
+	}
+	first := atomic("1.0.0", 10*time.Minute, map[string]string{"settings.yaml": templateSettings})
+	second := atomic("1.1.0", 10*time.Second, map[string]string{"settings.yaml": templateSettings, "a.yaml": templateJob("migrate", "pre-upgrade", "")})
+	w.offer("back", kubermaticv1.CatalogueCustom, first, second)
+	w.start()
+	object := w.install("back", "1.0.0")
+	w.ready(object)
+	w.want(object, "1.1.0")
+	migrate := w.awaitJob(object, "migrate")
+	w.end(migrate, false)
+	w.expectReady(object, kubermaticv1.ReasonRolledBack, `version "1.1.0" was given up and version "1.0.0" is back`)
+	w.expectNoJobs(object.Spec.TargetNamespace)
+	live := configMap(object.Spec.TargetNamespace, "settings")
+	if !w.has(live, live.Namespace, live.Name) || live.Data["tag"] != "1.0.0" {
+		t.Errorf("the settings are %v", live.Data)
+	}
+}
