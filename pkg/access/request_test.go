@@ -122,54 +122,56 @@ func TestACertificateIsAskedForApprovedSignedAndUsed(t *testing.T) {
 
 // Another type, or signer, is another credential: the former's rights go.
 func TestAnotherTypeIsAnotherCredential(t *testing.T) {
-	t.Parallel()
-	s := newSeed(t, "older", "types")
-	s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
-	s.keeper = s.another(Options{Approves: []string{v1.SignerAPIServer, otherSigner}})
-	s.good(hubAccess("x"))
-	byToken := s.mounted(hubAccess("x"))
-	byToken.works()
-	s.settled()
-	s.becomes(certificateAccess("x"))
-	byToken.ends(remembers, true)
-	byCertificate := s.mounted(certificateAccess("x"))
-	byCertificate.works()
-	s.settled()
-	other := v1.Access{Name: "x", Type: v1.AccessByCertificate, SignerName: otherSigner}
-	waiting := s.refused(other, v1.ReasonProgressing)
-	s.sign(signer.New(t, otherSigner), waiting.Request)
-	s.next(waiting)
-	s.good(other)
-	byCertificate.ends(remembers, false)
-	s.settled()
-	if left := s.left(); len(left) != 1 {
-		t.Errorf("left are %q", left)
-	}
-	s.good(hubAccess("x"))
-	s.mounted(hubAccess("x")).works()
+	onEach(t, func(t *testing.T, release string) {
+		s := newSeed(t, release, "types")
+		s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
+		s.keeper = s.another(Options{Approves: []string{v1.SignerAPIServer, otherSigner}})
+		s.good(hubAccess("x"))
+		byToken := s.mounted(hubAccess("x"))
+		byToken.works()
+		s.settled()
+		s.becomes(certificateAccess("x"))
+		byToken.ends(remembers, true)
+		byCertificate := s.mounted(certificateAccess("x"))
+		byCertificate.works()
+		s.settled()
+		other := v1.Access{Name: "x", Type: v1.AccessByCertificate, SignerName: otherSigner}
+		waiting := s.refused(other, v1.ReasonProgressing)
+		s.sign(signer.New(t, otherSigner), waiting.Request)
+		s.next(waiting)
+		s.good(other)
+		byCertificate.ends(remembers, false)
+		s.settled()
+		if left := s.left(); len(left) != 1 {
+			t.Errorf("left are %q", left)
+		}
+		s.good(hubAccess("x"))
+		s.mounted(hubAccess("x")).works()
+	})
 }
 
 // A certificate of another signer has nothing of the API server.
 func TestAnotherSignersCertificateHasNoRightsAndNoKubeconfig(t *testing.T) {
-	t.Parallel()
-	s := newSeed(t, "newer", "other")
-	s.keeper = s.another(Options{Approves: []string{otherSigner}})
-	access := v1.Access{Name: "x", Type: v1.AccessByCertificate, SignerName: otherSigner}
-	waiting := s.refused(access, v1.ReasonProgressing)
-	s.sign(signer.New(t, otherSigner), waiting.Request)
-	s.next(waiting)
-	good := s.good(access)
-	content, digest, err := s.keeper.Content(t.Context(), s.holder, access)
-	if err != nil || digest != good.Digest || len(content) != 2 || len(content[KeyCertificate]) == 0 || len(content[KeyPrivate]) == 0 {
-		t.Errorf("%d keys, digest %q, %v", len(content), digest, err)
-	}
-	if good.Subject != "" || len(s.left()) != 1 {
-		t.Errorf("%+v; made are %q", good, s.left())
-	}
-	s.hub.Server += "/other"
-	if other := s.good(access); other.Digest != good.Digest {
-		t.Error("another address of the hub is another content")
-	}
+	onEach(t, func(t *testing.T, release string) {
+		s := newSeed(t, release, "other")
+		s.keeper = s.another(Options{Approves: []string{otherSigner}})
+		access := v1.Access{Name: "x", Type: v1.AccessByCertificate, SignerName: otherSigner}
+		waiting := s.refused(access, v1.ReasonProgressing)
+		s.sign(signer.New(t, otherSigner), waiting.Request)
+		s.next(waiting)
+		good := s.good(access)
+		content, digest, err := s.keeper.Content(t.Context(), s.holder, access)
+		if err != nil || digest != good.Digest || len(content) != 2 || len(content[KeyCertificate]) == 0 || len(content[KeyPrivate]) == 0 {
+			t.Errorf("%d keys, digest %q, %v", len(content), digest, err)
+		}
+		if good.Subject != "" || len(s.left()) != 1 {
+			t.Errorf("%+v; made are %q", good, s.left())
+		}
+		s.hub.Server += "/other"
+		if other := s.good(access); other.Digest != good.Digest {
+			t.Error("another address of the hub is another content")
+		}
+	})
 }
 
 // Whoever approves is told how.
@@ -183,37 +185,38 @@ func TestARequestWaitsForApproval(t *testing.T) {
 		{"unlisted", v1.ApprovalAutomatic, []string{otherSigner}},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			t.Parallel()
-			s := newSeed(t, "newer", "approval-"+test.why)
-			s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
-			s.keeper = s.another(Options{Approves: test.approves})
-			access := certificateAccess("pair")
-			access.Approval = test.approval
-			waiting := s.refused(access, v1.ReasonApprovalRequired)
-			if !strings.Contains(waiting.Problem.Message, "kubectl certificate approve "+waiting.Request) || waiting.Problem.IsLasting || waiting.Usable {
-				t.Errorf("%+v", waiting.Problem)
-			}
-			if seconds := s.request(waiting.Request).Spec.ExpirationSeconds; (seconds == nil) != (test.approval == v1.ApprovalManual) {
-				t.Error("its lifetime is not the signer's")
-			}
-			s.settled()
-			s.made()
-			for range 3 { // AG13: during restarts it is looked at, and asked for no more
-				s.memory = &Memory{}
-				if again := s.refused(access, v1.ReasonApprovalRequired); again.Request != waiting.Request {
-					t.Errorf("it waits for %q, not %q", again.Request, waiting.Request)
+			onEach(t, func(t *testing.T, release string) {
+				s := newSeed(t, release, "approval-"+test.why)
+				s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
+				s.keeper = s.another(Options{Approves: test.approves})
+				access := certificateAccess("pair")
+				access.Approval = test.approval
+				waiting := s.refused(access, v1.ReasonApprovalRequired)
+				if !strings.Contains(waiting.Problem.Message, "kubectl certificate approve "+waiting.Request) || waiting.Problem.IsLasting || waiting.Usable {
+					t.Errorf("%+v", waiting.Problem)
 				}
-			}
-			if calls := writes(s.made()); len(calls) > 0 {
-				t.Errorf("its calls are %q", calls)
-			}
-			if again := s.refused(access, v1.ReasonApprovalRequired); len(s.made()) > 0 || again.Next != waiting.Next {
-				t.Errorf("it is looked at before its time")
-			}
-			s.decide(waiting.Request, certificatesv1.CertificateApproved, "")
-			s.memory = &Memory{} // AG13: approved during a restart
-			s.becomes(access)
-			s.mounted(access).works()
+				if seconds := s.request(waiting.Request).Spec.ExpirationSeconds; (seconds == nil) != (test.approval == v1.ApprovalManual) {
+					t.Error("its lifetime is not the signer's")
+				}
+				s.settled()
+				s.made()
+				for range 3 { // AG13: during restarts it is looked at, and asked for no more
+					s.memory = &Memory{}
+					if again := s.refused(access, v1.ReasonApprovalRequired); again.Request != waiting.Request {
+						t.Errorf("it waits for %q, not %q", again.Request, waiting.Request)
+					}
+				}
+				if calls := writes(s.made()); len(calls) > 0 {
+					t.Errorf("its calls are %q", calls)
+				}
+				if again := s.refused(access, v1.ReasonApprovalRequired); len(s.made()) > 0 || again.Next != waiting.Next {
+					t.Errorf("it is looked at before its time")
+				}
+				s.decide(waiting.Request, certificatesv1.CertificateApproved, "")
+				s.memory = &Memory{} // AG13: approved during a restart
+				s.becomes(access)
+				s.mounted(access).works()
+			})
 		})
 	}
 }
@@ -222,126 +225,130 @@ func TestARequestWaitsForApproval(t *testing.T) {
 func TestWhatWasDeniedIsAskedForAnewWhenSomebodySaysSo(t *testing.T) {
 	for _, kind := range []certificatesv1.RequestConditionType{certificatesv1.CertificateDenied, certificatesv1.CertificateFailed} {
 		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			s := newSeed(t, "older", "no-"+strings.ToLower(string(kind)))
-			s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
-			access := certificateAccess("pair")
-			waiting := s.refused(access, v1.ReasonApprovalRequired)
-			if kind == certificatesv1.CertificateDenied {
-				s.decide(waiting.Request, kind, "not\nby <b>me</b>")
-			} else {
-				found := s.request(waiting.Request)
-				found.Status.Conditions = append(found.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
-					Type: kind, Status: "True", Reason: "x", Message: "not\nby <b>me</b>",
-				})
-				s.must(s.admin.Status().Update(t.Context(), found))
-			}
-			s.next(waiting)
-			denied := s.refused(access, v1.ReasonRequestDenied)
-			if !denied.Problem.IsLasting || denied.Usable || strings.Contains(denied.Problem.Message, "\n") ||
-				!strings.Contains(denied.Problem.Message, v1.AnnotationReconcileAt) {
-				t.Errorf("%+v", denied.Problem)
-			}
-			s.must(s.admin.Delete(t.Context(), s.request(waiting.Request)))
-			s.settled()
-			s.made()
-			for range 2 {
+			onEach(t, func(t *testing.T, release string) {
+				s := newSeed(t, release, "no-"+strings.ToLower(string(kind)))
+				s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
+				access := certificateAccess("pair")
+				waiting := s.refused(access, v1.ReasonApprovalRequired)
+				if kind == certificatesv1.CertificateDenied {
+					s.decide(waiting.Request, kind, "not\nby <b>me</b>")
+				} else {
+					found := s.request(waiting.Request)
+					found.Status.Conditions = append(found.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+						Type: kind, Status: "True", Reason: "x", Message: "not\nby <b>me</b>",
+					})
+					s.must(s.admin.Status().Update(t.Context(), found))
+				}
+				s.next(waiting)
+				denied := s.refused(access, v1.ReasonRequestDenied)
+				if !denied.Problem.IsLasting || denied.Usable || strings.Contains(denied.Problem.Message, "\n") ||
+					!strings.Contains(denied.Problem.Message, v1.AnnotationReconcileAt) {
+					t.Errorf("%+v", denied.Problem)
+				}
+				s.must(s.admin.Delete(t.Context(), s.request(waiting.Request)))
+				s.settled()
+				s.made()
+				for range 2 {
+					s.refused(access, v1.ReasonRequestDenied)
+				}
+				s.memory, s.now = &Memory{}, s.now.Add(100*time.Hour)
 				s.refused(access, v1.ReasonRequestDenied)
-			}
-			s.memory, s.now = &Memory{}, s.now.Add(100*time.Hour)
-			s.refused(access, v1.ReasonRequestDenied)
-			if calls := s.made(); len(calls) > 2 || len(writes(calls)) > 0 {
-				t.Errorf("its calls are %q", calls)
-			}
-			s.holder.ReconcileAt = "now"
-			again := s.refused(access, v1.ReasonApprovalRequired)
-			if again.Request == waiting.Request {
-				t.Error("it is the same request")
-			}
-			s.now = time.Now()
-			s.decide(again.Request, certificatesv1.CertificateApproved, "")
-			s.becomes(access)
-			s.mounted(access).works()
+				if calls := s.made(); len(calls) > 2 || len(writes(calls)) > 0 {
+					t.Errorf("its calls are %q", calls)
+				}
+				s.holder.ReconcileAt = "now"
+				again := s.refused(access, v1.ReasonApprovalRequired)
+				if again.Request == waiting.Request {
+					t.Error("it is the same request")
+				}
+				s.now = time.Now()
+				s.decide(again.Request, certificatesv1.CertificateApproved, "")
+				s.becomes(access)
+				s.mounted(access).works()
+			})
 		})
 	}
 }
 
 // AG13: A request that vanished is made anew, with the key that was approved before.
 func TestARequestThatVanishedIsMadeAnew(t *testing.T) {
-	t.Parallel()
-	s := newSeed(t, "newer", "vanished")
-	s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
-	access := certificateAccess("pair")
-	waiting := s.refused(access, v1.ReasonApprovalRequired)
-	s.must(s.admin.Delete(t.Context(), s.request(waiting.Request)))
-	s.next(waiting)
-	s.made()
-	again := s.refused(access, v1.ReasonApprovalRequired)
-	if calls := writes(s.made()); again.Request != waiting.Request || !slices.Equal(calls, []string{"create CertificateSigningRequest"}) {
-		t.Errorf("it waits for %q, not %q, after %q", again.Request, waiting.Request, calls)
-	}
-	s.decide(again.Request, certificatesv1.CertificateApproved, "")
-	s.becomes(access)
+	onEach(t, func(t *testing.T, release string) {
+		s := newSeed(t, release, "vanished")
+		s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
+		access := certificateAccess("pair")
+		waiting := s.refused(access, v1.ReasonApprovalRequired)
+		s.must(s.admin.Delete(t.Context(), s.request(waiting.Request)))
+		s.next(waiting)
+		s.made()
+		again := s.refused(access, v1.ReasonApprovalRequired)
+		if calls := writes(s.made()); again.Request != waiting.Request || !slices.Equal(calls, []string{"create CertificateSigningRequest"}) {
+			t.Errorf("it waits for %q, not %q, after %q", again.Request, waiting.Request, calls)
+		}
+		s.decide(again.Request, certificatesv1.CertificateApproved, "")
+		s.becomes(access)
+	})
 }
 
 // AG12: What is signed is looked at, and what is not what was asked for is never handed out.
 func TestACertificateThatLiesIsNotHandedOut(t *testing.T) {
-	t.Parallel()
-	s := newSeed(t, "newer", "lies")
-	s.keeper = s.another(Options{Approves: []string{otherSigner}})
-	liar := signer.New(t, otherSigner)
-	for _, lie := range signer.Lies() {
-		liar.Lie(lie)
-		access := v1.Access{Name: strings.ToLower(string(lie)), Type: v1.AccessByCertificate, SignerName: otherSigner}
+	onEach(t, func(t *testing.T, release string) {
+		s := newSeed(t, release, "lies")
+		s.keeper = s.another(Options{Approves: []string{otherSigner}})
+		liar := signer.New(t, otherSigner)
+		for _, lie := range signer.Lies() {
+			liar.Lie(lie)
+			access := v1.Access{Name: strings.ToLower(string(lie)), Type: v1.AccessByCertificate, SignerName: otherSigner}
+			waiting := s.refused(access, v1.ReasonProgressing)
+			signed := s.signed(liar, waiting.Request)
+			s.give(waiting.Request, signed)
+			s.next(waiting)
+			refused := s.refused(access, v1.ReasonCertificateRefused)
+			if refused.Usable || !refused.Problem.IsLasting || refused.Digest != "" {
+				t.Errorf("%s: %+v", lie, refused)
+			}
+			if content, _, err := s.keeper.Content(t.Context(), s.holder, access); content != nil || err != nil {
+				t.Errorf("%s: %d keys are handed out, %v", lie, len(content), err)
+			}
+			if data := s.stored(access.Name).Data; len(data) != 1 {
+				t.Errorf("%s: stored are %d parts", lie, len(data))
+			}
+		}
+		liar.Lie()
+		s.holder.ReconcileAt = "now"
+		access := v1.Access{Name: "huge", Type: v1.AccessByCertificate, SignerName: otherSigner}
 		waiting := s.refused(access, v1.ReasonProgressing)
-		signed := s.signed(liar, waiting.Request)
-		s.give(waiting.Request, signed)
+		s.sign(liar, waiting.Request)
 		s.next(waiting)
-		refused := s.refused(access, v1.ReasonCertificateRefused)
-		if refused.Usable || !refused.Problem.IsLasting || refused.Digest != "" {
-			t.Errorf("%s: %+v", lie, refused)
-		}
-		if content, _, err := s.keeper.Content(t.Context(), s.holder, access); content != nil || err != nil {
-			t.Errorf("%s: %d keys are handed out, %v", lie, len(content), err)
-		}
-		if data := s.stored(access.Name).Data; len(data) != 1 {
-			t.Errorf("%s: stored are %d parts", lie, len(data))
-		}
-	}
-	liar.Lie()
-	s.holder.ReconcileAt = "now"
-	access := v1.Access{Name: "huge", Type: v1.AccessByCertificate, SignerName: otherSigner}
-	waiting := s.refused(access, v1.ReasonProgressing)
-	s.sign(liar, waiting.Request)
-	s.next(waiting)
-	s.good(access)
+		s.good(access)
+	})
 }
 
 // AG12: A lie in the place of a renewal leaves the pair that counts.
 func TestARenewalThatIsRefusedLeavesTheOldOneUntilItsEnd(t *testing.T) {
-	t.Parallel()
-	s := newSeed(t, "newer", "lie-later")
-	s.keeper = s.another(Options{Approves: []string{otherSigner}})
-	by := signer.New(t, otherSigner)
-	access := v1.Access{Name: "x", Type: v1.AccessByCertificate, SignerName: otherSigner}
-	waiting := s.refused(access, v1.ReasonProgressing)
-	s.sign(by, waiting.Request)
-	s.next(waiting)
-	good := s.good(access)
-	by.Lie(signer.OtherUser)
-	s.now = good.Next
-	pending := s.refused(access, v1.ReasonRenewalPending)
-	s.sign(by, pending.Request)
-	s.next(pending)
-	pending = s.refused(access, v1.ReasonRenewalPending)
-	content, digest, err := s.keeper.Content(t.Context(), s.holder, access)
-	if !pending.Usable || pending.Next != good.Expires || err != nil || digest != good.Digest || len(content) != 2 {
-		t.Errorf("%+v, digest %q, %v", pending, digest, err)
-	}
-	s.now = good.Expires
-	if expired := s.refused(access, v1.ReasonExpired); expired.Usable || !expired.Problem.IsLasting {
-		t.Errorf("%+v", expired)
-	}
+	onEach(t, func(t *testing.T, release string) {
+		s := newSeed(t, release, "lie-later")
+		s.keeper = s.another(Options{Approves: []string{otherSigner}})
+		by := signer.New(t, otherSigner)
+		access := v1.Access{Name: "x", Type: v1.AccessByCertificate, SignerName: otherSigner}
+		waiting := s.refused(access, v1.ReasonProgressing)
+		s.sign(by, waiting.Request)
+		s.next(waiting)
+		good := s.good(access)
+		by.Lie(signer.OtherUser)
+		s.now = good.Next
+		pending := s.refused(access, v1.ReasonRenewalPending)
+		s.sign(by, pending.Request)
+		s.next(pending)
+		pending = s.refused(access, v1.ReasonRenewalPending)
+		content, digest, err := s.keeper.Content(t.Context(), s.holder, access)
+		if !pending.Usable || pending.Next != good.Expires || err != nil || digest != good.Digest || len(content) != 2 {
+			t.Errorf("%+v, digest %q, %v", pending, digest, err)
+		}
+		s.now = good.Expires
+		if expired := s.refused(access, v1.ReasonExpired); expired.Usable || !expired.Problem.IsLasting {
+			t.Errorf("%+v", expired)
+		}
+	})
 }
 
 // AG12: Somebody's request of our name is told, and not used; another key is.
@@ -365,110 +372,113 @@ func TestARequestOfOurNameIsNotUsed(t *testing.T) {
 		}},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			t.Parallel()
-			s := newSeed(t, "newer", "forged-"+test.why)
-			s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
-			s.keeper = s.another(Options{Approves: []string{v1.SignerAPIServer, otherSigner}})
-			access := certificateAccess("pair")
-			var forged *certificatesv1.CertificateSigningRequest
-			s.fails = func(call string, isDone bool) error {
-				if call != "create CertificateSigningRequest" || isDone {
-					return nil
+			onEach(t, func(t *testing.T, release string) {
+				s := newSeed(t, release, "forged-"+test.why)
+				s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
+				s.keeper = s.another(Options{Approves: []string{v1.SignerAPIServer, otherSigner}})
+				access := certificateAccess("pair")
+				var forged *certificatesv1.CertificateSigningRequest
+				s.fails = func(call string, isDone bool) error {
+					if call != "create CertificateSigningRequest" || isDone {
+						return nil
+					}
+					return apierrors.NewTimeoutError("later", 1)
 				}
-				return apierrors.NewTimeoutError("later", 1)
-			}
-			if _, err := s.keeper.Keep(t.Context(), s.holder, []v1.Access{access}, s.memory, s.now); err == nil {
-				t.Fatal("nothing failed")
-			}
-			s.fails = nil
-			name := s.memory.of("pair").request
-			v := &visit{credential: s.holder.credential(access), keeper: s.keeper, memory: s.memory.of("pair")}
-			wanted, err := v.wanted(read(s.stored("pair")))
-			s.must(err)
-			forged = wanted.DeepCopy()
-			test.change(&forged.Spec)
-			s.must(s.admin.Create(t.Context(), forged))
-			s.made()
-			taken := s.refused(access, v1.ReasonNameTaken)
-			if taken.Usable || !strings.Contains(taken.Problem.Message, name) || taken.Problem.IsLasting {
-				t.Errorf("%+v", taken.Problem)
-			}
-			if calls := writes(s.made()); !slices.Equal(calls, []string{"update Secret"}) {
-				t.Errorf("its calls are %q", calls)
-			}
-			if left := s.request(name); len(left.Status.Conditions) > 0 {
-				t.Error("it was approved")
-			}
-			s.becomes(access)
-			s.mounted(access).works()
-			s.must(s.admin.Delete(t.Context(), forged))
+				if _, err := s.keeper.Keep(t.Context(), s.holder, []v1.Access{access}, s.memory, s.now); err == nil {
+					t.Fatal("nothing failed")
+				}
+				s.fails = nil
+				name := s.memory.of("pair").request
+				v := &visit{credential: s.holder.credential(access), keeper: s.keeper, memory: s.memory.of("pair")}
+				wanted, err := v.wanted(read(s.stored("pair")))
+				s.must(err)
+				forged = wanted.DeepCopy()
+				test.change(&forged.Spec)
+				s.must(s.admin.Create(t.Context(), forged))
+				s.made()
+				taken := s.refused(access, v1.ReasonNameTaken)
+				if taken.Usable || !strings.Contains(taken.Problem.Message, name) || taken.Problem.IsLasting {
+					t.Errorf("%+v", taken.Problem)
+				}
+				if calls := writes(s.made()); !slices.Equal(calls, []string{"update Secret"}) {
+					t.Errorf("its calls are %q", calls)
+				}
+				if left := s.request(name); len(left.Status.Conditions) > 0 {
+					t.Error("it was approved")
+				}
+				s.becomes(access)
+				s.mounted(access).works()
+				s.must(s.admin.Delete(t.Context(), forged))
+			})
 		})
 	}
 }
 
 // AG11: No approval is asked for twice, at whichever write a process ends.
 func TestAProcessMayEndAtEachWriteOfACertificate(t *testing.T) {
-	t.Parallel()
-	s := newSeed(t, "newer", "ends-pair")
-	s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
-	by := signer.New(t, otherSigner)
-	access := func(number int, after bool) v1.Access {
-		return v1.Access{Name: fmt.Sprintf("x-%d-%t", number, after), Type: v1.AccessByCertificate, SignerName: otherSigner}
-	}
-	for number := 1; number <= 3; number++ {
-		for _, after := range []bool{false, true} {
-			one, killed := access(number, after), fmt.Errorf("killed at %d, %t", number, after)
-			asked := map[string]bool{}
-			count, isDead := 0, false
-			s.fails = func(call string, isDone bool) error {
-				if isDead {
-					return killed
+	onEach(t, func(t *testing.T, release string) {
+		s := newSeed(t, release, "ends-pair")
+		s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
+		by := signer.New(t, otherSigner)
+		access := func(number int, after bool) v1.Access {
+			return v1.Access{Name: fmt.Sprintf("x-%d-%t", number, after), Type: v1.AccessByCertificate, SignerName: otherSigner}
+		}
+		for number := 1; number <= 3; number++ {
+			for _, after := range []bool{false, true} {
+				one, killed := access(number, after), fmt.Errorf("killed at %d, %t", number, after)
+				asked := map[string]bool{}
+				count, isDead := 0, false
+				s.fails = func(call string, isDone bool) error {
+					if isDead {
+						return killed
+					}
+					if !strings.HasPrefix(call, "get") && !isDone {
+						count++
+					}
+					if isDead = count == number && isDone == after && !strings.HasPrefix(call, "get"); isDead {
+						return killed
+					}
+					return nil
 				}
-				if !strings.HasPrefix(call, "get") && !isDone {
-					count++
+				expect.Eventually(t, expect.Patience, func() error {
+					s.now = s.now.Add(time.Minute)
+					standings, err := s.keeper.Keep(t.Context(), s.holder, []v1.Access{one}, s.memory, s.now)
+					if err != nil { // the next process
+						isDead, count, s.memory, s.keeper = false, 100, &Memory{}, s.another(Options{})
+						return err
+					}
+					if request := standings[0].Request; request != "" && !asked[request] {
+						asked[request] = true
+						s.decide(request, certificatesv1.CertificateApproved, "")
+						s.sign(by, request)
+					}
+					if !standings[0].Usable {
+						return fmt.Errorf("%+v", standings[0].Problem)
+					}
+					return nil
+				})
+				s.fails = nil
+				if len(asked) != 1 {
+					t.Errorf("%v: asked for were %d", killed, len(asked))
 				}
-				if isDead = count == number && isDone == after && !strings.HasPrefix(call, "get"); isDead {
-					return killed
-				}
-				return nil
-			}
-			expect.Eventually(t, expect.Patience, func() error {
-				s.now = s.now.Add(time.Minute)
-				standings, err := s.keeper.Keep(t.Context(), s.holder, []v1.Access{one}, s.memory, s.now)
-				if err != nil { // the next process
-					isDead, count, s.memory, s.keeper = false, 100, &Memory{}, s.another(Options{})
-					return err
-				}
-				if request := standings[0].Request; request != "" && !asked[request] {
-					asked[request] = true
-					s.decide(request, certificatesv1.CertificateApproved, "")
-					s.sign(by, request)
-				}
-				if !standings[0].Usable {
-					return fmt.Errorf("%+v", standings[0].Problem)
-				}
-				return nil
-			})
-			s.fails = nil
-			if len(asked) != 1 {
-				t.Errorf("%v: asked for were %d", killed, len(asked))
 			}
 		}
-	}
+	})
 }
 
 // The user of a certificate is bound, and nobody else.
 func TestABindingIsOfTheUserAlone(t *testing.T) {
-	t.Parallel()
-	s := newSeed(t, "older", "user")
-	s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
-	waiting := s.refused(certificateAccess("pair"), v1.ReasonApprovalRequired)
-	binding := &rbacv1.RoleBinding{}
-	s.must(s.get("addon-agent-agent-pair", binding))
-	want := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: waiting.Subject}}
-	if diff := cmp.Diff(want, binding.Subjects); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	s.must(s.admin.Delete(t.Context(), s.request(waiting.Request)))
-	s.must(client.IgnoreNotFound(s.admin.Delete(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "x"}})))
+	onEach(t, func(t *testing.T, release string) {
+		s := newSeed(t, release, "user")
+		s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
+		waiting := s.refused(certificateAccess("pair"), v1.ReasonApprovalRequired)
+		binding := &rbacv1.RoleBinding{}
+		s.must(s.get("addon-agent-agent-pair", binding))
+		want := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: waiting.Subject}}
+		if diff := cmp.Diff(want, binding.Subjects); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		s.must(s.admin.Delete(t.Context(), s.request(waiting.Request)))
+		s.must(client.IgnoreNotFound(s.admin.Delete(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "x"}})))
+	})
 }

@@ -196,70 +196,71 @@ func TestAFirstIssueThatFailsIsAnErrorWithoutWordsOfTheAnswer(t *testing.T) {
 
 // AG11: A process that ends before or after any write of a first issue, a renewal or a rotation leaves what the next one goes on from.
 func TestAProcessMayEndAtEachWrite(t *testing.T) {
-	t.Parallel()
-	s := newSeed(t, "newer", "ends")
-	s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
-	killed := errors.New("killed")
-	for _, story := range []string{"issue", "renewal", "rotation", "revocation"} {
-		for number := 1; ; number++ {
-			for _, after := range []bool{false, true} {
-				access := hubAccess(fmt.Sprintf("%s-%d-%t", story, number, after))
-				s.memory, s.now, s.holder.RotateAt = &Memory{}, time.Now(), ""
-				if story != "issue" {
-					first := s.good(access)
-					s.settled()
-					switch story {
-					case "renewal":
-						s.now = first.Next
-					case "rotation":
-						s.holder.RotateAt = access.Name
+	onEach(t, func(t *testing.T, release string) {
+		s := newSeed(t, release, "ends")
+		s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
+		killed := errors.New("killed")
+		for _, story := range []string{"issue", "renewal", "rotation", "revocation"} {
+			for number := 1; ; number++ {
+				for _, after := range []bool{false, true} {
+					access := hubAccess(fmt.Sprintf("%s-%d-%t", story, number, after))
+					s.memory, s.now, s.holder.RotateAt = &Memory{}, time.Now(), ""
+					if story != "issue" {
+						first := s.good(access)
+						s.settled()
+						switch story {
+						case "renewal":
+							s.now = first.Next
+						case "rotation":
+							s.holder.RotateAt = access.Name
+						}
 					}
-				}
-				count, isDead := 0, false
-				s.fails = func(call string, isDone bool) error {
-					if isDead {
-						return killed
+					count, isDead := 0, false
+					s.fails = func(call string, isDone bool) error {
+						if isDead {
+							return killed
+						}
+						if !strings.HasPrefix(call, "get") && !isDone {
+							count++
+						}
+						if isDead = count == number && isDone == after && !strings.HasPrefix(call, "get"); isDead {
+							return killed
+						}
+						return nil
 					}
-					if !strings.HasPrefix(call, "get") && !isDone {
-						count++
+					var err error
+					if story == "revocation" {
+						err = s.keeper.Revoke(t.Context(), s.holder, access.Name)
+					} else {
+						_, err = s.keeper.Keep(t.Context(), s.holder, []v1.Access{access}, s.memory, s.now)
 					}
-					if isDead = count == number && isDone == after && !strings.HasPrefix(call, "get"); isDead {
-						return killed
+					wasKilled := isDead
+					s.fails, s.memory, s.keeper = nil, &Memory{}, s.another(Options{})
+					if story == "revocation" {
+						s.must(s.keeper.RevokeAll(t.Context(), s.holder.Cluster.Namespace, s.holder.Installation))
+						s.must(s.keeper.Revoke(t.Context(), s.holder, access.Name))
+						if left := s.left(); len(left) > 0 {
+							t.Fatalf("%s, write %d: %q are left", story, number, left)
+						}
+					} else {
+						s.good(access)
+						s.mounted(access).works()
 					}
-					return nil
-				}
-				var err error
-				if story == "revocation" {
-					err = s.keeper.Revoke(t.Context(), s.holder, access.Name)
-				} else {
-					_, err = s.keeper.Keep(t.Context(), s.holder, []v1.Access{access}, s.memory, s.now)
-				}
-				wasKilled := isDead
-				s.fails, s.memory, s.keeper = nil, &Memory{}, s.another(Options{})
-				if story == "revocation" {
-					s.must(s.keeper.RevokeAll(t.Context(), s.holder.Cluster.Namespace, s.holder.Installation))
-					s.must(s.keeper.Revoke(t.Context(), s.holder, access.Name))
-					if left := s.left(); len(left) > 0 {
-						t.Fatalf("%s, write %d: %q are left", story, number, left)
+					if wasKilled {
+						continue
 					}
-				} else {
-					s.good(access)
-					s.mounted(access).works()
+					if err != nil || number < 3 {
+						t.Fatalf("%s ends after %d writes: %v", story, number, err)
+					}
+					number = -1
+					break
 				}
-				if wasKilled {
-					continue
+				if number < 0 {
+					break
 				}
-				if err != nil || number < 3 {
-					t.Fatalf("%s ends after %d writes: %v", story, number, err)
-				}
-				number = -1
-				break
-			}
-			if number < 0 {
-				break
 			}
 		}
-	}
+	})
 }
 
 // AG14: What was issued twice at once is stored once, and only that is handed out.
@@ -342,23 +343,23 @@ func TestARotationEndsWhatWasIssuedBefore(t *testing.T) {
 // AG09: A leak is ended also where nothing is given out any more: the API server knows the token no more, and nothing is bound to the
 // user of the certificate.
 func TestARotationEndsWhatWasIssuedAlsoWithoutAHub(t *testing.T) {
-	t.Parallel()
 	for why, test := range map[string]struct {
 		access    v1.Access
 		isUnknown bool
 	}{"token": {hubAccess("hub"), true}, "certificate": {certificateAccess("pair"), false}} {
 		t.Run(why, func(t *testing.T) {
-			t.Parallel()
-			s := newSeed(t, "newer", "leak-"+why)
-			s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
-			s.keeper = s.another(Options{Approves: []string{v1.SignerAPIServer}})
-			s.becomes(test.access)
-			former := s.mounted(test.access)
-			former.works()
-			s.settled()
-			s.hub, s.holder.RotateAt = Hub{}, "now"
-			s.refused(test.access, v1.ReasonHubUnknown)
-			former.ends(remembers, test.isUnknown)
+			onEach(t, func(t *testing.T, release string) {
+				s := newSeed(t, release, "leak-"+why)
+				s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
+				s.keeper = s.another(Options{Approves: []string{v1.SignerAPIServer}})
+				s.becomes(test.access)
+				former := s.mounted(test.access)
+				former.works()
+				s.settled()
+				s.hub, s.holder.RotateAt = Hub{}, "now"
+				s.refused(test.access, v1.ReasonHubUnknown)
+				former.ends(remembers, test.isUnknown)
+			})
 		})
 	}
 }
@@ -412,138 +413,142 @@ func TestWhatIsSomebodyElsesIsLeftAlone(t *testing.T) {
 		{"stored", &corev1.Secret{StringData: map[string]string{"a": "b"}}, nil},
 	} {
 		t.Run(test.kind, func(t *testing.T) {
-			t.Parallel()
-			s := newSeed(t, "older", "taken-"+test.kind)
-			s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
-			access := hubAccess("hub")
-			access.Outbox = true
-			object := test.object
-			object.SetNamespace(s.holder.Cluster.Namespace)
-			if object.GetName() == "" {
-				object.SetName("addon-access-" + s.holder.Owner.ID() + "-hub")
-			}
-			// The label alone makes nothing ours.
-			object.SetLabels(map[string]string{v1.LabelAccess: s.holder.Owner.ID()})
-			s.must(s.admin.Create(t.Context(), object))
-			taken := s.refused(access, v1.ReasonNameTaken)
-			if taken.Usable || !taken.Problem.IsLasting || !strings.Contains(taken.Problem.Message, object.GetName()) || taken.Next.IsZero() {
-				t.Errorf("%+v: %+v", taken, taken.Problem)
-			}
-			if content, _, err := s.keeper.Content(t.Context(), s.holder, access); content != nil || err != nil {
-				t.Errorf("%d keys are handed out, %v", len(content), err)
-			}
-			now := object.DeepCopyObject().(client.Object)
-			s.must(s.get(object.GetName(), now))
-			if now.GetResourceVersion() != object.GetResourceVersion() {
-				t.Error("it was written")
-			}
-			s.must(s.keeper.Revoke(t.Context(), s.holder, "hub"))
-			s.must(s.get(object.GetName(), now))
-			s.must(s.admin.Delete(t.Context(), now))
-			s.settled()
-			s.becomes(access)
-			s.mounted(access).works()
+			onEach(t, func(t *testing.T, release string) {
+				s := newSeed(t, release, "taken-"+test.kind)
+				s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
+				access := hubAccess("hub")
+				access.Outbox = true
+				object := test.object.DeepCopyObject().(client.Object)
+				object.SetNamespace(s.holder.Cluster.Namespace)
+				if object.GetName() == "" {
+					object.SetName("addon-access-" + s.holder.Owner.ID() + "-hub")
+				}
+				// The label alone makes nothing ours.
+				object.SetLabels(map[string]string{v1.LabelAccess: s.holder.Owner.ID()})
+				s.must(s.admin.Create(t.Context(), object))
+				taken := s.refused(access, v1.ReasonNameTaken)
+				if taken.Usable || !taken.Problem.IsLasting || !strings.Contains(taken.Problem.Message, object.GetName()) || taken.Next.IsZero() {
+					t.Errorf("%+v: %+v", taken, taken.Problem)
+				}
+				if content, _, err := s.keeper.Content(t.Context(), s.holder, access); content != nil || err != nil {
+					t.Errorf("%d keys are handed out, %v", len(content), err)
+				}
+				now := object.DeepCopyObject().(client.Object)
+				s.must(s.get(object.GetName(), now))
+				if now.GetResourceVersion() != object.GetResourceVersion() {
+					t.Error("it was written")
+				}
+				s.must(s.keeper.Revoke(t.Context(), s.holder, "hub"))
+				s.must(s.get(object.GetName(), now))
+				s.must(s.admin.Delete(t.Context(), now))
+				s.settled()
+				s.becomes(access)
+				s.mounted(access).works()
+			})
 		})
 	}
 }
 
 // AG06: The agent of a name that became somebody else's loses its rights: what it is bound to is not what was listed.
 func TestNamesThatWereTakenLaterTakeTheBindingAway(t *testing.T) {
-	t.Parallel()
-	s := newSeed(t, "newer", "later")
-	s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
-	access := hubAccess("hub")
-	access.Outbox = true
-	s.good(access)
-	agent := s.mounted(access)
-	agent.works()
-	s.must(s.admin.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: agent.namespace, Name: "addon-out-agent"}}))
-	s.must(s.admin.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: agent.namespace, Name: "addon-out-agent"}}))
-	s.settled()
-	s.refused(access, v1.ReasonNameTaken)
-	agent.ends(remembers, false)
+	onEach(t, func(t *testing.T, release string) {
+		s := newSeed(t, release, "later")
+		s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
+		access := hubAccess("hub")
+		access.Outbox = true
+		s.good(access)
+		agent := s.mounted(access)
+		agent.works()
+		s.must(s.admin.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: agent.namespace, Name: "addon-out-agent"}}))
+		s.must(s.admin.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: agent.namespace, Name: "addon-out-agent"}}))
+		s.settled()
+		s.refused(access, v1.ReasonNameTaken)
+		agent.ends(remembers, false)
+	})
 }
 
 // AG06: Edits of ours are put back, and what is deleted is made anew.
 func TestEditsArePutBack(t *testing.T) {
-	s := newSeed(t, "newer", "edits")
-	s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
-	access := hubAccess("hub")
-	s.good(access)
-	s.settled()
-	s.good(access)
-	yes := true
-	edit := func(object client.Object, change func()) func() {
-		return func() {
-			s.must(s.get("addon-agent-agent-hub", object))
-			change()
-			s.must(s.admin.Update(t.Context(), object))
+	onEach(t, func(t *testing.T, release string) {
+		s := newSeed(t, release, "edits")
+		s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
+		access := hubAccess("hub")
+		s.good(access)
+		s.settled()
+		s.good(access)
+		yes := true
+		edit := func(object client.Object, change func()) func() {
+			return func() {
+				s.must(s.get("addon-agent-agent-hub", object))
+				change()
+				s.must(s.admin.Update(t.Context(), object))
+			}
 		}
-	}
-	account, role, binding := &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}
-	secret := func(change func(*corev1.Secret)) func() {
-		return func() {
-			found := s.stored("hub")
-			change(found)
-			s.must(s.admin.Update(t.Context(), found))
+		account, role, binding := &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}
+		secret := func(change func(*corev1.Secret)) func() {
+			return func() {
+				found := s.stored("hub")
+				change(found)
+				s.must(s.admin.Update(t.Context(), found))
+			}
 		}
-	}
-	for _, test := range []struct {
-		why    string
-		do     func()
-		writes []string
-		isNew  bool
-	}{
-		{"the account's token is mounted", edit(account, func() { account.AutomountServiceAccountToken = &yes }), []string{"update ServiceAccount"}, false},
-		{"the account has no owner", edit(account, func() { account.OwnerReferences = nil }), []string{"update ServiceAccount"}, false},
-		{"the account has no label", edit(account, func() { account.Labels = nil }), []string{"update ServiceAccount"}, false},
-		{"another rule", edit(role, func() { role.Rules = append(role.Rules, ruleOf("*", "*", "*")) }), []string{"update Role"}, false},
-		{"another subject", edit(binding, func() {
-			binding.Subjects = append(binding.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: "x"})
-		}), []string{"update RoleBinding"}, false},
-		{"another's binding", edit(binding, func() { binding.Annotations = nil }), []string{"update RoleBinding"}, false},
-		{"another role is bound", func() {
-			edit(binding, func() {})()
-			s.must(s.admin.Delete(t.Context(), binding))
-			binding.ResourceVersion, binding.UID, binding.RoleRef.Kind, binding.RoleRef.Name = "", "", "ClusterRole", "cluster-admin"
-			s.must(s.admin.Create(t.Context(), binding))
-		}, []string{"delete RoleBinding", "create RoleBinding"}, false},
-		{"the role is gone", func() { edit(role, func() {})(); s.must(s.admin.Delete(t.Context(), role)) }, []string{"create Role"}, false},
-		{"the binding is gone", func() { edit(binding, func() {})(); s.must(s.admin.Delete(t.Context(), binding)) }, []string{"create RoleBinding"}, false},
-		{"the Secret's label is gone", secret(func(found *corev1.Secret) { found.Labels = nil }), []string{"update Secret"}, false},
-		{"the token is another", secret(func(found *corev1.Secret) { found.Data[KeyToken][20] ^= 1 }), []string{"token", "update Secret"}, true},
-		{"it is said to last", secret(func(found *corev1.Secret) {
-			found.Data[keyState] = []byte(strings.ReplaceAll(string(found.Data[keyState]), `"expires":"20`, `"expires":"21`))
-		}), []string{"token", "update Secret"}, true},
-		{"the record is none", secret(func(found *corev1.Secret) { found.Data[keyState] = []byte("{") }), []string{"token", "update Secret"}, true},
-		{"the Secret is empty", secret(func(found *corev1.Secret) { found.Data = nil }), []string{"token", "update Secret"}, true},
-		{"the Secret is gone", func() { s.must(s.admin.Delete(t.Context(), s.stored("hub"))) }, []string{"create Secret", "token", "update Secret"}, true},
-		{
-			"the account is gone", func() { edit(account, func() {})(); s.must(s.admin.Delete(t.Context(), account)) },
-			[]string{"create ServiceAccount", "token", "update Secret"}, true,
-		},
-	} {
-		t.Run(test.why, func(t *testing.T) {
-			before := s.good(access)
-			test.do()
-			s.settled()
-			s.made()
-			after := s.good(access)
-			if diff := cmp.Diff(test.writes, writes(s.made())); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if isNew := after.Digest != before.Digest; isNew != test.isNew {
-				t.Errorf("a new one: %t", isNew)
-			}
-			s.mounted(access).works()
-			s.settled()
-			s.good(access)
-			s.made()
-			if s.good(access); len(s.made()) > 0 {
-				t.Error("it is not at rest after")
-			}
-		})
-	}
+		for _, test := range []struct {
+			why    string
+			do     func()
+			writes []string
+			isNew  bool
+		}{
+			{"the account's token is mounted", edit(account, func() { account.AutomountServiceAccountToken = &yes }), []string{"update ServiceAccount"}, false},
+			{"the account has no owner", edit(account, func() { account.OwnerReferences = nil }), []string{"update ServiceAccount"}, false},
+			{"the account has no label", edit(account, func() { account.Labels = nil }), []string{"update ServiceAccount"}, false},
+			{"another rule", edit(role, func() { role.Rules = append(role.Rules, ruleOf("*", "*", "*")) }), []string{"update Role"}, false},
+			{"another subject", edit(binding, func() {
+				binding.Subjects = append(binding.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: "x"})
+			}), []string{"update RoleBinding"}, false},
+			{"another's binding", edit(binding, func() { binding.Annotations = nil }), []string{"update RoleBinding"}, false},
+			{"another role is bound", func() {
+				edit(binding, func() {})()
+				s.must(s.admin.Delete(t.Context(), binding))
+				binding.ResourceVersion, binding.UID, binding.RoleRef.Kind, binding.RoleRef.Name = "", "", "ClusterRole", "cluster-admin"
+				s.must(s.admin.Create(t.Context(), binding))
+			}, []string{"delete RoleBinding", "create RoleBinding"}, false},
+			{"the role is gone", func() { edit(role, func() {})(); s.must(s.admin.Delete(t.Context(), role)) }, []string{"create Role"}, false},
+			{"the binding is gone", func() { edit(binding, func() {})(); s.must(s.admin.Delete(t.Context(), binding)) }, []string{"create RoleBinding"}, false},
+			{"the Secret's label is gone", secret(func(found *corev1.Secret) { found.Labels = nil }), []string{"update Secret"}, false},
+			{"the token is another", secret(func(found *corev1.Secret) { found.Data[KeyToken][20] ^= 1 }), []string{"token", "update Secret"}, true},
+			{"it is said to last", secret(func(found *corev1.Secret) {
+				found.Data[keyState] = []byte(strings.ReplaceAll(string(found.Data[keyState]), `"expires":"20`, `"expires":"21`))
+			}), []string{"token", "update Secret"}, true},
+			{"the record is none", secret(func(found *corev1.Secret) { found.Data[keyState] = []byte("{") }), []string{"token", "update Secret"}, true},
+			{"the Secret is empty", secret(func(found *corev1.Secret) { found.Data = nil }), []string{"token", "update Secret"}, true},
+			{"the Secret is gone", func() { s.must(s.admin.Delete(t.Context(), s.stored("hub"))) }, []string{"create Secret", "token", "update Secret"}, true},
+			{
+				"the account is gone", func() { edit(account, func() {})(); s.must(s.admin.Delete(t.Context(), account)) },
+				[]string{"create ServiceAccount", "token", "update Secret"}, true,
+			},
+		} {
+			t.Run(test.why, func(t *testing.T) {
+				before := s.good(access)
+				test.do()
+				s.settled()
+				s.made()
+				after := s.good(access)
+				if diff := cmp.Diff(test.writes, writes(s.made())); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if isNew := after.Digest != before.Digest; isNew != test.isNew {
+					t.Errorf("a new one: %t", isNew)
+				}
+				s.mounted(access).works()
+				s.settled()
+				s.good(access)
+				s.made()
+				if s.good(access); len(s.made()) > 0 {
+					t.Error("it is not at rest after")
+				}
+			})
+		}
+	})
 }
 
 // AG02, AG07: What is not listed is not given, and taken away.
@@ -607,28 +612,29 @@ func TestTheListDecides(t *testing.T) {
 
 // A list that shrinks takes bindings away without the version, or the user cluster.
 func TestWithholdGoesByWhatIsHeld(t *testing.T) {
-	t.Parallel()
-	s := newSeed(t, "newer", "withhold")
-	s.holder.Core = true
-	s.list(v1.AgentsCore, ruleOf(group, "policies", "get", "list"))
-	s.good(hubAccess("hub"))
-	agent := s.mounted(hubAccess("hub"))
-	s.settled()
-	s.made()
-	s.must(s.keeper.Withhold(t.Context(), s.installation(), ""))
-	if calls := s.made(); len(calls) > 0 {
-		t.Errorf("while it is listed: %q", calls)
-	}
-	s.list(v1.AgentsCore)
-	s.must(s.keeper.Withhold(t.Context(), client.ObjectKey{Namespace: s.holder.Cluster.Namespace, Name: "another"}, ""))
-	if calls := s.made(); len(calls) > 0 {
-		t.Errorf("of another installation: %q", calls)
-	}
-	s.must(s.keeper.Withhold(t.Context(), s.installation(), ""))
-	if calls := s.made(); !slices.Equal(calls, []string{"delete RoleBinding"}) {
-		t.Errorf("its calls are %q", calls)
-	}
-	agent.ends(10*time.Second, false)
+	onEach(t, func(t *testing.T, release string) {
+		s := newSeed(t, release, "withhold")
+		s.holder.Core = true
+		s.list(v1.AgentsCore, ruleOf(group, "policies", "get", "list"))
+		s.good(hubAccess("hub"))
+		agent := s.mounted(hubAccess("hub"))
+		s.settled()
+		s.made()
+		s.must(s.keeper.Withhold(t.Context(), s.installation(), ""))
+		if calls := s.made(); len(calls) > 0 {
+			t.Errorf("while it is listed: %q", calls)
+		}
+		s.list(v1.AgentsCore)
+		s.must(s.keeper.Withhold(t.Context(), client.ObjectKey{Namespace: s.holder.Cluster.Namespace, Name: "another"}, ""))
+		if calls := s.made(); len(calls) > 0 {
+			t.Errorf("of another installation: %q", calls)
+		}
+		s.must(s.keeper.Withhold(t.Context(), s.installation(), ""))
+		if calls := s.made(); !slices.Equal(calls, []string{"delete RoleBinding"}) {
+			t.Errorf("its calls are %q", calls)
+		}
+		agent.ends(10*time.Second, false)
+	})
 }
 
 // AG01: A merged object that was written past both checks.
@@ -649,65 +655,67 @@ func TestWhatIsBeyondTheFloorIsNotGiven(t *testing.T) {
 
 // AG09: Also where the user cluster does not answer, or is paused, so that no credential is kept.
 func TestARotationNeedsNoVersion(t *testing.T) {
-	t.Parallel()
-	s := newSeed(t, "newer", "early")
-	s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
-	s.good(hubAccess("hub"))
-	agent := s.mounted(hubAccess("hub"))
-	s.settled()
-	s.made()
-	namespace, name := s.holder.Cluster.Namespace, s.holder.Installation
-	for _, none := range []struct{ installation, at string }{{name, ""}, {"another", "now"}} {
-		s.must(s.keeper.Withhold(t.Context(), client.ObjectKey{Namespace: namespace, Name: none.installation}, none.at))
-		if calls := s.made(); len(calls) > 0 {
-			t.Errorf("of %q at %q: %q", none.installation, none.at, calls)
+	onEach(t, func(t *testing.T, release string) {
+		s := newSeed(t, release, "early")
+		s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
+		s.good(hubAccess("hub"))
+		agent := s.mounted(hubAccess("hub"))
+		s.settled()
+		s.made()
+		namespace, name := s.holder.Cluster.Namespace, s.holder.Installation
+		for _, none := range []struct{ installation, at string }{{name, ""}, {"another", "now"}} {
+			s.must(s.keeper.Withhold(t.Context(), client.ObjectKey{Namespace: namespace, Name: none.installation}, none.at))
+			if calls := s.made(); len(calls) > 0 {
+				t.Errorf("of %q at %q: %q", none.installation, none.at, calls)
+			}
 		}
-	}
-	s.must(s.keeper.Withhold(t.Context(), s.installation(), "now"))
-	agent.ends(remembers, true)
-	s.holder.RotateAt = "now"
-	s.good(hubAccess("hub"))
-	s.mounted(hubAccess("hub")).works()
-	s.settled()
-	s.made()
-	s.must(s.keeper.Withhold(t.Context(), s.installation(), "now"))
-	if calls := s.made(); len(calls) > 0 {
-		t.Errorf("once it is made anew: %q", calls)
-	}
+		s.must(s.keeper.Withhold(t.Context(), s.installation(), "now"))
+		agent.ends(remembers, true)
+		s.holder.RotateAt = "now"
+		s.good(hubAccess("hub"))
+		s.mounted(hubAccess("hub")).works()
+		s.settled()
+		s.made()
+		s.must(s.keeper.Withhold(t.Context(), s.installation(), "now"))
+		if calls := s.made(); len(calls) > 0 {
+			t.Errorf("once it is made anew: %q", calls)
+		}
+	})
 }
 
 // AG03: The API server refuses what the manager does not have itself, whatever is listed.
 func TestTheAPIServerRefusesRightsThatTheManagerLacks(t *testing.T) {
-	t.Parallel()
-	s := newSeed(t, "newer", "lacks")
-	s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "manager-lacks"}, Rules: []rbacv1.PolicyRule{
-		ruleOf("", "serviceaccounts", "get", "create", "update", "delete"), ruleOf("", "secrets", "get", "create", "update", "delete"),
-		ruleOf("", "serviceaccounts/token", "create"), ruleOf("", "configmaps", "delete"),
-		ruleOf(rbacv1.GroupName, "roles", "get", "create", "update", "delete"), ruleOf(rbacv1.GroupName, "rolebindings", "get", "create", "update", "delete"),
-	}}
-	s.must(s.admin.Create(t.Context(), role))
-	s.must(s.admin.Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.holder.Cluster.Namespace, Name: "manager"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "manager"}},
-	}))
-	config := *s.config
-	config.Impersonate.UserName = "manager"
-	counted := s.counted(&config)
-	s.keeper = NewKeeper(counted, counted, s.held, s.keeper.options)
-	access := hubAccess("hub")
-	refused := s.refused(access, v1.ReasonRightsRefused)
-	if refused.Usable || refused.Problem.IsLasting || refused.Next.IsZero() {
-		t.Errorf("%+v: %+v", refused, refused.Problem)
-	}
-	if err := s.get("addon-agent-agent-hub", &rbacv1.Role{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the role is there: %v", err)
-	}
-	role.Rules = append(role.Rules, ruleOf(group, "policies", "*"))
-	s.must(s.admin.Update(t.Context(), role))
-	s.becomes(access)
-	s.mounted(access).works()
+	onEach(t, func(t *testing.T, release string) {
+		s := newSeed(t, release, "lacks")
+		s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "manager-lacks"}, Rules: []rbacv1.PolicyRule{
+			ruleOf("", "serviceaccounts", "get", "create", "update", "delete"), ruleOf("", "secrets", "get", "create", "update", "delete"),
+			ruleOf("", "serviceaccounts/token", "create"), ruleOf("", "configmaps", "delete"),
+			ruleOf(rbacv1.GroupName, "roles", "get", "create", "update", "delete"), ruleOf(rbacv1.GroupName, "rolebindings", "get", "create", "update", "delete"),
+		}}
+		s.must(s.admin.Create(t.Context(), role))
+		s.must(s.admin.Create(t.Context(), &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.holder.Cluster.Namespace, Name: "manager"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "manager"}},
+		}))
+		config := *s.config
+		config.Impersonate.UserName = "manager"
+		counted := s.counted(&config)
+		s.keeper = NewKeeper(counted, counted, s.held, s.keeper.options)
+		access := hubAccess("hub")
+		refused := s.refused(access, v1.ReasonRightsRefused)
+		if refused.Usable || refused.Problem.IsLasting || refused.Next.IsZero() {
+			t.Errorf("%+v: %+v", refused, refused.Problem)
+		}
+		if err := s.get("addon-agent-agent-hub", &rbacv1.Role{}); !apierrors.IsNotFound(err) {
+			t.Errorf("the role is there: %v", err)
+		}
+		role.Rules = append(role.Rules, ruleOf(group, "policies", "*"))
+		s.must(s.admin.Update(t.Context(), role))
+		s.becomes(access)
+		s.mounted(access).works()
+	})
 }
 
 // AG15: Without an address nothing is made, and another address is another content.
@@ -753,31 +761,32 @@ func TestTheHubIsWhatAgentsAreTold(t *testing.T) {
 }
 
 func TestASharedNamespaceNeedsTheOption(t *testing.T) {
-	t.Parallel()
-	s := newSeed(t, "newer", "shared")
-	s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
-	access := hubAccess("hub")
-	s.holder.IsShared = true
-	if shared := s.refused(access, v1.ReasonSharedNamespace); shared.Next.IsZero() {
-		t.Error("it is not looked at again once the others are gone")
-	}
-	if left := s.left(); len(left) > 0 {
-		t.Errorf("made are %q", left)
-	}
-	s.holder.IsShared = false
-	s.good(access)
-	agent := s.mounted(access)
-	agent.works()
-	s.settled()
-	s.holder.IsShared = true
-	if refused := s.refused(access, v1.ReasonSharedNamespace); refused.Usable {
-		t.Errorf("%+v", refused)
-	}
-	agent.ends(10*time.Second, false)
-	s.keeper = s.another(Options{Shared: true})
-	s.settled()
-	s.good(access)
-	agent.works()
+	onEach(t, func(t *testing.T, release string) {
+		s := newSeed(t, release, "shared")
+		s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
+		access := hubAccess("hub")
+		s.holder.IsShared = true
+		if shared := s.refused(access, v1.ReasonSharedNamespace); shared.Next.IsZero() {
+			t.Error("it is not looked at again once the others are gone")
+		}
+		if left := s.left(); len(left) > 0 {
+			t.Errorf("made are %q", left)
+		}
+		s.holder.IsShared = false
+		s.good(access)
+		agent := s.mounted(access)
+		agent.works()
+		s.settled()
+		s.holder.IsShared = true
+		if refused := s.refused(access, v1.ReasonSharedNamespace); refused.Usable {
+			t.Errorf("%+v", refused)
+		}
+		agent.ends(10*time.Second, false)
+		s.keeper = s.another(Options{Shared: true})
+		s.settled()
+		s.good(access)
+		agent.works()
+	})
 }
 
 // AG10: Nothing is left on the seed, and the outbox goes with the last that had it.
@@ -933,45 +942,47 @@ func TestWithoutAListAnAccessWithoutRulesIsNotGiven(t *testing.T) {
 
 // A credential whose account is gone counts no more, whatever its time.
 func TestATokenEndsWithItsAccount(t *testing.T) {
-	t.Parallel()
-	s := newSeed(t, "older", "account")
-	s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
-	access := hubAccess("hub")
-	s.good(access)
-	s.must(s.admin.Delete(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
-		Namespace: s.holder.Cluster.Namespace, Name: "addon-agent-agent-hub",
-	}}))
-	s.settled()
-	s.fails = func(call string, _ bool) error {
-		if call == "token" {
-			return errors.New("not now")
+	onEach(t, func(t *testing.T, release string) {
+		s := newSeed(t, release, "account")
+		s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
+		access := hubAccess("hub")
+		s.good(access)
+		s.must(s.admin.Delete(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.holder.Cluster.Namespace, Name: "addon-agent-agent-hub",
+		}}))
+		s.settled()
+		s.fails = func(call string, _ bool) error {
+			if call == "token" {
+				return errors.New("not now")
+			}
+			return nil
 		}
-		return nil
-	}
-	standings, err := s.keeper.Keep(t.Context(), s.holder, []v1.Access{access}, s.memory, s.now)
-	if err == nil || standings[0].Usable || standings[0].Digest != "" {
-		t.Errorf("%+v, %v", standings, err)
-	}
-	s.fails = nil
-	s.good(access)
-	s.mounted(access).works()
+		standings, err := s.keeper.Keep(t.Context(), s.holder, []v1.Access{access}, s.memory, s.now)
+		if err == nil || standings[0].Usable || standings[0].Digest != "" {
+			t.Errorf("%+v, %v", standings, err)
+		}
+		s.fails = nil
+		s.good(access)
+		s.mounted(access).works()
+	})
 }
 
 // What stands where something of ours was is not deleted with it.
 func TestOnlyTheObjectThatWasLookedAtIsRemoved(t *testing.T) {
-	t.Parallel()
-	s := newSeed(t, "older", "uid")
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.holder.Cluster.Namespace, Name: "addon-out-agent"}}
-	s.must(s.admin.Create(t.Context(), secret))
-	former := secret.DeepCopy()
-	former.UID = "former"
-	s.must(s.keeper.remove(t.Context(), former))
-	s.must(s.get(secret.Name, &corev1.Secret{}))
-	s.must(s.keeper.remove(t.Context(), secret))
-	if err := s.get(secret.Name, &corev1.Secret{}); !apierrors.IsNotFound(err) {
-		t.Errorf("it is there: %v", err)
-	}
-	s.must(s.keeper.remove(t.Context(), secret))
+	onEach(t, func(t *testing.T, release string) {
+		s := newSeed(t, release, "uid")
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.holder.Cluster.Namespace, Name: "addon-out-agent"}}
+		s.must(s.admin.Create(t.Context(), secret))
+		former := secret.DeepCopy()
+		former.UID = "former"
+		s.must(s.keeper.remove(t.Context(), former))
+		s.must(s.get(secret.Name, &corev1.Secret{}))
+		s.must(s.keeper.remove(t.Context(), secret))
+		if err := s.get(secret.Name, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+			t.Errorf("it is there: %v", err)
+		}
+		s.must(s.keeper.remove(t.Context(), secret))
+	})
 }
 
 // The cache may still show what was revoked a moment ago.
