@@ -5,7 +5,8 @@
 // differ from what was applied last, in the stages of package calls. Advance goes as far as
 // possible without waiting; call it again until Progress.Complete. Repair restores drifted objects.
 // An Obstacle stops a rollout, and is read with one call until it is gone. Namespaces saves reads
-// of the same namespace. CreateHook, ReadHook and DeleteHook are for the objects of hooks.
+// of the same namespace. CreateHook, ReadHook and DeleteHook are for the objects of hooks; WithoutPod
+// says why a Job of one has no Pod.
 //
 // Writing. An object that the inventory lacks is created only if none has its name (ADR 25). An
 // existing one is read, and package ownership says whose it is. All writes are server-side apply
