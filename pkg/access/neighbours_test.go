@@ -61,25 +61,37 @@ func (s *seed) groups(name string) []string {
 	return signed.Subject.Organization
 }
 
+// reach is how much an agent may do with what an installation has.
+type reach int
+
+const (
+	// nothing, as of another namespace.
+	nothing reach = iota
+	// rules that are for the whole namespace.
+	rules
+	// names that are the installation's, too.
+	names
+)
+
 // reaches fails the test where an agent may do more than is said with what another installation has for its agents.
-func (s *seed) reaches(who agent, mayPolicies, isOwn bool) {
+func (s *seed) reaches(who agent, may reach) {
 	s.t.Helper()
 	namespace, installation := s.holder.Cluster.Namespace, s.holder.Installation
 	for _, test := range []struct {
 		verb, group, resource, name string
 		may                         bool
 	}{
-		{"list", group, "policies", "", mayPolicies},
-		{"update", "", "configmaps", "addon-" + installation + "-state", isOwn},
-		{"patch", "", "secrets", "addon-out-" + installation, isOwn},
+		{"list", group, "policies", "", may >= rules},
+		{"update", "", "configmaps", "addon-" + installation + "-state", may == names},
+		{"patch", "", "secrets", "addon-out-" + installation, may == names},
 		{"get", "", "secrets", s.stored("hub").Name, false},
 		{"get", "", "secrets", s.stored("pair").Name, false},
 		{"list", "", "secrets", "", false},
 		{"list", "", "configmaps", "", false},
 		{"create", "", "serviceaccounts/token", "addon-agent-" + installation + "-hub", false},
 	} {
-		if may, err := who.may(test.verb, test.group, test.resource, namespace, test.name); err != nil || may != test.may {
-			s.t.Errorf("%s %s %q in %s: it may %t, %v", test.verb, test.resource, test.name, namespace, may, err)
+		if is, err := who.may(test.verb, test.group, test.resource, namespace, test.name); err != nil || is != test.may {
+			s.t.Errorf("%s %s %q in %s: it may %t, %v", test.verb, test.resource, test.name, namespace, is, err)
 		}
 	}
 }
@@ -145,13 +157,13 @@ func TestClustersOfOneNameAreApart(t *testing.T) {
 		if one.stored("pair").Name == two.stored("pair").Name {
 			t.Errorf("both are stored, and asked for, as %s", one.stored("pair").Name)
 		}
-		for _, who := range ofOne {
-			one.reaches(who, true, who == ofOne["hub"])
-			two.reaches(who, false, false)
-		}
-		for _, who := range ofTwo {
-			two.reaches(who, true, who == ofTwo["hub"])
-			one.reaches(who, false, false)
+		one.reaches(ofOne["hub"], names)
+		one.reaches(ofOne["pair"], rules)
+		two.reaches(ofTwo["hub"], names)
+		two.reaches(ofTwo["pair"], rules)
+		for _, name := range []string{"hub", "pair"} {
+			two.reaches(ofOne[name], nothing)
+			one.reaches(ofTwo[name], nothing)
 		}
 		list := &corev1.ConfigMapList{}
 		if err := ofOne["hub"].client.List(t.Context(), list, client.InNamespace("team-two")); !apierrors.IsForbidden(err) {
@@ -192,8 +204,11 @@ func TestClustersInOneNamespaceHaveTheirOwn(t *testing.T) {
 		}
 		for _, s := range all {
 			for _, other := range all {
-				other.reaches(agents[s]["hub"], true, other == s)
-				other.reaches(agents[s]["pair"], true, false)
+				if other.reaches(agents[s]["pair"], rules); other == s {
+					other.reaches(agents[s]["hub"], names)
+					continue
+				}
+				other.reaches(agents[s]["hub"], rules)
 			}
 		}
 		gone := all[0]
