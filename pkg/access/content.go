@@ -27,7 +27,8 @@ func (k *Keeper) Content(ctx context.Context, holder Holder, access v1.Access) (
 		return nil, "", failed(err, "reading Secret %q", asked.storedName())
 	}
 	found := read(secret)
-	if asked.marks.whose(secret) != ours || secret.Type != typeStored || asked.isRotated(secret) || !found.isWhole || !asked.fits(found.record) {
+	isOurs := asked.marks.whose(secret) == ours && secret.Type == typeStored
+	if !isOurs || asked.isRotated(secret) || !found.isWhole || !asked.fits(found.record) {
 		return nil, "", nil
 	}
 	if !asked.isForHub() {

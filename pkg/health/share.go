@@ -41,5 +41,5 @@ func (s *share) pay(took time.Duration) {
 	s.left -= took
 }
 
-var errShareSpent = &toldError{fmt.Sprintf(
-	"the rules about its cluster cost more than %s at once, and than one part in %d of the time after that: let them read less", shareAtOnce, shareOf)}
+var errShareSpent = &toldError{fmt.Sprintf("the rules about its cluster cost more than %s at once, and than one part in %d of the time "+
+	"after that: let them read less", shareAtOnce, shareOf)}

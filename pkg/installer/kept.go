@@ -49,7 +49,8 @@ func (p *Pass) KeepSecrets(ctx context.Context) *Stop {
 	notes, stop := p.keepSecrets(ctx, drifted)
 	if kept := p.Record().Kept; !slices.EqualFunc(before, kept, isSameKept) {
 		err := p.amend(ctx, func(record *revision.Record) { record.Kept = kept })
-		if err != nil && !(p.Asked.IsRemoved() && errors.Is(err, errGone)) { // what is known of one that goes is removed all the same
+		isNeeded := !p.Asked.IsRemoved() || !errors.Is(err, errGone) // what is known of one that goes is removed all the same
+		if err != nil && isNeeded {
 			return p.doubted(err)
 		}
 	}

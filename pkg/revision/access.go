@@ -34,8 +34,8 @@ func (h Hub) Ask(access []v1.Access) Hub {
 	return next
 }
 
-// mostFormer is as many as four versions have. Until a revision works the former ones stay, since what is superseded may use them; while none
-// does, each could add to them: to the record, to live credentials, and to Secrets in the user cluster.
+// mostFormer is as many as four versions have. Until a revision works the former ones stay, since what is superseded may use them; while
+// none does, each could add to them: to the record, to live credentials, and to Secrets in the user cluster.
 const mostFormer = 16
 
 // SurplusAccess are the former credentials that are revoked before a revision works: the oldest, beyond mostFormer.

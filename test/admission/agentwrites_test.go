@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -65,9 +66,7 @@ func applying(version, kind, name string, content map[string]any) func(context.C
 				object.Object[key] = value
 				continue
 			}
-			for field, under := range value.(map[string]any) {
-				object.Object["metadata"].(map[string]any)[field] = under
-			}
+			maps.Copy(object.Object["metadata"].(map[string]any), value.(map[string]any))
 		}
 		return agent.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("agent"), client.ForceOwnership, client.DryRunAll)
 	}

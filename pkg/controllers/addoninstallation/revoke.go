@@ -105,8 +105,8 @@ func (r *Reconciler) findKept(ctx context.Context, f *facts) loop.Outcome {
 	return outcomeOf(f.pass.FindKept(ctx, secretNames(f, f.pass.Record().AccessNames())...))
 }
 
-// preDelete runs the hooks before a removal. As long as they hold it their credentials are renewed: they clean up on the hub. Once the first
-// object is removed nothing is. That a credential can't be renewed is told, and holds nothing.
+// preDelete runs the hooks before a removal. As long as they hold it their credentials are renewed: they clean up on the hub. Once the
+// first object is removed nothing is. That a credential can't be renewed is told, and holds nothing.
 func (r *Reconciler) preDelete(ctx context.Context, f *facts) loop.Outcome {
 	held := f.pass.PreDelete(ctx)
 	if held == nil || held.Kind != installer.Waiting {
