@@ -13,10 +13,11 @@ import (
 	"github.com/trellis-addons/trellis/pkg/backoff"
 )
 
-// allowed are the rules of the Role, or a Problem. Where the platform lists the rights that are held, a refusal leaves them.
-func (v *visit) allowed(held *rbacv1.Role, p platform) ([]rbacv1.PolicyRule, error) {
+// allowed are the rules of the Role, or a Problem. A version that asks for too much takes nothing from the agent that runs, as long as the
+// platform lists what that agent has.
+func (v *visit) allowed(role *rbacv1.Role, p platform) ([]rbacv1.PolicyRule, error) {
 	refused := func(stop *problemError) error {
-		stop.endsRights = !p.lists(held)
+		stop.endsRights = !p.lists(role)
 		return stop
 	}
 	rules, err := rights.Rules(v.access, v.holder.Installation)
@@ -70,8 +71,7 @@ func (v *visit) blocked(ctx context.Context, at held, p platform, stop *problemE
 }
 
 // withdraw removes the binding, if it is ours.
-func (v *visit) withdraw(ctx context.Context, held *rbacv1.RoleBinding) error {
-	binding := held
+func (v *visit) withdraw(ctx context.Context, binding *rbacv1.RoleBinding) error {
 	if binding == nil {
 		if !v.memory.made[kindBinding] {
 			return nil

@@ -104,12 +104,12 @@ func goes(t *testing.T, gone *seed, agents map[string]agent, others map[*seed]ma
 		before[other] = other.own()
 	}
 	gone.must(gone.keeper.RevokeAll(t.Context(), gone.holder.Cluster.Namespace, gone.holder.Installation))
-	gone.must(gone.keeper.Revoke(t.Context(), gone.holder, "hub", "pair"))
-	agents["hub"].ends(remembers, true)
-	agents["pair"].ends(remembers, false)
 	if left := gone.own(); len(left) > 0 {
 		t.Errorf("left are %q", left)
 	}
+	gone.must(gone.keeper.Revoke(t.Context(), gone.holder, "hub", "pair"))
+	agents["hub"].ends(remembers, true)
+	agents["pair"].ends(remembers, false)
 	for other, had := range others {
 		if diff := cmp.Diff(before[other], other.own()); diff != "" {
 			t.Errorf("of %s/%s (-before +after):\n%s", other.holder.Cluster.Namespace, other.holder.Installation, diff)

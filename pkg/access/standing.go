@@ -39,9 +39,9 @@ type Problem struct {
 // problemError is a Problem that a step ends with.
 type problemError struct {
 	*Problem
-	// endsRights says that what the agent has is not to be either: its binding goes.
+	// endsRights says that the agent loses the rights that it has: its binding is removed.
 	endsRights bool
-	// again is when to look again at what only an edit helps with; 0: when something changes.
+	// again is how long it takes until a lasting problem is looked at again; 0: until something changes.
 	again time.Duration
 }
 

@@ -31,7 +31,7 @@ const (
 const (
 	// firstWait and mostWait are the pauses between tries to get the next credential, and looks at a request.
 	firstWait, mostWait = time.Second, time.Minute
-	// lookAgain is when a name that is somebody else's, or a namespace that is shared, is looked at again.
+	// lookAgain is how long it takes until a name that is somebody else's, or a namespace that is shared, is looked at again.
 	lookAgain = time.Minute
 )
 

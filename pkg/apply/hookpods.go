@@ -20,7 +20,7 @@ var events = corev1.SchemeGroupVersion.WithResource("events")
 const (
 	// failedCreate is the reason of the Job controller's events about Pods that are refused.
 	failedCreate = "FailedCreate"
-	// maxEvents about one Job are read.
+	// maxEvents about one Job are read; of more, the newer ones are not.
 	maxEvents = 20
 )
 

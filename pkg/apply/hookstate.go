@@ -114,7 +114,7 @@ func hasFailed(kind schema.GroupKind, live *unstructured.Unstructured) (failed b
 	return false, "it runs"
 }
 
-// hasPodFailed: a kubelet that evicts a Pod says so as the reason.
+// hasPodFailed tells reason and message: that a Pod was evicted stands in the reason alone.
 func hasPodFailed(live *unstructured.Unstructured) (failed bool, message string) {
 	word := func(field string) string {
 		said, _, _ := unstructured.NestedString(live.Object, "status", field)

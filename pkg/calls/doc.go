@@ -15,7 +15,7 @@
 //
 // Texts from the user cluster are foreign: messages name objects, fields and owners, are cut, and
 // never repeat the content of objects, also in errors (MaskedError). Names are shown: they are no
-// place for secrets.
+// place for secrets. Of what is said of Pods that are refused, known parts are repeated (refusals.go).
 //
 // It decides nothing about objects, and keeps nothing between two calls.
 package calls

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -133,10 +134,11 @@ func (c *controlPlanes) served(kind schema.GroupKind) (schema.GroupVersionKind, 
 // known is a version of Kubernetes without its v, or why there is none.
 type known struct {
 	version, problem string
-	// asked is what the control plane was told to have, where that can be read; running are all
-	// versions that it has.
-	asked   string
-	running []string
+	// asked is what the control plane was told to have, where that can be read.
+	asked string
+	// versions are all that it has, oldest first where they can be told apart; what is wanted, where
+	// none runs yet.
+	versions []string
 }
 
 // getter is the part of a client.Reader that is needed.
@@ -219,20 +221,27 @@ func listed(object *unstructured.Unstructured) (versions []string) {
 // oldest is the oldest of these versions. One that is none hides the others: which is the oldest is
 // not known then.
 func oldest(texts []string) known {
-	var first *version.Version
-	found := known{running: texts}
+	parsed := make(map[string]*version.Version, len(texts))
 	for _, one := range texts {
-		parsed, err := version.ParseSemantic(one)
+		found, err := version.ParseSemantic(one)
 		switch {
 		case one == "":
-			return known{problem: "its control plane has no version yet", running: texts}
+			return known{problem: "its control plane has no version yet", versions: texts}
 		case err != nil:
-			return known{problem: "its control plane has a version that is no semantic version", running: texts}
-		case first == nil || parsed.LessThan(first):
-			first, found.version = parsed, strings.TrimPrefix(one, "v")
+			return known{problem: "its control plane has a version that is no semantic version", versions: texts}
 		}
+		parsed[one] = found
 	}
-	return found
+	sorted := slices.SortedStableFunc(slices.Values(texts), func(one, other string) int {
+		switch {
+		case parsed[one].LessThan(parsed[other]):
+			return -1
+		case parsed[other].LessThan(parsed[one]):
+			return 1
+		}
+		return 0
+	})
+	return known{version: strings.TrimPrefix(sorted[0], "v"), versions: sorted}
 }
 
 // TrimControlPlane leaves of a control plane object what its version is read from.

@@ -73,7 +73,7 @@ func TestWhatIsHeldOfPools(t *testing.T) {
 		found := &capiv1.Cluster{}
 		found.Spec.Topology.Version = "v1.36.3"
 		found.Spec.Topology.Workers.MachineDeployments, found.Spec.Topology.Workers.MachinePools = test.deployments, test.pools
-		seen := upgradeOf(found, known{version: "1.36.3", running: []string{"v1.36.3"}})
+		seen := upgradeOf(found, known{version: "1.36.3", versions: []string{"v1.36.3"}})
 		if seen.HasWorkers != test.hasWorkers || seen.Held != test.held || seen.Stray != test.stray {
 			t.Errorf("%s: workers %t, held %t, stray %t", test.why, seen.HasWorkers, seen.Held, seen.Stray)
 		}

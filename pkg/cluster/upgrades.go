@@ -24,7 +24,7 @@ func upgradeOf(found *capiv1.Cluster, version known) *target.Upgrade {
 	_, hook := found.Annotations[capiv1.AnnotationBeforeUpgrade]
 	upgrade := &target.Upgrade{
 		Wanted: canonical(topology.Version), Asked: version.asked, Hook: hook,
-		Versions: canonicals(version.running), Plan: canonicals(textsOf(found.Status.ControlPlane.UpgradePlan)),
+		Versions: canonicals(version.versions), Plan: canonicals(textsOf(found.Status.ControlPlane.UpgradePlan)),
 	}
 	if len(upgrade.Plan) == 0 || upgrade.Plan[len(upgrade.Plan)-1] != upgrade.Wanted {
 		upgrade.Plan = []string{upgrade.Wanted}

@@ -208,7 +208,7 @@ func (l *Look) evaluate(ctx context.Context, expression *compiled, object map[st
 		return nil, err
 	}
 	within, of, began := ctx, map[string]any{self: object}, l.programs.now()
-	if l.share.isSpent(began) {
+	if l.share.remaining(began) <= 0 {
 		return nil, errShareSpent
 	}
 	evaluate := func() (ref.Val, *cel.EvalDetails, error) { return expression.program.Eval(of) }

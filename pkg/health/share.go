@@ -10,7 +10,7 @@ import (
 // in so many of the time that passes. Whoever has objects there may have them looked at without end.
 const (
 	shareAtOnce = lookTime
-	shareOf     = 20
+	sharePart   = 20
 	// mostShares are known, of the clusters that were looked at last.
 	mostShares = 20_000
 )
@@ -24,13 +24,13 @@ type share struct {
 
 func newShare(now time.Time) *share { return &share{left: shareAtOnce, since: now} }
 
-// isSpent says whether nothing is left for now.
-func (s *share) isSpent(now time.Time) bool {
+// remaining is what is left by now; none where it is not above 0.
+func (s *share) remaining(now time.Time) time.Duration {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.left = min(shareAtOnce, s.left+max(0, now.Sub(s.since))/shareOf)
+	s.left = min(shareAtOnce, s.left+max(0, now.Sub(s.since))/sharePart)
 	s.since = now
-	return s.left <= 0
+	return s.left
 }
 
 // pay for what was evaluated: it may cost more than is left, and nothing else is evaluated until that
@@ -41,5 +41,5 @@ func (s *share) pay(took time.Duration) {
 	s.left -= took
 }
 
-var errShareSpent = &toldError{fmt.Sprintf("the rules about its cluster cost more than %s at once, and than one part in %d of the time "+
-	"after that: let them read less", shareAtOnce, shareOf)}
+var errShareSpent = &toldError{fmt.Sprintf(
+	"the rules about its cluster took more than %s, and since then more than 1/%d of the time: let them read less", shareAtOnce, sharePart)}

@@ -30,6 +30,8 @@
 //	RepairDrift        Applied                      compares with the record, puts back what differs, and
 //	                                                leaves content of ours that is newer (newer.go)
 //	CopyPullSecret     Applied                      the platform's pull Secret, where pods name it
+//	KeepSecrets        Applied, or a removal        Secrets with credentials, which are in no inventory (kept.go,
+//	                   that hooks hold              besides.go); FindKept and DropKept in a removal
 //	PostHooks          Applied                      hooks that come last; LastHooks, where health
 //	                                                comes first
 //	Assess             Applied                      until everything works, by what its version says

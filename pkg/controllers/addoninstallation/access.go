@@ -119,7 +119,7 @@ func takenByManifest(f *facts, wanted []kubermaticv1.Access) loop.Outcome {
 func (r *Reconciler) maintainAccess(ctx context.Context, f *facts) loop.Outcome {
 	if record := f.pass.Record(); record != nil {
 		f.keepToRecord()
-		f.accessFailure = errors.Join(f.accessFailure, r.keepAccess(ctx, f, f.without(record.Access), f.ofRecord()))
+		f.accessFailure = errors.Join(f.accessFailure, r.keepAccess(ctx, f, f.unattended(record.Access), f.ofRecord()))
 	}
 	return nil
 }
@@ -145,8 +145,8 @@ func (f *facts) keepToRecord() {
 	f.standings, f.pass.Keeping = standings, keeping
 }
 
-// without are those of which the pass looked after no namesake.
-func (f *facts) without(all []kubermaticv1.Access) []kubermaticv1.Access {
+// unattended are those whose names the pass did not look after yet.
+func (f *facts) unattended(all []kubermaticv1.Access) []kubermaticv1.Access {
 	return slices.DeleteFunc(slices.Clone(all), func(one kubermaticv1.Access) bool {
 		return slices.ContainsFunc(f.standings, func(standing access.Standing) bool { return standing.Name == one.Name })
 	})
@@ -265,7 +265,7 @@ func (f *facts) accessMissing() loop.Outcome {
 }
 
 // accessStands says at the end of a pass, behind all that is done without, that a credential is missing.
-// What is installed is compared again as if none were.
+// What is installed is compared again as if none were missing.
 func (r *Reconciler) accessStands(ctx context.Context, f *facts) loop.Outcome {
 	if f.accessFailure != nil {
 		return failed(f.accessFailure)

@@ -31,7 +31,10 @@
 //	render.go   render, allowed              objects, as they may be written, by package rendering
 //	install.go  intent, apply                the installer's, with what they need of the seed; the
 //	                                         other steps of the installer stand in steps.go
-//	remove.go   leave, forget                the removal; the steps between are the installer's
+//	access.go   access, access-stands        credentials of agents, and what keeps one from being there
+//	revoke.go   surplus-access, old-access,  what is taken back of them, also in a removal
+//	            find-kept, kept, revoke
+//	remove.go   leave, pre-delete, forget    the removal; most steps between are the installer's
 //	going.go                                 the removal of what lives while its Cluster is being deleted
 //	await.go                                 passes that only read whether an obstacle is there
 //	report.go                                events

@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
@@ -162,4 +164,24 @@ func (r *Reconciler) forgetRecords(ctx context.Context, f *facts) loop.Outcome {
 	}
 	r.Recorder.Eventf(f.installation, nil, "Normal", kubermaticv1.EventRemoved, "Remove", text, f.cluster.Name)
 	return loop.Done{}
+}
+
+// preDelete runs the hooks before a removal. While they hold it, credentials are renewed, since hooks clean up on the hub; once an object is
+// removed they are renewed no more. A failed renewal is told in the message, and delays nothing.
+func (r *Reconciler) preDelete(ctx context.Context, f *facts) loop.Outcome {
+	held := f.pass.PreDelete(ctx)
+	if held == nil || held.Kind != installer.Waiting {
+		return outcomeOf(held)
+	}
+	said := *held
+	if err := r.keepAccess(ctx, f, f.pass.Record().Access, f.ofRecord()); err != nil {
+		said.Message += "; " + err.Error()
+		said.Recheck = backoff.Sooner(said.Recheck, installer.RefusedRecheck)
+	}
+	if stop := f.pass.KeepSecrets(ctx); stop != nil {
+		said.Message += "; " + stop.Message
+		said.Recheck = backoff.Sooner(said.Recheck, installer.RefusedRecheck)
+	}
+	said.Recheck = backoff.Sooner(said.Recheck, f.nextAccess())
+	return outcomeOf(&said)
 }

@@ -12,8 +12,6 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/access/rights"
-	"github.com/trellis-addons/trellis/pkg/backoff"
-	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -103,26 +101,6 @@ func secretNames(f *facts, credentials []string) []string {
 // record: they are no reason for their namespace to stay.
 func (r *Reconciler) findKept(ctx context.Context, f *facts) loop.Outcome {
 	return outcomeOf(f.pass.FindKept(ctx, secretNames(f, f.pass.Record().AccessNames())...))
-}
-
-// preDelete runs the hooks before a removal. As long as they hold it their credentials are renewed: they clean up on the hub. Once the
-// first object is removed nothing is. That a credential can't be renewed is told, and holds nothing.
-func (r *Reconciler) preDelete(ctx context.Context, f *facts) loop.Outcome {
-	held := f.pass.PreDelete(ctx)
-	if held == nil || held.Kind != installer.Waiting {
-		return outcomeOf(held)
-	}
-	said := *held
-	if err := r.keepAccess(ctx, f, f.pass.Record().Access, f.ofRecord()); err != nil {
-		said.Message += "; " + err.Error()
-		said.Recheck = backoff.Sooner(said.Recheck, installer.RefusedRecheck)
-	}
-	if stop := f.pass.KeepSecrets(ctx); stop != nil {
-		said.Message += "; " + stop.Message
-		said.Recheck = backoff.Sooner(said.Recheck, installer.RefusedRecheck)
-	}
-	said.Recheck = backoff.Sooner(said.Recheck, f.nextAccess())
-	return outcomeOf(&said)
 }
 
 // dropKept removes the Secrets with credentials from the user cluster, behind what used them.
