@@ -83,8 +83,8 @@ func (s *hookStory) expectRetry(words string, before types.UID, now func() types
 	}
 }
 
-// AG23: A hook whose Pod a kubelet evicted is run again: by Trellis, with the reason told meanwhile, where it is a Pod, or a Job that gives
-// up; by the Job's controller, which is waited for, where that does not.
+// AG23: A Pod that is a hook and was evicted says so and is run again by Trellis, as is a Job that gave up; a Job that tries again by
+// itself is waited for.
 func TestHooksWhosePodsWereEvictedRunAgain(t *testing.T) {
 	evicted := corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: lowOnMemory}
 	t.Run("a Pod", func(t *testing.T) {

@@ -43,7 +43,7 @@ func TestWhatIsNotAskedForAnyMoreIsFormer(t *testing.T) {
 	}
 }
 
-// TestFormerAccessIsBounded: while no revision works, the oldest go.
+// Red when SurplusAccess lets more than mostFormer stay, or names others than the oldest.
 func TestFormerAccessIsBounded(t *testing.T) {
 	names := make([]string, 2*mostFormer)
 	for at := range names {

@@ -103,7 +103,8 @@ func TestARenewalGoesOnUntilObjectsAreRemoved(t *testing.T) {
 	w.expectNothingMade(object)
 }
 
-// TestARemovalTellsThatACredentialIsNotRenewed, and goes on with its hooks.
+// Red when a removal whose hooks run is silent about a Secret with a credential that can't be renewed (what KeepSecrets says, left out of
+// preDelete).
 func TestARemovalTellsThatACredentialIsNotRenewed(t *testing.T) {
 	w, object, clock := departing(t)
 	w.delete(object)
@@ -136,7 +137,7 @@ func TestARenewalInARemovalWithoutARecord(t *testing.T) {
 	w.expectNothingMade(object)
 }
 
-// TestRevisionsThatNeverWorkHaveABoundedNumberOfCredentials: the oldest go, also while none works.
+// Red without step surplus-access: 24 live credentials stay while no version works.
 func TestRevisionsThatNeverWorkHaveABoundedNumberOfCredentials(t *testing.T) {
 	w := agentWorld(t)
 	var versions []kubermaticv1.AddonVersion
