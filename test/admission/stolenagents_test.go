@@ -40,7 +40,7 @@ func attemptsAtAgents(t *testing.T, home string) []attempt {
 	outbox := agentsSecret(host, "addon-out-old", corev1.SecretTypeOpaque)
 	secrets := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}
 	unlisted := rbacv1.PolicyRule{APIGroups: []string{"gadgets.example.com"}, Resources: []string{"gadgets"}, Verbs: []string{"get"}}
-	accounts := byAgents("agents have accounts in cluster namespaces")
+	accounts := byAgents("agents have accounts: with a Cluster as owner, outside the platform's namespaces, `default` and `kube-…`")
 	ends := byAgents("credentials are taken back")
 	elsewhere := agentsBinding(host, listed, func(made *rbacv1.RoleBinding) { made.RoleRef.Name = "powerful" })
 	somebody := agentsBinding(host, listed, func(made *rbacv1.RoleBinding) { made.Subjects = user("thief") })
