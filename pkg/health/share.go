@@ -34,11 +34,11 @@ func (s *share) remaining(now time.Time) time.Duration {
 }
 
 // pay for what was evaluated: it may cost more than is left, and nothing else is evaluated until that
-// is made up for.
+// is made up for. A process that stood still meanwhile is no fault of the rules: what is owed is bounded.
 func (s *share) pay(took time.Duration) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.left -= took
+	s.left = max(s.left-took, -shareAtOnce)
 }
 
 var errShareSpent = &toldError{fmt.Sprintf(

@@ -42,4 +42,11 @@ func TestRulesOfAClusterHaveAShareOfTheTime(t *testing.T) {
 	if state, words := judge("bomber"); state != status.CurrentStatus {
 		t.Errorf("after a rest it is %s (%s)", state, words)
 	}
+	each = 2 * time.Hour // the machine stands still
+	judge("stopped")
+	each = dear
+	clock = clock.Add(shareOf * shareAtOnce)
+	if state, words := judge("stopped"); state != status.CurrentStatus {
+		t.Errorf("after one that took hours, and a rest, it is %s (%s)", state, words)
+	}
 }

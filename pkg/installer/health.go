@@ -14,7 +14,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/health"
+	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/survey"
+	"github.com/trellis-addons/trellis/pkg/target"
 )
 
 // standard is what the objects of the record are judged by, for one look. What has nothing for its
@@ -29,7 +31,7 @@ func (p *Pass) standard() survey.Standard {
 	if len(check.Rules) == 0 || record.IsEmpty() {
 		return by
 	}
-	by.Judge = p.installer.Rules.Look(p.Cluster.Key(), check.Rules)
+	by.Judge = p.installer.Rules.Look(shareOf(p.Cluster, record), check.Rules)
 	for i := range check.Rules {
 		rule := &check.Rules[i]
 		by.Rules = append(by.Rules, survey.Rule{
@@ -38,6 +40,15 @@ func (p *Pass) standard() survey.Standard {
 		})
 	}
 	return by
+}
+
+// shareOf the time for rules that an installation has a part in: what add-ons of Custom catalogues cost takes
+// nothing from those of Core catalogues in the same cluster.
+func shareOf(cluster target.Ref, record *revision.Record) string {
+	if record.Core {
+		return cluster.Key() + "/" + string(v1.CatalogueCore)
+	}
+	return cluster.Key()
 }
 
 // lease that shows the add-on alive, and after what time it does not.
