@@ -35,12 +35,18 @@ func (h Hub) Ask(access []v1.Access) Hub {
 }
 
 // mostFormer is as many as four versions have. Until a revision works the former ones stay, since what is superseded may use them; while
-// none does, each could add to them: to the record, to live credentials, and to Secrets in the user cluster.
-const mostFormer = 16
+// none does, each could add to them: to the record, to live credentials, and to Secrets in the user cluster. The first firstFormer, as
+// many as one version has, are those of the last revision that worked: what runs uses them.
+const mostFormer, firstFormer = 16, 4
 
-// SurplusAccess are the former credentials that are revoked before a revision works: the oldest, beyond mostFormer.
+// SurplusAccess are the former credentials that are revoked before a revision works: beyond mostFormer the oldest, but for those of the last
+// revision that worked.
 func (h *Hub) SurplusAccess() []string {
-	return h.FormerAccess[:max(0, len(h.FormerAccess)-mostFormer)]
+	beyond := len(h.FormerAccess) - mostFormer
+	if beyond <= 0 {
+		return nil
+	}
+	return h.FormerAccess[firstFormer : firstFormer+beyond]
 }
 
 // AccessNames are those of all credentials that the revision has, or an earlier one had.
