@@ -62,6 +62,9 @@ func (r *Reconciler) leave(ctx context.Context, f *facts) loop.Outcome {
 
 // leaveObjects lets an installation go and leaves what it has.
 func (r *Reconciler) leaveObjects(ctx context.Context, f *facts) loop.Outcome {
+	if outcome := r.revokeAll(ctx, f); outcome != nil { // what hooks were just given, and the cache may not show yet, too
+		return outcome
+	}
 	outcome := r.leaveTraces(ctx, f.installation, f.cluster.Ref)
 	if _, done := outcome.(loop.Done); !done {
 		return outcome

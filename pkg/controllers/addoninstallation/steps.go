@@ -102,7 +102,8 @@ func (r *Reconciler) pausedSteps() []loop.Step[facts] {
 // removalSteps of an installation that is being deleted, in order. Done takes the finalizer off.
 func (r *Reconciler) removalSteps() []loop.Step[facts] {
 	return append([]loop.Step[facts]{
-		{Name: "leave", Run: r.leave}, // cluster deleted or gone, nothing applied, or Orphan: no call
+		{Name: "withhold", Run: r.withhold}, // rights that the platform lists no more, and what rotate-at ends, also while nothing can be removed
+		{Name: "leave", Run: r.leave},       // cluster deleted or gone, nothing applied, or Orphan: no call
 	}, r.undoingSteps()...)
 }
 
@@ -130,7 +131,11 @@ func installs(step func(*installer.Pass, context.Context) *installer.Stop) func(
 	return func(ctx context.Context, f *facts) loop.Outcome { return outcomeOf(step(&f.pass, ctx)) }
 }
 
-// restUntilSurvey ends a pass that has nothing more to do, until the next comparison or renewal.
+// restUntilSurvey ends a pass that has nothing more to do, until the next comparison or renewal. Of what is
+// paused nothing is compared: what is due there stays due, and a pass for it would follow the other.
 func restUntilSurvey(_ context.Context, f *facts) loop.Outcome {
+	if f.installation.Spec.Paused {
+		return loop.Done{Recheck: f.nextAccess()}
+	}
 	return loop.Done{Recheck: backoff.Sooner(f.pass.NextSurvey(), f.nextAccess())}
 }

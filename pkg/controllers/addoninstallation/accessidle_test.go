@@ -1,0 +1,134 @@
+package addoninstallation_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/access"
+	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// countedKeeper counts the passes that look after credentials.
+type countedKeeper struct {
+	addoninstallation.Access
+	passes *atomic.Int64
+}
+
+func (c countedKeeper) Keep(
+	ctx context.Context, holder access.Holder, asked []kubermaticv1.Access, memory *access.Memory, now time.Time,
+) ([]access.Standing, error) {
+	c.passes.Add(1)
+	return c.Access.Keep(ctx, holder, asked, memory, now)
+}
+
+// Red when what is paused is passed over several times a second once its next comparison is due, which nothing makes while it is
+// paused (the case of spec.paused taken out of restUntilSurvey): with a credential, and with one that is refused.
+func TestAPausedInstallationRestsUntilItsRenewal(t *testing.T) {
+	for why, withholds := range map[string]bool{"granted": false, "refused": true} {
+		t.Run(why, func(t *testing.T) {
+			w, passes := agentWorld(t), &atomic.Int64{}
+			w.keeper = func(keeper addoninstallation.Access) addoninstallation.Access { return countedKeeper{keeper, passes} }
+			w.start()
+			object := w.install("agent", "")
+			w.ready(object)
+			w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.Paused = true })
+			w.expectSummary(object, "False", kubermaticv1.ReasonPaused, "")
+			if withholds {
+				w.shrinkList()
+				w.expectAccess(object, "False", kubermaticv1.ReasonRightsRefused, "")
+			}
+			var before int64
+			expect.Eventually(t, 10*time.Second, func() error { // what the edits woke is over
+				last := before
+				if before = passes.Load(); before == 0 || before > last+1 {
+					return fmt.Errorf("%d passes since the last look", before-last)
+				}
+				return nil
+			})
+			began := passes.Load()
+			expect.Always(t, 4*time.Second, func() error {
+				if more := passes.Load() - began; more > 4 { // a comparison is due each second
+					return fmt.Errorf("%d passes", more)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// shrinkList has the platform list nothing for agents any more.
+func (w *world) shrinkList() {
+	w.t.Helper()
+	listed := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("agents-custom-%d-configmaps", worlds)}}
+	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(listed), listed); err != nil {
+		w.t.Fatal(err)
+	}
+	listed.Rules = nil
+	if err := w.seed.Update(w.t.Context(), listed); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// AG07, AG09: Rights that the platform lists no more, and what annotation rotate-at ends, are taken away also in a removal that the user
+// cluster holds.
+func TestRightsEndWhileARemovalIsHeld(t *testing.T) {
+	for why, test := range map[string]struct {
+		end     func(w *world, object *kubermaticv1.AddonInstallation)
+		isEnded func(error) bool
+	}{
+		"the list shrinks": {func(w *world, _ *kubermaticv1.AddonInstallation) { w.shrinkList() }, apierrors.IsForbidden},
+		"rotate-at": {func(w *world, object *kubermaticv1.AddonInstallation) {
+			w.annotate(object, kubermaticv1.AnnotationRotateAt, "now")
+		}, apierrors.IsUnauthorized},
+	} {
+		t.Run(why, func(t *testing.T) {
+			w := agentWorld(t)
+			w.start()
+			object := w.install("agent", "")
+			w.ready(object)
+			bearer := w.bearer(object, "hub")
+			w.holdSettings(object, true)
+			w.delete(object)
+			w.expectSummary(object, "False", kubermaticv1.ReasonRemoving, "settings")
+			test.end(w, object)
+			expect.Eventually(t, 20*time.Second, func() error {
+				if err := bearer.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.namespace)); !test.isEnded(err) {
+					return fmt.Errorf("the agent is answered with %v", err)
+				}
+				return nil
+			})
+			w.holdSettings(object, false)
+			expect.Gone(t, w.seed, object)
+			w.expectNothingMade(object)
+		})
+	}
+}
+
+// blind is a keeper whose cache shows nothing of what was made.
+type blind struct{ addoninstallation.Access }
+
+func (blind) RevokeAll(context.Context, string, string) error { return nil }
+
+// AG10: Of an installation that is let go with deletionPolicy Orphan what is on record is revoked too, which a cache may not show yet.
+func TestOrphansLoseWhatTheCacheDoesNotShow(t *testing.T) {
+	w := agentWorld(t)
+	w.keeper = func(keeper addoninstallation.Access) addoninstallation.Access { return blind{keeper} }
+	w.start()
+	object := w.install("agent", "")
+	w.ready(object)
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.DeletionPolicy = kubermaticv1.DeletionOrphan })
+	w.delete(object)
+	expect.Gone(t, w.seed, object)
+	w.expectNothingMade(object)
+}
