@@ -25,7 +25,9 @@ func TestCustomAddonsTakeNoTimeFromCoreOnes(t *testing.T) {
 	judge := func(isCore bool) status.Status {
 		record := &revision.Record{
 			Core: isCore, Inventory: ownership.Inventory{{Key: ownership.Key{Kind: "ConfigMap", Name: "a"}}},
-			Health: &v1.HealthCheck{Mode: v1.HealthByRules, Rules: []v1.HealthRule{{APIVersion: "v1", Kind: "ConfigMap", Healthy: "self.status.ready"}}},
+			Health: &v1.HealthCheck{Mode: v1.HealthByRules, Rules: []v1.HealthRule{
+				{APIVersion: "v1", Kind: "ConfigMap", Healthy: "self.status.ready"},
+			}},
 		}
 		pass := installer.Pass(&State{Loaded: true, Record: record}, "cluster-a", Asked{}, Seed{})
 		pass.Cluster = target.Ref{Namespace: "cluster-a", Name: "a"}
