@@ -13,9 +13,9 @@ import (
 // AG20: Rules that cost much and are looked at without end get a small share of the time, and take none from other clusters.
 func TestRulesOfAClusterHaveAShareOfTheTime(t *testing.T) {
 	const dear = 90 * time.Millisecond
-	clock := time.Unix(0, 0)
+	clock, each := time.Unix(0, 0), dear
 	programs := NewPrograms(func() time.Time {
-		clock = clock.Add(dear / 2) // half before an evaluation, half in it
+		clock = clock.Add(each / 2) // half before an evaluation, half in it
 		return clock
 	})
 	rules, about := []v1.HealthRule{{Healthy: `self.status.ready`}}, map[string]any{"status": map[string]any{"ready": true}}
@@ -45,7 +45,7 @@ func TestRulesOfAClusterHaveAShareOfTheTime(t *testing.T) {
 	each = 2 * time.Hour // the machine stands still
 	judge("stopped")
 	each = dear
-	clock = clock.Add(shareOf * shareAtOnce)
+	clock = clock.Add(sharePart * shareAtOnce)
 	if state, words := judge("stopped"); state != status.CurrentStatus {
 		t.Errorf("after one that took hours, and a rest, it is %s (%s)", state, words)
 	}
