@@ -39,8 +39,8 @@ func (h Hub) Ask(access []v1.Access) Hub {
 // many as one version has, are those of the last revision that worked: what runs uses them.
 const mostFormer, firstFormer = 16, 4
 
-// SurplusAccess are the former credentials that are revoked before a revision works: beyond mostFormer the oldest, but for those of the last
-// revision that worked.
+// SurplusAccess are the former credentials that are revoked before a revision works: beyond mostFormer the oldest, but for those of the
+// last revision that worked.
 func (h *Hub) SurplusAccess() []string {
 	beyond := len(h.FormerAccess) - mostFormer
 	if beyond <= 0 {

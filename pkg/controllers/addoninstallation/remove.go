@@ -169,8 +169,8 @@ func (r *Reconciler) forgetRecords(ctx context.Context, f *facts) loop.Outcome {
 	return loop.Done{}
 }
 
-// preDelete runs the hooks before a removal. While they hold it, credentials are renewed, since hooks clean up on the hub; once an object is
-// removed they are renewed no more. A failed renewal is told in the message, and delays nothing.
+// preDelete runs the hooks before a removal. While they hold it, credentials are renewed, since hooks clean up on the hub; once an object
+// is removed they are renewed no more. A failed renewal is told in the message, and delays nothing.
 func (r *Reconciler) preDelete(ctx context.Context, f *facts) loop.Outcome {
 	held := f.pass.PreDelete(ctx)
 	if held == nil || held.Kind != installer.Waiting {
