@@ -27,7 +27,9 @@ func podHook(name string) Hook {
 func (s *hookStory) jobStatus(name string, change func(*batchv1.JobStatus)) {
 	s.t.Helper()
 	job, now := s.job(name), metav1.Now()
-	job.Status.StartTime = &now
+	if job.Status.StartTime == nil { // it can't be changed
+		job.Status.StartTime = &now
+	}
 	change(&job.Status)
 	if err := s.client.Status().Update(s.t.Context(), job); err != nil {
 		s.t.Fatal(err)
