@@ -59,6 +59,7 @@ const log = `{"verb":"get","requestURI":"/apis","user":{"username":"u"},"respons
 {"verb":"create","requestURI":"/4","user":{"username":"other"},"objectRef":{"resource":"secrets","namespace":"home"},"responseStatus":{"code":201}}
 {"verb":"patch","requestURI":"/5","user":{"username":"u"},"objectRef":{"resource":"things","subresource":"status","apiGroup":"example.com","name":"z"},"responseStatus":{"code":200}}
 {"verb":"create","requestURI":"/6","user":{"username":"u"},"objectRef":{"resource":"secrets","namespace":"other"},"responseStatus":{"code":201}}
+{"verb":"patch","requestURI":"/7","user":{"username":"u"},"objectRef":{"resource":"things","subresource":"status","apiGroup":"example.com","name":"second"},"responseStatus":{"code":403,"message":"unable to create new content in namespace a because it is being terminated"}}
 `
 
 // Red when a refused call is not seen, a right counts that no call used or that another has in it, or a call counts by a right for

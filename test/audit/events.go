@@ -47,8 +47,14 @@ func Read(path string) ([]Event, error) {
 	return events, lines.Err()
 }
 
-// isRefused holds for a call that was not let through: for want of a right, or by a policy.
-func (e Event) isRefused() bool { return e.ResponseStatus.Code == http.StatusForbidden }
+// ending is how an API server refuses to make something in a namespace that is being deleted.
+const ending = "because it is being terminated"
+
+// isRefused holds for a call that was not let through: for want of a right, or by a policy. It does not where a namespace ends meanwhile,
+// which nobody can know of before the call.
+func (e Event) isRefused() bool {
+	return e.ResponseStatus.Code == http.StatusForbidden && !strings.Contains(e.ResponseStatus.Message, ending)
+}
 
 // String tells whose call it was, and what came of it.
 func (e Event) String() string {
