@@ -4,9 +4,9 @@
 //
 // Rules. Standard CEL with optional fields; only self is declared. Every text is compiled once
 // (Programs) and evaluated within limits of cost and time, for each evaluation, for all of a Look, and
-// for all about one cluster (share): objects and rules may be anybody's. A field that is not there yet is progress, and so is a
-// generation that nobody observed; any other error is RuleFailed. A message never sees the spec or
-// annotations, where values of users may be.
+// for all of one share: objects and rules may be anybody's. A field that is not there yet is progress,
+// and so is a generation that nobody observed; any other error is RuleFailed. A message never sees the
+// spec or annotations, where values of users may be.
 //
 // Leases. What counts is that a Lease moves, by our clock (Beat): the clock of who renews it may be
 // wrong, and may be turned back.

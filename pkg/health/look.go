@@ -51,8 +51,8 @@ type rule struct {
 	healthy, failed, message *compiled
 }
 
-// Look begins one at objects of a cluster, which is known by this name, by these rules.
-func (p *Programs) Look(cluster string, rules []v1.HealthRule) *Look {
+// Look begins one by these rules, whose evaluations are paid for by the share of this name.
+func (p *Programs) Look(sharer string, rules []v1.HealthRule) *Look {
 	optional := func(expression string, result *types.Type) *compiled {
 		if expression == "" {
 			return nil
@@ -60,7 +60,7 @@ func (p *Programs) Look(cluster string, rules []v1.HealthRule) *Look {
 		found := p.of(expression, result)
 		return &found
 	}
-	look := &Look{programs: p, share: p.shareOf(cluster)}
+	look := &Look{programs: p, share: p.shareOf(sharer)}
 	for i := range rules {
 		said, healthy := &rules[i], p.of(rules[i].Healthy, types.BoolType)
 		look.rules = append(look.rules, rule{

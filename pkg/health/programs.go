@@ -189,9 +189,9 @@ func NewPrograms(now func() time.Time) *Programs {
 	return &Programs{lru.New[programKey, compiled](mostPrograms, now), lru.New[string, *share](mostShares, now), now}
 }
 
-// shareOf a cluster is full where none was looked at lately.
-func (p *Programs) shareOf(cluster string) *share {
-	return p.shares.Renew(cluster, lru.Forever, func() *share { return newShare(p.now()) })
+// shareOf a name is full where nothing was paid by it lately.
+func (p *Programs) shareOf(sharer string) *share {
+	return p.shares.Renew(sharer, lru.Forever, func() *share { return newShare(p.now()) })
 }
 
 func (p *Programs) of(expression string, result *types.Type) compiled {

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// What the rules about one cluster may cost together, in time: so much at once, and after that one part
-// in so many of the time that passes. Whoever has objects there may have them looked at without end.
+// What rules of one share may cost together, in time: so much at once, and after that one part in so
+// many of the time that passes. A cluster has one for each type of catalogue. Whoever has objects there may have them looked at without end.
 const (
 	shareAtOnce = lookTime
 	sharePart   = 20
-	// mostShares are known, of the clusters that were looked at last.
+	// mostShares are known: those that paid last.
 	mostShares = 20_000
 )
 
-// share is what the rules about one cluster may still cost. Many goroutines may use it.
+// share is what its rules may still cost. Many goroutines may use it.
 type share struct {
 	mutex sync.Mutex
 	left  time.Duration

@@ -356,22 +356,34 @@ func TestStolenTokensOfManagers(t *testing.T) {
 		var table strings.Builder
 		table.WriteString("| a thief tries to | seed manager | master manager | why it is allowed |\n|---|---|---|---|\n")
 		for _, attempt := range attempts(den) {
-			cells := []string{attempt.what}
-			var reasons []string
-			for _, manager := range []string{seedManager, masterOfSeeds} {
-				why, isInherent := attempt.inherent[manager]
-				got := w.try(t, attempt, at(den, manager), isInherent)
-				if isInherent != (got == allowed) || strings.HasPrefix(got, "failed") {
-					t.Errorf("%s, to %s: %s", manager, attempt.what, got)
-				}
-				if cells = append(cells, got); isInherent && !slices.Contains(reasons, why) {
-					reasons = append(reasons, why)
-				}
-			}
-			fmt.Fprintf(&table, "| %s | %s |\n", strings.Join(cells, " | "), strings.Join(reasons, "; "))
+			w.row(t, &table, column{attempt, seedManager, at(den, seedManager)}, column{attempt, masterOfSeeds, at(den, masterOfSeeds)})
 		}
 		expectTable(t, ofManagers, table.String())
 	})
+}
+
+// column is one try of a row: an attempt of one manager, and under which name it says what is part of the job.
+type column struct {
+	attempt
+	name    string
+	manager metav1.ObjectMeta
+}
+
+// row tries the same with each of several managers, and writes what came of it.
+func (w *world) row(t *testing.T, table *strings.Builder, columns ...column) {
+	t.Helper()
+	cells, reasons := []string{columns[0].what}, []string{}
+	for _, one := range columns {
+		why, isInherent := one.inherent[one.name]
+		got := w.try(t, one.attempt, one.manager, isInherent)
+		if isInherent != (got == allowed) || strings.HasPrefix(got, "failed") {
+			t.Errorf("%s, to %s: %s", one.name, one.what, got)
+		}
+		if cells = append(cells, got); isInherent && !slices.Contains(reasons, why) {
+			reasons = append(reasons, why)
+		}
+	}
+	fmt.Fprintf(table, "| %s | %s |\n", strings.Join(cells, " | "), strings.Join(reasons, "; "))
 }
 
 // try gives the outcome of an attempt with a manager's token and nothing else. A role or policy that was made a moment ago may not be followed yet.

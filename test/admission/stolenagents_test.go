@@ -2,8 +2,6 @@ package admission
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -144,23 +142,9 @@ func TestStolenTokensWithAgents(t *testing.T) {
 		}
 		var table strings.Builder
 		table.WriteString("| a thief tries to | `agents.enabled` | `agents.approve` too | why it is allowed |\n|---|---|---|---|\n")
-		homes := []string{lair, approvers}
-		tried := map[string][]attempt{lair: attemptsAtAgents(t, lair), approvers: attemptsAtAgents(t, approvers)}
-		for i, attempt := range tried[lair] {
-			cells := []string{attempt.what}
-			var reasons []string
-			for _, home := range homes {
-				one := tried[home][i]
-				why, isInherent := one.inherent[home]
-				got := w.try(t, one, at(home, seedManager), isInherent)
-				if isInherent != (got == allowed) || strings.HasPrefix(got, "failed") {
-					t.Errorf("the manager in %s, to %s: %s", home, one.what, got)
-				}
-				if cells = append(cells, got); isInherent && !slices.Contains(reasons, why) {
-					reasons = append(reasons, why)
-				}
-			}
-			fmt.Fprintf(&table, "| %s | %s |\n", strings.Join(cells, " | "), strings.Join(reasons, "; "))
+		approving := attemptsAtAgents(t, approvers)
+		for i, attempt := range attemptsAtAgents(t, lair) {
+			w.row(t, &table, column{attempt, lair, at(lair, seedManager)}, column{approving[i], approvers, at(approvers, seedManager)})
 		}
 		expectTable(t, ofAgents, table.String())
 	})
