@@ -492,6 +492,26 @@ func onEach(t *testing.T, test func(t *testing.T, release string)) {
 	}
 }
 
+// killAt has the process end before or after its write of that number, as far as the seed sees: no call succeeds afterwards. It gives what
+// tells whether that came.
+func (s *seed) killAt(number int, after bool, killed error) (isKilled func() bool) {
+	count, isDead := 0, false
+	s.fails = func(call string, isDone bool) error {
+		if isDead {
+			return killed
+		}
+		isWrite := !strings.HasPrefix(call, "get")
+		if isWrite && !isDone {
+			count++
+		}
+		if isDead = isWrite && count == number && isDone == after; isDead {
+			return killed
+		}
+		return nil
+	}
+	return func() bool { return isDead }
+}
+
 // installation whose credentials they are.
 func (s *seed) installation() client.ObjectKey {
 	return client.ObjectKey{Namespace: s.holder.Cluster.Namespace, Name: s.holder.Installation}

@@ -427,24 +427,12 @@ func TestAProcessMayEndAtEachWriteOfACertificate(t *testing.T) {
 			for _, after := range []bool{false, true} {
 				one, killed := access(number, after), fmt.Errorf("killed at %d, %t", number, after)
 				asked := map[string]bool{}
-				count, isDead := 0, false
-				s.fails = func(call string, isDone bool) error {
-					if isDead {
-						return killed
-					}
-					if !strings.HasPrefix(call, "get") && !isDone {
-						count++
-					}
-					if isDead = count == number && isDone == after && !strings.HasPrefix(call, "get"); isDead {
-						return killed
-					}
-					return nil
-				}
+				s.killAt(number, after, killed)
 				expect.Eventually(t, expect.Patience, func() error {
 					s.now = s.now.Add(time.Minute)
 					standings, err := s.keeper.Keep(t.Context(), s.holder, []v1.Access{one}, s.memory, s.now)
 					if err != nil { // the next process
-						isDead, count, s.memory, s.keeper = false, 100, &Memory{}, s.another(Options{})
+						s.fails, s.memory, s.keeper = nil, &Memory{}, s.another(Options{})
 						return err
 					}
 					if request := standings[0].Request; request != "" && !asked[request] {

@@ -215,26 +215,14 @@ func TestAProcessMayEndAtEachWrite(t *testing.T) {
 							s.holder.RotateAt = access.Name
 						}
 					}
-					count, isDead := 0, false
-					s.fails = func(call string, isDone bool) error {
-						if isDead {
-							return killed
-						}
-						if !strings.HasPrefix(call, "get") && !isDone {
-							count++
-						}
-						if isDead = count == number && isDone == after && !strings.HasPrefix(call, "get"); isDead {
-							return killed
-						}
-						return nil
-					}
+					isKilled := s.killAt(number, after, killed)
 					var err error
 					if story == "revocation" {
 						err = s.keeper.Revoke(t.Context(), s.holder, access.Name)
 					} else {
 						_, err = s.keeper.Keep(t.Context(), s.holder, []v1.Access{access}, s.memory, s.now)
 					}
-					wasKilled := isDead
+					wasKilled := isKilled()
 					s.fails, s.memory, s.keeper = nil, &Memory{}, s.another(Options{})
 					if story == "revocation" {
 						s.must(s.keeper.RevokeAll(t.Context(), s.holder.Cluster.Namespace, s.holder.Installation))
