@@ -7,7 +7,8 @@ import (
 )
 
 // What rules of one share may cost together, in time: so much at once, and after that one part in so
-// many of the time that passes. A cluster has one for each type of catalogue. Whoever has objects there may have them looked at without end.
+// many of the time that passes. A cluster has one for each type of catalogue. Whoever has objects there may
+// have them looked at without end.
 const (
 	shareAtOnce = lookTime
 	sharePart   = 20
