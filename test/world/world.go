@@ -55,6 +55,8 @@ func Namespace(name string) *corev1.Namespace {
 // Manager is one that runs no longer than its test.
 type Manager struct {
 	wiring.Seed
+	// Reconciliations counts those of the manager's controllers.
+	*Reconciliations
 	t      testing.TB
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -64,8 +66,9 @@ type Manager struct {
 // Master makes a manager as the program of the master does, but for what a test changes.
 func Master(t testing.TB, config *rest.Config, change ...func(*manager.Options)) *Manager {
 	t.Helper()
-	return runnable(t, func(context.Context) (wiring.Seed, error) {
-		made, err := newManager(config, manager.Options{Cache: wiring.Cache(nil)}, change)
+	counts := newReconciliations()
+	return runnable(t, counts, func(context.Context) (wiring.Seed, error) {
+		made, err := newManager(config, manager.Options{Cache: wiring.Cache(nil)}, append(change, counts.inLogs))
 		return wiring.Seed{Manager: made}, err
 	})
 }
@@ -81,8 +84,9 @@ func SeedOf(
 	t testing.TB, config *rest.Config, catalogueNamespace string, kinds cluster.Kinds, change ...func(*manager.Options),
 ) *Manager {
 	t.Helper()
-	return runnable(t, func(ctx context.Context) (wiring.Seed, error) {
-		return newSeed(ctx, config, catalogueNamespace, kinds, change)
+	counts := newReconciliations()
+	return runnable(t, counts, func(ctx context.Context) (wiring.Seed, error) {
+		return newSeed(ctx, config, catalogueNamespace, kinds, append(change, counts.inLogs))
 	})
 }
 
@@ -139,7 +143,9 @@ func heldOnce(options manager.Options) error {
 }
 
 // runnable is a manager for a test to run.
-func runnable(t testing.TB, create func(context.Context) (wiring.Seed, error)) *Manager {
+func runnable(
+	t testing.TB, counts *Reconciliations, create func(context.Context) (wiring.Seed, error),
+) *Manager {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background()) // it may end in the test's own cleanup
 	t.Cleanup(cancel)
@@ -147,7 +153,7 @@ func runnable(t testing.TB, create func(context.Context) (wiring.Seed, error)) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Manager{Seed: made, t: t, ctx: ctx, cancel: cancel}
+	return &Manager{Seed: made, Reconciliations: counts, t: t, ctx: ctx, cancel: cancel}
 }
 
 // Context is that of the manager's life.
