@@ -7,8 +7,11 @@ SHELL := /usr/bin/env bash
 COMMA := ,
 # Programs are static, as in images. What tests and demo stand on is compiled once this way; the race detector alone needs gcc.
 export CGO_ENABLED := 0
-CACHE := $(or $(TRELLIS_CACHE),.cache)
-TOOLS := $(CACHE)/tools
+# One set of compile flags for the product, its tests and the control planes' programs: what is compiled for one serves all.
+export GOFLAGS := -trimpath -buildvcs=false
+# What is built from source once, for all clones: TRELLIS_CACHE names another folder.
+CACHE := $(or $(TRELLIS_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/trellis)
+TOOLS := $(CACHE)/tools/$(shell cat hack/tools/go.mod hack/tools/go.sum | sha256sum | cut -c 1-12)
 # Images and releases are the same bytes with this release of Go only.
 TOOLCHAIN := $(shell awk '$$1 == "toolchain" {print $$2}' go.mod)
 CONTROLLER_GEN := $(abspath $(TOOLS)/controller-gen)
@@ -21,20 +24,28 @@ help: ## Show this list.
 	@awk 'BEGIN {FS = ":.*## "} /^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: ## Run the told story on real API servers; ends by itself. CLUSTERS=cluster-api: that of an upgrade alone.
-	@echo "building the demo (minutes the first time) ..."
-	go build -o $(CACHE)/run/demo ./hack/demo
-	exec $(CACHE)/run/demo $(CLUSTERS)
+demo: ## Tell the main story on real API servers; ends by itself. MINORS=2: on two Kubernetes minors; CLUSTERS=cluster-api: an upgrade; DOWNLOAD=1: take published programs.
+	@hack/ready.sh
+	@go run ./hack/controlplanes $(BUILD) -own ./hack/demo $(NEEDS)
+	@exec .cache/run/demo -minors $(or $(MINORS),1) -clusters $(or $(CLUSTERS),kkp)
+
+.PHONY: demo-all
+demo-all: ## Tell every story: on two Kubernetes minors, and the upgrade with Cluster API.
+	@$(MAKE) --no-print-directory demo MINORS=2 CLUSTERS=all
 
 .PHONY: sandbox
-sandbox: ## Start a master, two seeds and four user clusters to play with; stays until interrupted. CLUSTERS=cluster-api: one management cluster of Cluster API, and two Clusters.
-	@echo "building the sandbox (minutes the first time) ..."
-	go build -o $(CACHE)/run/sandbox ./hack/sandbox
-	exec $(CACHE)/run/sandbox $(CLUSTERS)
+sandbox: ## Start a master, two seeds and four user clusters to play with; stays until interrupted. MINORS, CLUSTERS and DOWNLOAD as above.
+	@hack/ready.sh
+	@go run ./hack/controlplanes $(BUILD) -own ./hack/sandbox $(NEEDS)
+	@exec .cache/run/sandbox -minors $(or $(MINORS),1) -clusters $(or $(CLUSTERS),kkp)
 
 .PHONY: sandbox-down
 sandbox-down: ## Stop the sandbox.
-	go run ./hack/sandbox down
+	@go run ./hack/sandbox down
+
+# The groups of programs that demo and sandbox run, and where these come from.
+NEEDS = base $(if $(filter 2,$(MINORS))$(filter cluster-api all,$(CLUSTERS)),older) $(if $(filter cluster-api all,$(CLUSTERS)),cluster-api)
+BUILD = $(if $(filter-out 0,$(DOWNLOAD)),-download)
 
 ##@ Work on it
 
@@ -43,8 +54,13 @@ build: ## Build both managers into bin/.
 	go build -trimpath -o bin/ ./cmd/...
 
 .PHONY: binaries
-binaries: ## Build the control planes that tests and demo run (once, minutes).
-	go run ./hack/controlplanes
+binaries: ## Build the programs that tests run (once, minutes). NEED=name,name: some groups of base, older, cluster-api, clusterctl.
+	@hack/ready.sh
+	@go run ./hack/controlplanes $(BUILD) $(or $(subst $(COMMA), ,$(NEED)),base older cluster-api)
+
+.PHONY: download-sums
+download-sums: ## Read the checksums that projects publish of the programs' releases into hack/controlplanes/downloads.json.
+	go run ./hack/controlplanes -sums
 
 .PHONY: test
 test: binaries ## Run all tests but those with targets of their own below, most of what runs in the test's own process with the race detector.

@@ -1,26 +1,46 @@
-// Command controlplanes builds the control-plane programs that tests, demo and benchmarks run.
+// Command controlplanes builds what demo, sandbox and tests run, and shows its progress: groups of control-plane programs by
+// name (base without any), and with -own a program of this checkout.
 package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/binaries/download"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx); err != nil {
+	if err := run(ctx, os.Args[1:]); err != nil {
+		if ctx.Err() != nil {
+			err = errInterrupted
+		}
 		fmt.Fprintln(os.Stderr, "controlplanes:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context) error {
+var errInterrupted = errors.New("interrupted; the next run goes on where this one ended")
+
+func run(ctx context.Context, arguments []string) error {
+	flags := flag.NewFlagSet("controlplanes", flag.ContinueOnError)
+	downloads := flags.Bool("download", false, "take programs from their projects' releases, where their checksums are known")
+	sums := flags.Bool("sums", false, "read the published checksums of all programs, write them into the list, and end")
+	own := flags.String("own", "", "folder of a program of this checkout that is built into .cache/run as well")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
 	root, err := binaries.Root()
 	if err != nil {
 		return err
@@ -29,5 +49,53 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return binaries.Build(ctx, root, cache, os.Stdout)
+	list := download.ListOf(root)
+	if *sums {
+		return download.WriteSums(ctx, os.Stdout, list)
+	}
+	needs, err := needsOf(flags.Args())
+	if err != nil {
+		return err
+	}
+	builder := binaries.Builder{Root: root, Cache: cache, Out: os.Stdout}
+	if *downloads {
+		if builder.Download, err = download.From(list, os.Stdout); err != nil {
+			return err
+		}
+	}
+	if err := builder.Build(ctx, needs...); err != nil {
+		return err
+	}
+	if *own == "" {
+		return nil
+	}
+	return buildOwn(ctx, root, *own)
+}
+
+func needsOf(names []string) ([]binaries.Need, error) {
+	if len(names) == 0 {
+		return []binaries.Need{binaries.Base}, nil
+	}
+	var needs []binaries.Need
+	for _, name := range names {
+		if !slices.Contains(binaries.Needs(), binaries.Need(name)) {
+			return nil, fmt.Errorf("group %q is not known: name some of %q", name, binaries.Needs())
+		}
+		needs = append(needs, binaries.Need(name))
+	}
+	return needs, nil
+}
+
+// buildOwn builds a program of this checkout, as the Makefile's flags say.
+func buildOwn(ctx context.Context, root, folder string) error {
+	into := filepath.Join(root, ".cache", "run") + string(filepath.Separator)
+	return binaries.Compile(ctx, os.Stdout, binaries.Compilation{
+		Names: []string{strings.TrimPrefix(folder, "./")}, Packages: []string{folder},
+		Command: func(ctx context.Context, arguments ...string) *exec.Cmd {
+			command := exec.CommandContext(ctx, "go", arguments...)
+			command.Dir = root
+			return command
+		},
+		Build: []string{"build", "-v", "-o", into, folder},
+	})
 }

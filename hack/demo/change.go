@@ -17,22 +17,22 @@ import (
 
 func (s *story) changeValues(ctx context.Context) error {
 	begin := time.Now()
-	if err := s.setValues(ctx, older, "greeter", `{"message": "good night"}`); err != nil {
+	if err := s.setValues(ctx, s.first, "greeter", `{"message": "good night"}`); err != nil {
 		return err
 	}
-	if err := s.awaitMessage(ctx, older, "good night"); err != nil {
+	if err := s.awaitMessage(ctx, s.first, "good night"); err != nil {
 		return err
 	}
-	s.progress.Printf("  %s: the Greeting says %q after %.2f s", older.Name, "good night", time.Since(begin).Seconds())
+	s.progress.Printf("  %s: the Greeting says %q after %.2f s", s.first.Name, "good night", time.Since(begin).Seconds())
 
 	begin = time.Now()
-	if err := s.setValues(ctx, older, "web", `{"replicas": 3}`); err != nil {
+	if err := s.setValues(ctx, s.first, "web", `{"replicas": 3}`); err != nil {
 		return err
 	}
-	if err := s.awaitReplicas(ctx, older, "web", "web", 3); err != nil {
+	if err := s.awaitReplicas(ctx, s.first, "web", "web", 3); err != nil {
 		return err
 	}
-	s.progress.Printf("  %s: the web Deployment has 3 replicas after %.2f s", older.Name, time.Since(begin).Seconds())
+	s.progress.Printf("  %s: the web Deployment has 3 replicas after %.2f s", s.first.Name, time.Since(begin).Seconds())
 	return nil
 }
 
@@ -52,7 +52,7 @@ func (s *story) setValues(ctx context.Context, cluster sandbox.UserCluster, name
 
 // editByHand changes the image of one object and deletes another, as somebody with kubectl would.
 func (s *story) editByHand(ctx context.Context) error {
-	cluster := s.box.Client(newer.Name)
+	cluster := s.box.Client(s.last.Name)
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "web"}}
 	if err := cluster.Get(ctx, client.ObjectKeyFromObject(deployment), deployment); err != nil {
 		return fmt.Errorf("reading the web Deployment: %w", err)
@@ -64,7 +64,7 @@ func (s *story) editByHand(ctx context.Context) error {
 	if err := cluster.Update(ctx, deployment, client.FieldOwner("somebody")); err != nil {
 		return fmt.Errorf("editing the web Deployment: %w", err)
 	}
-	err := s.box.Await(ctx, newer.Name, deployment, func(client.Object) error {
+	err := s.box.Await(ctx, s.last.Name, deployment, func(client.Object) error {
 		if image := deployment.Spec.Template.Spec.Containers[0].Image; image != applied {
 			return fmt.Errorf("the image is %q, want %q", image, applied)
 		}
@@ -73,16 +73,16 @@ func (s *story) editByHand(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.progress.Printf("  %s: the image is %s again after %.1f s", newer.Name, applied, time.Since(begin).Seconds())
+	s.progress.Printf("  %s: the image is %s again after %.1f s", s.last.Name, applied, time.Since(begin).Seconds())
 
 	page := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web-page", Namespace: "web"}}
 	begin = time.Now()
 	if err := cluster.Delete(ctx, page); err != nil {
 		return fmt.Errorf("deleting the web page: %w", err)
 	}
-	if err := s.box.Await(ctx, newer.Name, page, func(client.Object) error { return nil }); err != nil {
+	if err := s.box.Await(ctx, s.last.Name, page, func(client.Object) error { return nil }); err != nil {
 		return err
 	}
-	s.progress.Printf("  %s: a deleted ConfigMap is there again after %.1f s", newer.Name, time.Since(begin).Seconds())
+	s.progress.Printf("  %s: a deleted ConfigMap is there again after %.1f s", s.last.Name, time.Since(begin).Seconds())
 	return nil
 }

@@ -13,14 +13,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/sandbox"
 )
 
-// installGreeter installs the go-template add-on in a cluster of either minor, after noting what they hold.
+// installGreeter installs the go-template add-on in two clusters, after noting what they hold. Each gets the newest version
+// that fits its Kubernetes.
 func (s *story) installGreeter(ctx context.Context) error {
 	s.before = map[string]snapshot{}
-	for cluster, version := range map[sandbox.UserCluster]string{older: "1.0.0", newer: "1.1.0"} {
+	for _, cluster := range []sandbox.UserCluster{s.first, s.last} {
+		version := "1.1.0"
+		if cluster.Release == binaries.Older {
+			version = "1.0.0"
+		}
 		var err error
 		if s.before[cluster.Name], err = s.snapshot(ctx, cluster.Name); err != nil {
 			return err
@@ -44,7 +50,7 @@ func (s *story) installGreeter(ctx context.Context) error {
 }
 
 func (s *story) installWeb(ctx context.Context) error {
-	for _, cluster := range []sandbox.UserCluster{older, newer} {
+	for _, cluster := range []sandbox.UserCluster{s.first, s.last} {
 		if _, err := s.install(ctx, cluster, "installations/web.yaml"); err != nil {
 			return err
 		}

@@ -37,27 +37,27 @@ func (s *story) leadersKilled(ctx context.Context) error {
 	if err := s.publishMany(ctx); err != nil {
 		return err
 	}
-	leaders, err := s.box.Holders(ctx, sandbox.Master, older.Seed)
+	leaders, err := s.box.Holders(ctx, sandbox.Master, s.first.Seed)
 	if err != nil {
 		return err
 	}
-	objects, err := s.watchNames(ctx, older.Name, &corev1.ConfigMapList{}, many)
+	objects, err := s.watchNames(ctx, s.first.Name, &corev1.ConfigMapList{}, many)
 	if err != nil {
 		return err
 	}
-	merged, err := s.watchNames(ctx, older.Seed, &kubermaticv1.AddonCatalogueList{}, sandbox.CatalogueNamespace)
+	merged, err := s.watchNames(ctx, s.first.Seed, &kubermaticv1.AddonCatalogueList{}, sandbox.CatalogueNamespace)
 	if err != nil {
 		return err
 	}
 	installation := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Name: many, Namespace: older.Namespace()},
+		ObjectMeta: metav1.ObjectMeta{Name: many, Namespace: s.first.Namespace()},
 		Spec: kubermaticv1.AddonInstallationSpec{
 			AddonRef: kubermaticv1.AddonReference{Name: many}, TargetNamespace: many, CreateNamespace: true,
 		},
 	}
-	killed := s.killAtWork(ctx, older.Seed, objects, manyObjects)
-	if err := s.box.Client(older.Seed).Create(ctx, installation); err != nil {
-		return fmt.Errorf("creating installation %q in %s: %w", many, older.Name, err)
+	killed := s.killAtWork(ctx, s.first.Seed, objects, manyObjects)
+	if err := s.box.Client(s.first.Seed).Create(ctx, installation); err != nil {
+		return fmt.Errorf("creating installation %q in %s: %w", many, s.first.Name, err)
 	}
 	if err := <-killed; err != nil {
 		return err
@@ -73,7 +73,7 @@ func (s *story) leadersKilled(ctx context.Context) error {
 		return err
 	}
 	begin := time.Now()
-	err = s.box.Await(ctx, older.Seed, installation, func(client.Object) error {
+	err = s.box.Await(ctx, s.first.Seed, installation, func(client.Object) error {
 		return errors.Join(expect.Condition(installation, kubermaticv1.ConditionReady, "True", ""),
 			objects.missing(manyObjects), merged.missing(manyCatalogues))
 	})
@@ -84,7 +84,7 @@ func (s *story) leadersKilled(ctx context.Context) error {
 		return err
 	}
 	s.progress.Printf("  other processes lead, and ended it after %.1f s: %d objects in %s and %d catalogues on %s, each content written once",
-		time.Since(begin).Seconds(), manyObjects, older.Name, manyCatalogues, older.Seed)
+		time.Since(begin).Seconds(), manyObjects, s.first.Name, manyCatalogues, s.first.Seed)
 	return nil
 }
 
@@ -160,7 +160,7 @@ func (s *story) killAt(ctx context.Context, cluster string, written *seen, whole
 
 // othersLead is an error where one leads who led before.
 func (s *story) othersLead(ctx context.Context, before map[string]string) error {
-	now, err := s.box.Holders(ctx, sandbox.Master, older.Seed)
+	now, err := s.box.Holders(ctx, sandbox.Master, s.first.Seed)
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,12 @@
-// Command demo starts a sandbox of its own, tells the story of an add-on and of a set on it, kills leaders at work, then tells that of an
-// upgrade of Kubernetes on a sandbox with Cluster API, and ends: with exit status 0 when every step held, else with the reason. What it
-// asserts, it reads from the API servers.
-// "demo cluster-api" tells the second alone.
+// Command demo starts a sandbox of its own, tells the story of an add-on and of a set on it, and kills leaders at work. It ends
+// with exit status 0 when every step held, else with the reason. It asserts what it reads from the API servers.
+// With -clusters cluster-api it tells the story of an upgrade of Kubernetes on a sandbox with Cluster API, with all it tells both.
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -38,15 +38,21 @@ func main() {
 
 func run(ctx context.Context, arguments []string) error {
 	progress := fleet.NewProgress(os.Stdout)
-	parts := []string{"", sandbox.ClusterAPI}
-	if len(arguments) == 1 && arguments[0] == sandbox.ClusterAPI {
-		parts, arguments = parts[1:], nil
+	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
+	minors := flags.Int("minors", 1, "1: all clusters have one Kubernetes minor; 2: half of them have the one before")
+	clusters := flags.String("clusters", "kkp", "kkp: the main story; cluster-api: that of an upgrade; all: both")
+	if err := flags.Parse(arguments); err != nil {
+		return err
 	}
-	if len(arguments) > 0 {
-		return fmt.Errorf("arguments %q are not known: use none, or %s", arguments, sandbox.ClusterAPI)
+	if *minors != 1 && *minors != 2 {
+		return fmt.Errorf("MINORS=%d: write 1 or 2", *minors)
+	}
+	parts, known := map[string][]string{"kkp": {""}, sandbox.ClusterAPI: {sandbox.ClusterAPI}, "all": {"", sandbox.ClusterAPI}}[*clusters]
+	if !known {
+		return fmt.Errorf("CLUSTERS=%s: write kkp, %s or all", *clusters, sandbox.ClusterAPI)
 	}
 	for _, clusters := range parts {
-		if err := part(ctx, progress, clusters); err != nil {
+		if err := part(ctx, progress, clusters, *minors == 2); err != nil {
 			return err
 		}
 	}
@@ -54,12 +60,14 @@ func run(ctx context.Context, arguments []string) error {
 	return nil
 }
 
-// part tells what there is to tell of a platform with such Clusters, on a sandbox of its own.
-func part(ctx context.Context, progress *fleet.Progress, clusters string) error {
+// part tells the story of a platform with such Clusters, on a sandbox of its own.
+func part(ctx context.Context, progress *fleet.Progress, clusters string, twoMinors bool) error {
 	begin := time.Now()
 	// Beside the folder of `make sandbox`, so that a running sandbox is left alone.
 	folder := filepath.Join(os.TempDir(), "trellis-demo-"+strconv.Itoa(os.Getuid()))
-	options := sandbox.Options{Folder: folder, Progress: progress, Clusters: clusters, Replicated: clusters != sandbox.ClusterAPI}
+	options := sandbox.Options{
+		Folder: folder, Progress: progress, Clusters: clusters, TwoMinors: twoMinors, Replicated: clusters != sandbox.ClusterAPI,
+	}
 	box, err := sandbox.Start(ctx, options)
 	if err != nil {
 		return err
@@ -67,7 +75,7 @@ func part(ctx context.Context, progress *fleet.Progress, clusters string) error 
 	defer func() { _ = disk.RemoveAll(folder) }() // with the repositories that the story adds
 	defer box.Stop()
 	memory := box.WatchMemory(ctx)
-	told := &story{box: box, progress: progress}
+	told := newStory(box, progress)
 	tell, managers := told.tell, append([]string{sandbox.Master}, sandbox.Seeds()...)
 	if clusters == sandbox.ClusterAPI {
 		tell, managers = told.tellUpgrade, []string{sandbox.Master, sandbox.Management}

@@ -28,7 +28,7 @@ type snapshot map[string]types.UID
 
 // remove deletes one installation after the other and compares the clusters with what they held before.
 func (s *story) remove(ctx context.Context) error {
-	for _, cluster := range []sandbox.UserCluster{older, newer} {
+	for _, cluster := range []sandbox.UserCluster{s.first, s.last} {
 		bystander := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bystander", Namespace: "default"}}
 		if err := s.box.Client(cluster.Name).Create(ctx, bystander); err != nil {
 			return fmt.Errorf("creating a bystander: %w", err)

@@ -16,6 +16,15 @@ type story struct {
 	phases   []sandbox.Phase
 	bars     []bar
 	before   map[string]snapshot
+	// first and last are the user clusters that most of the story is about, one on each seed. With two minors, the first one
+	// has the older.
+	first, last sandbox.UserCluster
+}
+
+// newStory is a story on a sandbox that runs.
+func newStory(box *sandbox.Sandbox, progress *fleet.Progress) *story {
+	clusters := box.UserClusters()
+	return &story{box: box, progress: progress, first: clusters[0], last: clusters[len(clusters)-1]}
 }
 
 // bar is a measured time, of several the median, with its limit.
@@ -23,9 +32,6 @@ type bar struct {
 	name        string
 	took, limit time.Duration
 }
-
-// The clusters that the story plays in, one of either minor and on either seed.
-var older, newer = sandbox.UserClusters()[0], sandbox.UserClusters()[3]
 
 // step of the story, by what it shows.
 type step struct {
@@ -36,7 +42,8 @@ type step struct {
 func (s *story) tell(ctx context.Context) error {
 	alone := []step{
 		{"the catalogue reaches both seeds", s.reachesSeeds},
-		{"a version for one minor is offered to its clusters only", s.offeredWhereItFits},
+		{"a version that needs a newer Kubernetes is offered where it fits only", s.offeredWhereItFits},
+		{"the query endpoint says what a cluster on a newer Kubernetes would be offered", s.queried},
 		{"a custom resource that sorts before its CRD and namespace is Ready at the first attempt", s.installGreeter},
 		{"a Helm add-on is Ready and shown by helm list", s.installWeb},
 		{"a changed value rolls out", s.changeValues},

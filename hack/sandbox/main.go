@@ -1,10 +1,11 @@
-// Command sandbox runs a whole platform on this machine until it is interrupted; "sandbox cluster-api" runs one with Clusters of Cluster
-// API, and "sandbox down" ends the one that runs.
+// Command sandbox runs a whole platform on this machine until it is interrupted; with -clusters cluster-api one with Clusters of
+// Cluster API. "sandbox down" ends the one that runs.
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -30,20 +31,29 @@ func main() {
 }
 
 func run(ctx context.Context, arguments []string) error {
-	switch {
-	case len(arguments) == 0:
-		return up(ctx, "")
-	case len(arguments) == 1 && arguments[0] == sandbox.ClusterAPI:
-		return up(ctx, sandbox.ClusterAPI)
-	case len(arguments) == 1 && arguments[0] == "down":
+	if len(arguments) == 1 && arguments[0] == "down" {
 		return down(ctx)
 	}
-	return fmt.Errorf("arguments %q are not known: use none, %s, or down", arguments, sandbox.ClusterAPI)
+	flags := flag.NewFlagSet("sandbox", flag.ContinueOnError)
+	minors := flags.Int("minors", 1, "1: all clusters have one Kubernetes minor; 2: half of them have the one before")
+	clusters := flags.String("clusters", "kkp", "whose Clusters it has: kkp or cluster-api")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	if *minors != 1 && *minors != 2 {
+		return fmt.Errorf("MINORS=%d: write 1 or 2", *minors)
+	}
+	kind, known := map[string]string{"kkp": "", sandbox.ClusterAPI: sandbox.ClusterAPI}[*clusters]
+	if !known || flags.NArg() > 0 {
+		return fmt.Errorf("CLUSTERS=%s %q: write kkp or %s", *clusters, flags.Args(), sandbox.ClusterAPI)
+	}
+	return up(ctx, sandbox.Options{Clusters: kind, TwoMinors: *minors == 2})
 }
 
-func up(ctx context.Context, clusters string) error {
+func up(ctx context.Context, options sandbox.Options) error {
 	progress := fleet.NewProgress(os.Stdout)
-	box, err := sandbox.Start(ctx, sandbox.Options{Progress: progress, Clusters: clusters})
+	options.Progress = progress
+	box, err := sandbox.Start(ctx, options)
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func attemptsAtPools() []attempt {
 		at("take workers away from it", remove(deployments+"2"), nil),
 		at("take all workers away from it", remove("/spec/topology/workers"), nil),
 		at("change the order of its workers", `[{"op":"move","from":"`+deployments+`0","path":"`+deployments+`1"}]`, nil),
-		at("upgrade it", add("/spec/topology/version", `"v1.37.1"`), nil),
+		at("upgrade it", add("/spec/topology/version", `"v1.37.2"`), nil),
 		at("give it variables", add("/spec/topology/variables", `[{"name":"a","value":1}]`), nil),
 		at("change its networks", add("/spec/clusterNetwork/serviceDomain", `"thief.local"`), nil),
 		at("pause it", add("/spec/paused", `true`), nil),

@@ -1,9 +1,12 @@
-// Package binaries builds the programs that tests, demo and benchmarks run: etcd, kube-apiserver in two Kubernetes
-// minors, kube-controller-manager, kube-scheduler, kubectl, kwok, the helm CLI and Cluster API's core manager. A third, older API
-// server and clusterctl are built for whoever asks for them.
+// Package binaries builds the programs that tests, demo and benchmarks run: etcd, kube-apiserver, kube-controller-manager,
+// kube-scheduler, kubectl, kwok and helm, and for some of them an older minor of Kubernetes, Cluster API and clusterctl.
 //
-// Every program comes as a Go module. Each upstream release has a module of its own below hack/controlplanes, so that
-// its dependencies are exactly those of the release and none of them enters the product's go.mod. A built program is
-// kept in the cache folder under its version, so it is built once and a new version never meets an old file. Programs
-// of Trellis itself are built for each run (own.go).
+// Every program comes as a Go module. Those of the newer minor are one module, hack/controlplanes/newer, whose versions are
+// the product's: a package that one program compiled is not compiled again for the next, nor for the product. A test holds
+// the versions equal. The others are modules of their own. None of their dependencies enters the product's go.mod.
+//
+// A built program is kept in the user's cache folder, under a digest of its versions, flags and release of Go, so all
+// checkouts share it and a new version never meets an old file. Programs of Trellis itself are in own.go.
+//
+// The package imports the standard library only: it is compiled before anything else, and shows the progress of the rest.
 package binaries

@@ -2,13 +2,15 @@ package binaries
 
 import (
 	"bytes"
-	"context"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestReleasesAreThoseOfTheModules holds the releases named here, which key the cache, against what would be built.
@@ -35,7 +37,7 @@ func TestReleasesAreThoseOfTheModules(t *testing.T) {
 // TestLinkFlags holds that the flags are the same every time, since Go builds anew when they differ, and carry the
 // version, since an API server without it would answer that it is no release.
 func TestLinkFlags(t *testing.T) {
-	program := kubernetes("kube-apiserver", Older)
+	program := kubernetes("kube-apiserver", OlderMinor, "kubernetes-1.36", Older)
 	const stamp = "-X k8s.io/component-base/version.gitVersion=v" + Older
 	first := program.linkFlags()
 	if !strings.Contains(first, stamp) {
@@ -77,50 +79,108 @@ func TestHelmKnowsItsVersion(t *testing.T) {
 		t.Errorf("helm version says %q", said)
 	}
 	run("template", filepath.Join(root, "charts", "trellis-seed"))
-	module, err := os.ReadFile(filepath.Join(root, "hack", "controlplanes", "helm", "go.mod"))
-	if err != nil || !strings.Contains(string(module), "k8s.io/client-go v0."+helmKubernetes+".") {
+	module, err := os.ReadFile(filepath.Join(root, "hack", "controlplanes", newerModule, "go.mod"))
+	if err != nil || !strings.Contains(string(module), "k8s.io/client-go => k8s.io/client-go v0."+helmKubernetes+".") {
 		t.Errorf("helm is not made with Kubernetes 1.%s: %v", helmKubernetes, err)
 	}
 }
 
-// TestBuildIsDoneOnce holds that Build leaves alone what the cache has, and that Find says what to do about the rest.
+// TestBuildIsDoneOnce holds that Build leaves alone what the cache has, that only what is asked for is built, and that Find
+// says what to do about the rest.
 func TestBuildIsDoneOnce(t *testing.T) {
 	cache := t.TempDir()
-	if _, err := Find(cache, "etcd", ""); err == nil || !strings.Contains(err.Error(), "make binaries") {
+	if _, err := Find(cache, "kube-apiserver", Older); err == nil || !strings.Contains(err.Error(), "make binaries NEED=older") {
 		t.Errorf("a missing program gives %v, want how to build it", err)
 	}
-	listed := 0
 	for _, program := range Programs() {
-		if !program.OnDemand {
-			listed++
-		}
-		path := program.Path(cache)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(program.Release), 0o755); err != nil {
-			t.Fatal(err)
+		if program.Need == Base {
+			put(t, cache, program)
 		}
 	}
 	var progress bytes.Buffer
-	if err := Build(context.Background(), "no checkout", cache, &progress); err != nil {
-		t.Fatal(err)
+	builder := Builder{Root: "no checkout", Cache: cache, Out: &progress}
+	if err := builder.Build(t.Context(), Base); err != nil || progress.Len() > 0 {
+		t.Fatalf("built again: %v\n%s", err, progress.String())
 	}
-	if got := strings.Count(progress.String(), "built before"); got != listed {
-		t.Errorf("%d of %d programs were found built:\n%s", got, listed, progress.String())
+	for release, want := range map[string]string{"": Newer, Newer: Newer} {
+		found, err := Find(cache, "kube-apiserver", release)
+		if err != nil || !strings.Contains(found, want) {
+			t.Errorf("kube-apiserver %q is found at %q, %v", release, found, err)
+		}
 	}
-	if strings.Contains(progress.String(), Oldest) || strings.Contains(progress.String(), "clusterctl") {
-		t.Errorf("what is built on demand only is in the list:\n%s", progress.String())
-	}
-	provided, err := Provide(t.Context(), cache, "kube-apiserver", Oldest)
-	if err != nil || !strings.Contains(provided, Oldest) {
-		t.Errorf("what is built already is provided as %q, %v", provided, err)
-	}
-	newer, err := Find(cache, "kube-apiserver", Newer)
-	if err != nil || !strings.Contains(newer, Newer) {
-		t.Errorf("kube-apiserver %s is found at %q, %v", Newer, newer, err)
+	if _, err := Find(cache, "kube-apiserver", Older); err == nil {
+		t.Error("a release that is not built was found")
 	}
 	if _, err := Find(cache, "kube-apiserver", "1.0.0"); err == nil {
-		t.Error("a release that is not built was found")
+		t.Error("a release that is not in the list was found")
+	}
+}
+
+// put makes a file that Find takes for the built program.
+func put(t *testing.T, cache string, program Program) string {
+	t.Helper()
+	path, err := program.Path(cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestAProgramIsBuiltAgainWhenWhatItIsMadeFromChanges compares places in the cache. Red when programs of other versions, of
+// another edit or with other flags share a place, or when those of two checkouts do not.
+func TestAProgramIsBuiltAgainWhenWhatItIsMadeFromChanges(t *testing.T) {
+	place := func(change func(*Program)) string {
+		t.Helper()
+		program := clusterAPI()
+		change(&program)
+		path, err := program.Path("cache")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	same := place(func(*Program) {})
+	if again := place(func(*Program) {}); again != same {
+		t.Errorf("one program has two places: %q and %q", same, again)
+	}
+	for why, change := range map[string]func(*Program){
+		"another release is stamped": func(p *Program) { p.Release = "1.14.3" },
+		"another edit":               func(p *Program) { p.Edit.New = "" },
+		"other versions":             func(p *Program) { p.Module = newerModule },
+	} {
+		if other := place(change); other == same {
+			t.Errorf("%s: it has the place of the former program, %q", why, other)
+		}
+	}
+}
+
+// TestUnusedProgramsGo: red when a program that nothing used for a month stays, or when one that is in use goes.
+func TestUnusedProgramsGo(t *testing.T) {
+	cache := t.TempDir()
+	var used []Program
+	for _, program := range Programs() {
+		old := time.Now().Add(-2 * unusedFor)
+		folder := filepath.Dir(put(t, cache, program))
+		if err := os.Chtimes(folder, old, old); err != nil {
+			t.Fatal(err)
+		}
+		if program.Need == Base {
+			used = append(used, program)
+		}
+	}
+	if err := (Builder{Cache: cache, Out: io.Discard}).Build(t.Context(), Base); err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range Programs() {
+		_, err := program.existing(cache)
+		if kept := err == nil; kept != (program.Need == Base) {
+			t.Errorf("%s %s is kept: %v", program.Name, program.Release, kept)
+		}
+	}
+	if len(used) == 0 {
+		t.Error("no program was used")
 	}
 }

@@ -8,49 +8,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 )
 
-// Provide is Find, which first builds what the cache does not hold: minutes, once. Who asks meanwhile for the same waits.
-func Provide(ctx context.Context, cache, name, release string) (string, error) {
-	program, err := named(name, release)
-	if err != nil {
-		return "", err
-	}
-	target := program.Path(cache)
-	if path, err := existing(target); err == nil {
-		return path, nil
-	}
-	root, err := Root()
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return "", fmt.Errorf("making the folder of %q: %w", name, err)
-	}
-	lock, err := os.Create(target + ".lock")
-	if err != nil {
-		return "", fmt.Errorf("locking the build of %q: %w", name, err)
-	}
-	defer lock.Close() // which lets go of the lock
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return "", fmt.Errorf("locking the build of %q: %w", name, err)
-	}
-	if path, err := existing(target); err == nil {
-		return path, nil
-	}
-	if err := build(ctx, root, cache, program); err != nil {
-		return "", fmt.Errorf("building %s %s: %w", program.Name, program.Release, err)
-	}
-	return target, nil
-}
-
-// prepare puts beside the program what it comes with, and makes the edited source. It returns what go build is told besides, and
-// what removes the source again. What is beside is there before the program is: who finds the program finds all.
+// prepare copies beside the program what it comes with, and makes the edited source. It returns the further arguments of go
+// build, and a function that removes the source. The copies are there before the program is, so the program is never without.
 func prepare(ctx context.Context, folder string, program Program, beside string) ([]string, func(), error) {
 	module, err := moduleFolder(ctx, folder, program.Upstream)
 	if err != nil {
 		return nil, nil, err
+	}
+	if err := os.MkdirAll(beside, 0o755); err != nil {
+		return nil, nil, fmt.Errorf("making the folder of %s: %w", program.Name, err)
 	}
 	for _, copied := range program.Beside {
 		if err := replaceWith(filepath.Join(beside, copied.To), filepath.Join(module, copied.From)); err != nil {
@@ -72,8 +40,8 @@ func prepare(ctx context.Context, folder string, program Program, beside string)
 	return []string{"-modfile", filepath.Join(scratch, "go.mod")}, remove, nil
 }
 
-// edit copies the module, makes the edit in the copy, and has a go.mod take the copy for the module: Go builds nothing that was changed
-// in its own cache.
+// edit copies the module, makes the edit in the copy, and writes a go.mod that replaces the module by the copy: Go refuses to
+// build what was changed in its own cache.
 func (p Program) edit(folder, module, scratch string) error {
 	source := filepath.Join(scratch, "source")
 	if err := os.CopyFS(source, os.DirFS(module)); err != nil {

@@ -61,7 +61,7 @@ func provide(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return binaries.Provide(ctx, cache, program, "")
+	return binaries.Find(cache, program, "")
 }
 
 // convertAt has the CRDs' other versions converted by the manager that listens there.

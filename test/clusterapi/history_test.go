@@ -65,8 +65,8 @@ func TestAHistoryIsInTheOrderOfTheStore(t *testing.T) {
 		return nil
 	})
 	want := []string{
-		"1.36.3, workers [1.36.3], cni ", "1.36.3, workers [1.36.3], cni 1.1.0", "1.37.1, workers [1.36.3], cni 1.1.0",
-		"1.37.1, workers [1.37.1], cni 1.1.0",
+		"1.36.3, workers [1.36.3], cni ", "1.36.3, workers [1.36.3], cni 1.1.0", "1.37.2, workers [1.36.3], cni 1.1.0",
+		"1.37.2, workers [1.37.2], cni 1.1.0",
 	}
 	if err != nil || !slices.Equal(told, want) {
 		t.Errorf("it tells %q, want %q: %v", told, want, err)

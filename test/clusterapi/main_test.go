@@ -20,7 +20,7 @@ import (
 const (
 	management, user, older = "management", "user", "older"
 
-	oldest, before, after = "v1.35.4", "v1.36.3", "v1.37.1"
+	oldest, before, after = "v1.35.4", "v1.36.3", "v1.37.2"
 )
 
 func TestMain(m *testing.M) {

@@ -49,14 +49,14 @@ func (w workplace) run(name string, arguments ...string) string {
 	return output.String()
 }
 
-// built is the path of a program, which is built if it is not there yet.
+// built is the path of a program.
 func built(t *testing.T, name string) string {
 	t.Helper()
 	cache, err := binaries.Cache()
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, err := binaries.Provide(t.Context(), cache, name, "")
+	path, err := binaries.Find(cache, name, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ metadata: {name: fir, namespace: team}
 spec:
   topology:
     classRef: {name: fleet}
-    version: v1.37.1
+    version: v1.37.2
     workers:
       machineDeployments:
       - {class: default, name: workers, metadata: {annotations: {topology.cluster.x-k8s.io/hold-upgrade-sequence: trellis, kept: ""}}}

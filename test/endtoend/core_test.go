@@ -48,7 +48,7 @@ func (s *story) tell(format string, arguments ...any) {
 // testCoreStory: core add-ons come by themselves, follow Kubernetes, can't be deleted, go when they leave the set, and hold up
 // no cluster that goes. It turns red when a deletion is carried out while the protection stands.
 func testCoreStory(t *testing.T, box *sandbox.Sandbox) {
-	s := &story{t: t, box: box, cluster: sandbox.UserClusters()[2]}
+	s := &story{t: t, box: box, cluster: box.UserClusters()[2]}
 	seed, server := box.Client(s.cluster.Seed), box.Fleet.Cluster(s.cluster.Name)
 	s.tell("the cluster has %s", s.has("kube-proxy 1.36.0"))
 	s.tell("its image is %s", s.image("v1.36.0"))

@@ -48,7 +48,7 @@ func TestPlatform(t *testing.T) {
 func startFaulty(t *testing.T) *sandbox.Sandbox {
 	t.Helper()
 	return start(t, sandbox.Options{
-		Environment: listing, Elect: []string{sandbox.Master, sandbox.Seeds()[1]}, Approve: approves,
+		TwoMinors: true, Environment: listing, Elect: []string{sandbox.Master, sandbox.Seeds()[1]}, Approve: approves,
 	})
 }
 

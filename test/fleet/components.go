@@ -42,7 +42,7 @@ func (c *Cluster) startComponents(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	manager, err := c.fleet.run("kube-controller-manager", "", c.Name+"-kube-controller-manager", c.managerArguments()...)
+	manager, err := c.fleet.run("kube-controller-manager", c.Release, c.Name+"-kube-controller-manager", c.managerArguments()...)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (c *Cluster) startWorkloads(ctx context.Context, client kubernetes.Interfac
 	if err := writeFiles(c.folder, map[string][]byte{"stages.yaml": stages}); err != nil {
 		return err
 	}
-	_, err := c.fleet.run("kube-scheduler", "", c.Name+"-kube-scheduler",
+	_, err := c.fleet.run("kube-scheduler", c.Release, c.Name+"-kube-scheduler",
 		"--kubeconfig", c.file("kubeconfig"), "--secure-port", "0", "--leader-elect=false", "--kube-api-qps", "200",
 		"--kube-api-burst", "400")
 	if err != nil {

@@ -74,11 +74,6 @@ func (c *Cluster) writeKeys() error {
 
 // StartServer starts the API server, the first time or after StopServer, and waits until it is ready.
 func (c *Cluster) StartServer(ctx context.Context) error {
-	if c.Release == binaries.Oldest {
-		if _, err := binaries.Provide(ctx, c.fleet.cache, "kube-apiserver", c.Release); err != nil {
-			return err
-		}
-	}
 	process, err := c.fleet.run("kube-apiserver", c.Release, c.Name+"-kube-apiserver", c.serverArguments()...)
 	if err != nil {
 		return err
@@ -106,11 +101,11 @@ func (c *Cluster) StopServer() {
 	c.server.Kill()
 }
 
-// Become starts the API server anew as that of another release, with its data, port and keys, and waits until it is ready. Nothing
-// else of the cluster is upgraded. Who calls it reads Release no more from elsewhere.
+// Become restarts the API server in another release, with its data, port and keys, and waits until it is ready. Nothing else of
+// the cluster is upgraded. Release changes: nothing may read it at the same time.
 func (c *Cluster) Become(ctx context.Context, release string) error {
-	if _, err := binaries.Provide(ctx, c.fleet.cache, "kube-apiserver", release); err != nil {
-		return err
+	if _, err := binaries.Find(c.fleet.cache, "kube-apiserver", release); err != nil {
+		return err // before the server is stopped
 	}
 	c.StopServer()
 	c.Release = release

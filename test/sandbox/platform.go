@@ -96,7 +96,7 @@ func secret(name, namespace, key string, content []byte) *corev1.Secret {
 // Cluster is up.
 func (s *Sandbox) connectClusters(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, cluster := range s.userClusters() {
+	for _, cluster := range s.UserClusters() {
 		group.Go(func() error {
 			if err := s.connect(ctx, cluster); err != nil {
 				return fmt.Errorf("cluster %q: %w", cluster.Name, err)

@@ -66,7 +66,7 @@ func (s *Sandbox) Program(name string) string { return s.path("bin", name) }
 func (s *Sandbox) Describe(out io.Writer) {
 	shown := strings.TrimPrefix(s.Folder, s.root+"/")
 	var clusters strings.Builder
-	for _, cluster := range s.userClusters() {
+	for _, cluster := range s.UserClusters() {
 		fmt.Fprintf(&clusters, "  %-15s Kubernetes %s, on %s in namespace %s\n",
 			cluster.Name, cluster.Release, cluster.Seed, cluster.Namespace())
 	}

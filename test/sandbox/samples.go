@@ -44,7 +44,7 @@ func (s *Sandbox) distributeSamples(ctx context.Context) error {
 		return err
 	}
 	catalogue, core := made[0], made[len(made)-1]
-	for _, cluster := range s.userClusters() {
+	for _, cluster := range s.UserClusters() {
 		available := AvailableIn(cluster)
 		err := s.Await(ctx, cluster.Seed, available, func(client.Object) error { return offers(available, catalogue) })
 		if err != nil {

@@ -34,6 +34,8 @@ type Options struct {
 	Folder string
 	// Clusters says whose Clusters it has: "" means KKP's, or ClusterAPI.
 	Clusters string
+	// TwoMinors gives half of KKP's Clusters an older Kubernetes minor.
+	TwoMinors bool
 	// Progress takes a line per step; nil means none.
 	Progress *fleet.Progress
 	// Tags are build tags of the managers, comma-separated; "faults" lets them be killed at named points.
@@ -64,6 +66,7 @@ type Sandbox struct {
 
 	root, cache  string
 	clusters     string
+	twoMinors    bool
 	tags         string
 	limited      bool
 	elect        []string
@@ -123,7 +126,7 @@ func Start(ctx context.Context, options Options) (*Sandbox, error) {
 	}
 	log.SetLogger(logr.Discard()) // the clients' library warns at length when nobody has said where to log
 	s := &Sandbox{
-		Folder: folder, clusters: options.Clusters, root: root, cache: cache, tags: options.Tags, limited: options.Limited,
+		Folder: folder, clusters: options.Clusters, twoMinors: options.TwoMinors, root: root, cache: cache, tags: options.Tags, limited: options.Limited,
 		elect: options.Elect, replicated: options.Replicated, audit: options.Audit, approve: options.Approve, environments: options.Environment,
 		progress: options.Progress, clients: map[string]client.WithWatch{}, managers: map[string]*Manager{}, standbys: map[string]*Manager{},
 	}
@@ -180,9 +183,22 @@ func (s *Sandbox) steps() []step {
 	)
 }
 
+// Needs are the groups of control-plane programs that a sandbox runs.
+func Needs(clusters string, twoMinors bool) []binaries.Need {
+	needs := []binaries.Need{binaries.Base}
+	if clusters == ClusterAPI {
+		return append(needs, binaries.OlderMinor, binaries.ClusterAPI)
+	}
+	if twoMinors {
+		needs = append(needs, binaries.OlderMinor)
+	}
+	return needs
+}
+
 // build makes the control planes' programs, where they are not cached, and both managers.
 func (s *Sandbox) build(ctx context.Context) error {
-	if err := binaries.Build(ctx, s.root, s.cache, s.progress); err != nil {
+	builder := binaries.Builder{Root: s.root, Cache: s.cache, Out: s.progress}
+	if err := builder.Build(ctx, Needs(s.clusters, s.twoMinors)...); err != nil {
 		return err
 	}
 	s.progress.Printf("building both managers")

@@ -53,12 +53,24 @@ func (c UserCluster) Namespace() string {
 // Seeds lists the seeds.
 func Seeds() []string { return []string{"seed-1", "seed-2"} }
 
-// UserClusters lists the user clusters: on each seed one of either Kubernetes minor.
+// UserClusters lists the user clusters, two on each seed, of one Kubernetes minor.
 func UserClusters() []UserCluster {
 	return []UserCluster{
-		{Name: "amber", Seed: "seed-1", Release: binaries.Older, Ring: "0"}, {Name: "birch", Seed: "seed-1", Release: binaries.Newer, Ring: "1"},
-		{Name: "cedar", Seed: "seed-2", Release: binaries.Older, Ring: "1"}, {Name: "dune", Seed: "seed-2", Release: binaries.Newer, Ring: "1"},
+		{Name: "amber", Seed: "seed-1", Release: binaries.Newer, Ring: "0"}, {Name: "birch", Seed: "seed-1", Release: binaries.Newer, Ring: "1"},
+		{Name: "cedar", Seed: "seed-2", Release: binaries.Newer, Ring: "1"}, {Name: "dune", Seed: "seed-2", Release: binaries.Newer, Ring: "1"},
 	}
+}
+
+// UserClusters lists the user clusters of this sandbox. With two minors, the first one on each seed has the older.
+func (s *Sandbox) UserClusters() []UserCluster {
+	if s.clusters == ClusterAPI {
+		return TeamClusters()
+	}
+	clusters := UserClusters()
+	if s.twoMinors {
+		clusters[0].Release, clusters[2].Release = binaries.Older, binaries.Older
+	}
+	return clusters
 }
 
 // seeds are those of this sandbox.
@@ -67,14 +79,6 @@ func (s *Sandbox) seeds() []string {
 		return []string{Management}
 	}
 	return Seeds()
-}
-
-// userClusters are those of this sandbox.
-func (s *Sandbox) userClusters() []UserCluster {
-	if s.clusters == ClusterAPI {
-		return TeamClusters()
-	}
-	return UserClusters()
 }
 
 // managed lists whom a manager works for: the master, and each seed.
@@ -91,7 +95,7 @@ func (s *Sandbox) platform() []string {
 // names lists every control plane.
 func (s *Sandbox) names() []string {
 	all := s.platform()
-	for _, cluster := range s.userClusters() {
+	for _, cluster := range s.UserClusters() {
 		all = append(all, cluster.Name)
 	}
 	return all
@@ -119,7 +123,7 @@ func (s *Sandbox) controlPlanes() []fleet.ClusterOptions {
 			}
 		}
 	}
-	for _, cluster := range s.userClusters() {
+	for _, cluster := range s.UserClusters() {
 		options := fleet.ClusterOptions{Name: cluster.Name, Release: cluster.Release, Workloads: true}
 		if s.audit {
 			options.Audit = []string{"admin"} // whom the managers are there

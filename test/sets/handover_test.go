@@ -38,7 +38,7 @@ func TestAClusterThatMovesOnToTheNextReleasesSetKeepsItsObjects(t *testing.T) {
 
 	moves := w.clusters[birch]
 	before := moves.DeepCopy()
-	moves.Status.Versions.ControlPlane = "v1.37.1"
+	moves.Status.Versions.ControlPlane = "v1.37.2"
 	if err := w.home(birch).Status().Patch(t.Context(), moves, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}

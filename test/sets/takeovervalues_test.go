@@ -48,7 +48,7 @@ func TestAClustersOwnValuesOutliveASetsNewDefault(t *testing.T) {
 	for _, name := range []string{amber, birch} {
 		moves := w.clusters[name]
 		before := moves.DeepCopy()
-		moves.Status.Versions.ControlPlane = "v1.37.1"
+		moves.Status.Versions.ControlPlane = "v1.37.2"
 		if err := w.home(name).Status().Patch(t.Context(), moves, client.MergeFrom(before)); err != nil {
 			t.Fatal(err)
 		}

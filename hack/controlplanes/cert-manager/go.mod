@@ -3,6 +3,8 @@ module github.com/trellis-addons/trellis/hack/controlplanes/cert-manager
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/cert-manager/cert-manager v1.21.2
 	golang.org/x/sync v0.22.0

@@ -3,6 +3,8 @@ module github.com/trellis-addons/trellis/hack/controlplanes/cluster-api
 
 go 1.26.0
 
+toolchain go1.26.8
+
 tool (
 	sigs.k8s.io/cluster-api/cmd/clusterctl
 	sigs.k8s.io/cluster-api/core

@@ -3,6 +3,8 @@ module github.com/trellis-addons/trellis/hack/controlplanes/kubernetes-1.36
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require k8s.io/kubernetes v1.36.3
 
 require (

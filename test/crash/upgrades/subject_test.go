@@ -34,7 +34,7 @@ import (
 )
 
 const (
-	before, after = "v1.36.3", "v1.37.1"
+	before, after = "v1.36.3", "v1.37.2"
 	// clusterName is that of each subject's Cluster.
 	clusterName = "one"
 	patience    = time.Minute
