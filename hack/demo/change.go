@@ -64,6 +64,10 @@ func (s *story) editByHand(ctx context.Context) error {
 	if err := cluster.Update(ctx, deployment, client.FieldOwner("somebody")); err != nil {
 		return fmt.Errorf("editing the web Deployment: %w", err)
 	}
+	page := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web-page", Namespace: "web"}}
+	if err := cluster.Delete(ctx, page); err != nil {
+		return fmt.Errorf("deleting the web page: %w", err)
+	}
 	err := s.box.Await(ctx, s.last.Name, deployment, func(client.Object) error {
 		if image := deployment.Spec.Template.Spec.Containers[0].Image; image != applied {
 			return fmt.Errorf("the image is %q, want %q", image, applied)
@@ -74,12 +78,6 @@ func (s *story) editByHand(ctx context.Context) error {
 		return err
 	}
 	s.progress.Printf("  %s: the image is %s again after %.1f s", s.last.Name, applied, time.Since(begin).Seconds())
-
-	page := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web-page", Namespace: "web"}}
-	begin = time.Now()
-	if err := cluster.Delete(ctx, page); err != nil {
-		return fmt.Errorf("deleting the web page: %w", err)
-	}
 	if err := s.box.Await(ctx, s.last.Name, page, func(client.Object) error { return nil }); err != nil {
 		return err
 	}

@@ -38,10 +38,10 @@ func main() {
 
 func run(ctx context.Context, arguments []string) error {
 	progress := fleet.NewProgress(os.Stdout)
-	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
-	minors := flags.Int("minors", 1, "1: all clusters have one Kubernetes minor; 2: half of them have the one before")
-	clusters := flags.String("clusters", "kkp", "kkp: the main story; cluster-api: that of an upgrade; all: both")
-	if err := flags.Parse(arguments); err != nil {
+	options := flag.NewFlagSet("demo", flag.ContinueOnError)
+	minors := options.Int("minors", 1, "1: all clusters have one Kubernetes minor; 2: half of them have the one before")
+	clusters := options.String("clusters", "kkp", "kkp: the main story; cluster-api: that of an upgrade; all: both")
+	if err := options.Parse(arguments); err != nil {
 		return err
 	}
 	if *minors != 1 && *minors != 2 {
@@ -63,12 +63,15 @@ func run(ctx context.Context, arguments []string) error {
 // part tells the story of a platform with such Clusters, on a sandbox of its own.
 func part(ctx context.Context, progress *fleet.Progress, clusters string, twoMinors bool) error {
 	begin := time.Now()
-	// Beside the folder of `make sandbox`, so that a running sandbox is left alone.
+	// Not the folder of `make sandbox`, so that a running sandbox is left alone.
 	folder := filepath.Join(os.TempDir(), "trellis-demo-"+strconv.Itoa(os.Getuid()))
-	options := sandbox.Options{
+	if err := quicken(folder); err != nil {
+		return err
+	}
+	settings := sandbox.Options{
 		Folder: folder, Progress: progress, Clusters: clusters, TwoMinors: twoMinors, Replicated: clusters != sandbox.ClusterAPI,
 	}
-	box, err := sandbox.Start(ctx, options)
+	box, err := sandbox.Start(ctx, settings)
 	if err != nil {
 		return err
 	}
@@ -89,6 +92,19 @@ func part(ctx context.Context, progress *fleet.Progress, clusters string, twoMin
 	}
 	report(progress, append(box.Phases(), told.phases...), memory)
 	return told.judge(memory.Peak())
+}
+
+// Times of the managers in the demo. By default a lease lasts 15 s, and user clusters are compared with the record every 10 min.
+const flags = `master --leader-elect-lease-duration=6s --leader-elect-renew-deadline=4s --leader-elect-retry-period=1s
+seed --leader-elect-lease-duration=6s --leader-elect-renew-deadline=4s --leader-elect-retry-period=1s --drift-interval=3s
+`
+
+// quicken gives the managers of the sandbox in the folder shorter times than a platform's.
+func quicken(folder string) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("making the demo's folder: %w", err)
+	}
+	return os.WriteFile(filepath.Join(folder, "flags"), []byte(flags), 0o600)
 }
 
 // endOfLogs helps to see why a step failed; the logs themselves go with the sandbox.

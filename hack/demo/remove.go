@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,8 +27,9 @@ import (
 // snapshot is every object of a cluster, as kind namespace/name, with its UID.
 type snapshot map[string]types.UID
 
-// remove deletes one installation after the other and compares the clusters with what they held before.
+// remove deletes the installations of both clusters and compares the clusters with what they held before.
 func (s *story) remove(ctx context.Context) error {
+	group, deleting := errgroup.WithContext(ctx)
 	for _, cluster := range []sandbox.UserCluster{s.first, s.last} {
 		bystander := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bystander", Namespace: "default"}}
 		if err := s.box.Client(cluster.Name).Create(ctx, bystander); err != nil {
@@ -35,12 +37,20 @@ func (s *story) remove(ctx context.Context) error {
 		}
 		s.before[cluster.Name]["configmaps default/bystander"] = bystander.UID
 		for _, name := range []string{"web", "greeter"} {
-			begin := time.Now()
-			if err := s.delete(ctx, cluster, name); err != nil {
-				return err
-			}
-			s.progress.Printf("  %s: installation %s is gone after %.1f s", cluster.Name, name, time.Since(begin).Seconds())
+			group.Go(func() error {
+				begin := time.Now()
+				if err := s.delete(deleting, cluster, name); err != nil {
+					return err
+				}
+				s.progress.Printf("  %s: installation %s is gone after %.1f s", cluster.Name, name, time.Since(begin).Seconds())
+				return nil
+			})
 		}
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, cluster := range []sandbox.UserCluster{s.first, s.last} {
 		if err := s.awaitAsBefore(ctx, cluster.Name); err != nil {
 			return err
 		}

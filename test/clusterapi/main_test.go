@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -25,7 +26,9 @@ const (
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard()) // the clients' library warns at length when nobody has said where to log
-	fleet.Main(m, fleet.ClusterOptions{Name: management, Controllers: true}, fleet.ClusterOptions{Name: user}, fleet.ClusterOptions{Name: older})
+	fleet.Main(m,
+		fleet.ClusterOptions{Name: management, Controllers: true},
+		fleet.ClusterOptions{Name: user, Release: binaries.Older}, fleet.ClusterOptions{Name: older, Release: binaries.Older})
 }
 
 // story is one Cluster of a ClusterClass, in a namespace of its own.
