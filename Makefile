@@ -51,74 +51,42 @@ BUILD = $(if $(filter-out 0,$(DOWNLOAD)),-download)
 
 .PHONY: build
 build: ## Build both managers into bin/.
-	go build -trimpath -o bin/ ./cmd/...
+	go build -buildvcs=auto -o bin/ ./cmd/...
 
 .PHONY: binaries
 binaries: ## Build the programs that tests run (once, minutes). NEED=name,name: some groups of base, older, cluster-api, clusterctl.
-	@hack/ready.sh
+	@hack/ready.sh $(READY)
 	@go run ./hack/controlplanes $(BUILD) $(or $(subst $(COMMA), ,$(NEED)),base older cluster-api)
 
 .PHONY: download-sums
 download-sums: ## Read the checksums that projects publish of the programs' releases into hack/controlplanes/downloads.json.
 	go run ./hack/controlplanes -sums
 
+# The race detector needs gcc, and some of the long parts every program.
+test test-long bench release-check: READY := gcc
+test-long bench release-check: NEED := base,older,cluster-api,clusterctl
+
+# A program of its own, so that an interrupt of make reaches what runs the tests.
+.PHONY: .cache/run/tests
+.cache/run/tests:
+	@go build -o $@ ./hack/tests
+
+.PHONY: check
+check: .cache/run/tests ## Check what changed since BASE, by default since main, and what imports it.
+	@hack/ready.sh gcc > /dev/null
+	exec .cache/run/tests check -base '$(BASE)'
+
 .PHONY: test
-test: binaries ## Run all tests but those with targets of their own below, most of what runs in the test's own process with the race detector.
-	CGO_ENABLED=1 go test -C apis -race ./...
-	# The longest first, here and below: what is left for the end runs alone.
-	CGO_ENABLED=1 go test -race -vet=off -timeout 60m ./pkg/controllers/addoninstallation ./charts/... ./cmd/... ./hack/... ./pkg/...
-	# Nearly all of these run the managers as processes of their own, which the detector does not see: kills, charts, upgrades, the guides' commands.
-	# Those of sets put controllers together that the rooms' own tests run with it.
-	go test -vet=off -timeout 60m ./test/crash ./test/sets $$(go list ./test/... | grep -v -e /test/crash$$ -e /test/sets$$ -e /test/certmanager$$ -e /test/clusterctl$$ -e /test/ocm$$ -e /test/release$$)
+test: binaries .cache/run/tests ## Run all tests in their short form. JSON=file also keeps what `go test -json` says.
+	exec .cache/run/tests -json '$(JSON)'
+
+.PHONY: test-long
+test-long: $(if $(LIST),,binaries) .cache/run/tests ## Run all tests in full, by parts: LIST=1, PART=name ARGS='...', TENTH=n.
+	exec .cache/run/tests long $(if $(LIST),-list) -part '$(PART)' -tenth '$(TENTH)' -json '$(JSON)' -- $(ARGS)
 
 .PHONY: bench
-bench: binaries ## Measure what the bars are set on: CPU, memory, writes, times (minutes).
-	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./test/bench/... ./pkg/controllers/coreaddon ./pkg/controllers/addoninstallation
-
-.PHONY: upgrade-check
-upgrade-check: binaries ## Put this release in the place of FORMER (a commit; the last one) and back, with 200 installations in place: nothing is rendered or written.
-	go test -v -count=1 -timeout 60m ./test/upgrade -args -former $(or $(FORMER),HEAD^) -installations 200
-	go test -v -run '^$$' -bench Upgrade -benchtime 1x -timeout 20m ./test/bench/installing
-
-.PHONY: cert-manager-check
-cert-manager-check: binaries ## Run both charts' webhooks with certificates by cert-manager, whose controllers are built from source (minutes the first time).
-	go test -v -count=1 -timeout 20m ./test/certmanager
-
-.PHONY: install-check
-install-check: binaries ## Make a release, and install it on bare API servers out of one private registry, where no other host can be reached.
-	GOTOOLCHAIN=$(TOOLCHAIN) go test -v -count=1 -timeout 30m ./test/release
-
-.PHONY: clusterctl-check
-clusterctl-check: binaries ## Install a release by clusterctl, which is built from source, upgrade it and take it off: the objects are those of the charts.
-	go test -v -count=1 -timeout 20m ./test/clusterctl
-
-.PHONY: ocm-check
-ocm-check: binaries ## Have the agent of Open Cluster Management's example work with credentials of ours; it is built from source (minutes the first time).
-	go test -v -count=1 -timeout 20m ./test/ocm
-
-.PHONY: sets
-sets: binaries ## Simulate AddonSets over CLUSTERS=300, and kill their controllers, on seeds and the master, before and after every write.
-	go test -v -count=1 -timeout 90m ./test/bench/sets -args -clusters $(or $(CLUSTERS),300)
-	go test -v -count=1 -timeout 90m ./test/crash/sets -args -every-kill
-	go test -v -count=1 -timeout 90m -run TheMasterIsKilled ./test/seeds -args -every-kill
-
-.PHONY: kills
-kills: binaries ## Kill the manager of installations before and after every write of each story, and of an upgrade, where make test does at some.
-	go test -v -count=1 -timeout 90m -run 'TestKilledAtEveryWrite' ./test/crash -args -every-kill
-	go test -v -count=1 -timeout 90m ./test/crash/upgrades -args -every-kill
-
-.PHONY: soak
-soak: binaries ## Run a platform under every attack at once: DURATION=20m, SEED=n to repeat an order of events.
-	@mkdir -p $(abspath $(CACHE))/soak
-	go test -v -count=1 -run TestSoak -timeout 0 -artifacts -outputdir $(abspath $(CACHE))/soak ./test/soak -args -soak $(or $(DURATION),20m) -seed $(or $(SEED),0)
-
-.PHONY: stops
-stops: binaries ## Stop leaders for longer than their lease at random places of a rollout: PLACES=20.
-	go test -v -count=1 -run TestALeaderThatWasStopped -timeout 0 ./test/crash -args -places $(or $(PLACES),20)
-
-.PHONY: siege
-siege: binaries ## Measure what one tenant in every mode of attack costs the others: EACH=1m, MODES=name,name for some.
-	go test -v -run '^$$' -bench HostileTenant -benchtime 1x -timeout 0 ./test/soak -args -each $(or $(EACH),1m) -modes '$(MODES)'
+bench: binaries .cache/run/tests ## Measure CPU, memory, writes and times: each figure beside its bar.
+	exec .cache/run/tests long -part 'bench-*'
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Check style and the laws of the house.
@@ -151,8 +119,9 @@ images-check: images ## Look at each image of bin/images, and build them all aga
 	GOTOOLCHAIN=$(TOOLCHAIN) hack/images/again.sh bin/images/digests.txt '$(VERSION)' '$(or $(PLATFORMS),linux/amd64$(COMMA)linux/arm64)'
 
 .PHONY: release-check
-release-check: upgrade-check install-check cert-manager-check clusterctl-check ocm-check images-check ## All that a release has to pass beside the tests, traces for at most 5 % more CPU too (tens of minutes).
-	go test -v -count=1 -run '^$$' -bench Tracing -benchtime 1x -timeout 60m ./test/bench/installing -args -hold-tracing
+release-check: images-check binaries .cache/run/tests ## All that a release has to pass beside the tests; FORMER is the one before.
+	.cache/run/tests long -part upgrade-last -- $(if $(FORMER),-former $(FORMER))
+	.cache/run/tests long -part install,cert-manager,clusterctl,ocm,bench-installing,bench-tracing
 
 .PHONY: release
 release: ## Write images, charts, CRDs, what clusterctl takes, checksums and notes into bin/release/VERSION; VERSION, PUSH, PLATFORMS as above.

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/trellis-addons/trellis/hack/tests/parts"
+	"github.com/trellis-addons/trellis/hack/tests/suite"
+)
+
+// recordFolder is where it is noted, below the cache folder, which parts passed on which commit.
+const recordFolder = "long"
+
+// long runs parts: all that did not pass on this commit yet, a tenth of them, or one that is named.
+func long(ctx context.Context, arguments []string) (err error) {
+	flags := flag.NewFlagSet("tests long", flag.ExitOnError)
+	list := flags.Bool("list", false, "say which parts there are, and when each passed")
+	name := flags.String("part", "", "names or patterns with commas: run these alone; arguments after one are its tests'")
+	tenth := flags.String("tenth", "", "run a tenth of all parts: its number, or \"commit\" for the one whose turn it is")
+	events := flags.String("json", "", "file that the JSON of go test is appended to")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	s, err := newSession(ctx)
+	if err != nil {
+		return err
+	}
+	folder, err := cache(recordFolder)
+	if err != nil {
+		return err
+	}
+	record := parts.Record{Folder: folder}
+	if *list {
+		return s.list(record)
+	}
+	chosen, err := s.choose(*name, *tenth)
+	if err != nil {
+		return err
+	}
+	if len(flags.Args()) > 0 && len(chosen) != 1 {
+		return errors.New("arguments are for the tests of one part: name it")
+	}
+	closed, err := s.keepEvents(*events)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closed()) }()
+	return s.runParts(ctx, chosen, record, asked{again: *name != "", arguments: flags.Args()})
+}
+
+// asked is how parts are to run.
+type asked struct {
+	// again has those run too that passed on this commit.
+	again bool
+	// arguments are handed to the tests.
+	arguments []string
+}
+
+// choose gives the parts that were asked for, those that are named by one or the other.
+func (s *session) choose(name, tenth string) ([]parts.Part, error) {
+	switch {
+	case name != "" && tenth != "":
+		return nil, errors.New("a part or a tenth, not both")
+	case name != "":
+		return parts.Named(name)
+	case tenth == "commit":
+		number := parts.TenthOf(s.commit.hash)
+		fmt.Fprintf(s.out, "tenth %d of all parts has its turn at %s\n", number, s.commit)
+		return parts.Tenths(parts.Parts())[number], nil
+	case tenth != "":
+		number, err := strconv.Atoi(tenth)
+		if err != nil || number < 0 || number > 9 {
+			return nil, fmt.Errorf("tenth %q is no number from 0 to 9", tenth)
+		}
+		return parts.Tenths(parts.Parts())[number], nil
+	default:
+		return parts.Parts(), nil
+	}
+}
+
+// state says in a few words when a part passed.
+func (s *session) state(record parts.Record, part parts.Part) (line string, isDone bool, err error) {
+	last, found, err := record.Last(part.Name, s.commit.hash)
+	switch {
+	case err != nil:
+		return "", false, err
+	case !found:
+		return "never passed here", false, nil
+	case last.Commit == s.commit.hash && !s.commit.isDirty:
+		return fmt.Sprintf("passed on this commit in %s", last.Took), true, nil
+	default:
+		return fmt.Sprintf("passed on %.12s, %s", last.Commit, last.When.Format(time.DateOnly)), false, nil
+	}
+}
+
+func (s *session) list(record parts.Record) error {
+	fmt.Fprintf(s.out, "%-17s %5s %4s  %s\n", "PART", "TENTH", "MIN", "AT "+s.commit.String())
+	for i, tenth := range parts.Tenths(parts.Parts()) {
+		for _, part := range tenth {
+			state, _, err := s.state(record, part)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(s.out, "%-17s %5d %4d  %s: %s\n", part.Name, i, part.Minutes, state, part.Why)
+		}
+	}
+	fmt.Fprintf(s.out, "%-17s %5s %4d\n", "all", "", parts.Minutes(parts.Parts()))
+	return nil
+}
+
+// runParts runs parts one after the other; one that fails does not keep the others from running.
+func (s *session) runParts(ctx context.Context, chosen []parts.Part, record parts.Record, how asked) error {
+	all, err := suite.List(ctx, s.checkout)
+	if err != nil {
+		return err
+	}
+	var failed []string
+	for i, part := range chosen {
+		heading := fmt.Sprintf("\n=== part %s (%d of %d, about %d min)", part.Name, i+1, len(chosen), part.Minutes)
+		state, done, err := s.state(record, part)
+		if err != nil {
+			return err
+		}
+		if done && !how.again {
+			fmt.Fprintf(s.out, "%s: %s\n", heading, state)
+			continue
+		}
+		fmt.Fprintf(s.out, "%s: %s\n", heading, part.Why)
+		begin := time.Now()
+		passed, err := s.runPart(ctx, part, all, how.arguments)
+		if err != nil {
+			return err
+		}
+		took := time.Since(begin).Round(time.Second)
+		if !passed {
+			failed = append(failed, part.Name)
+			fmt.Fprintf(s.out, "=== part %s failed after %s\n", part.Name, took)
+			continue
+		}
+		fmt.Fprintf(s.out, "=== part %s passed in %s\n", part.Name, took)
+		// A run with arguments of its own, or with files that differ from the commit or changed meanwhile, says nothing
+		// of the commit.
+		if s.commit.isDirty || len(how.arguments) > 0 || s.look(ctx) != s.commit {
+			continue
+		}
+		if err := record.Add(part.Name, parts.Pass{Commit: s.commit.hash, When: begin, Took: took}); err != nil {
+			return err
+		}
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("%w, in parts %s; `make test-long PART=%s` runs one again",
+			errTests, strings.Join(failed, ", "), failed[0])
+	}
+	return nil
+}
+
+// toolchain has the go command take the release of Go that go.mod names; nothing where it names none.
+func (s *session) toolchain() []string {
+	text, err := os.ReadFile(filepath.Join(s.checkout, "go.mod"))
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
+		if release, found := strings.CutPrefix(strings.TrimSpace(line), "toolchain "); found {
+			return []string{"GOTOOLCHAIN=" + release}
+		}
+	}
+	return nil
+}
+
+func (s *session) runPart(
+	ctx context.Context, part parts.Part, all []suite.Package, more []string,
+) (passed bool, err error) {
+	if part.Lent {
+		stop, err := s.borrow(ctx)
+		if err != nil {
+			return false, err
+		}
+		defer func() {
+			if left := stop(); left != nil {
+				fmt.Fprintf(s.out, "the API servers that packages shared: %v\n", left)
+				passed = false
+			}
+		}()
+	}
+	s.failed = false
+	for _, call := range part.Invocations(all, more) {
+		if part.Pinned {
+			call.Variables = append(call.Variables, s.toolchain()...)
+		}
+		if err := s.call(ctx, call); err != nil {
+			return false, err
+		}
+	}
+	return !s.failed, nil
+}

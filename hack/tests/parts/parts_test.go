@@ -1,0 +1,269 @@
+package parts
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trellis-addons/trellis/hack/tests/suite"
+	"github.com/trellis-addons/trellis/test/binaries"
+)
+
+// checkout is the top folder, and its packages.
+func checkout(t *testing.T) (string, []suite.Package) {
+	t.Helper()
+	root, err := binaries.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := suite.List(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root, all
+}
+
+// measuring are packages whose figures the race detector would change. What they measure runs under it in the other
+// packages' tests.
+var measuring = regexp.MustCompile(`^test/(bench|soak)(/|$)`)
+
+// Red when a package was left out of the table, or is in it in its short form only, or without the race detector.
+func TestEveryPackageRunsInFull(t *testing.T) {
+	_, all := checkout(t)
+	for _, one := range all {
+		if !one.HasTests() {
+			continue
+		}
+		var whole, race, only, without []string
+		for _, part := range Parts() {
+			if part.Bench != "" || !slices.Contains(foldersOf(part.packages(all)), one.Folder) {
+				continue
+			}
+			switch {
+			case part.Run != "":
+				only = append(only, part.Run)
+			case part.Skip != "":
+				without = append(without, part.Skip)
+			default:
+				whole = append(whole, part.Name)
+			}
+			if part.Race {
+				race = append(race, part.Name)
+			}
+		}
+		if !cmp.Equal(only, without) {
+			t.Errorf("of %s some parts run only %q, and others all but %q", one.Folder, only, without)
+		}
+		if len(whole)+len(only) == 0 {
+			t.Errorf("no part runs %s", one.Folder)
+		}
+		if len(race) == 0 && !measuring.MatchString(one.Folder) {
+			t.Errorf("no part runs %s under the race detector", one.Folder)
+		}
+	}
+}
+
+func foldersOf(packages []suite.Package) []string {
+	var folders []string
+	for _, one := range packages {
+		folders = append(folders, one.Folder)
+	}
+	return folders
+}
+
+// Red when a benchmark is in no part: nobody would look at it.
+func TestEveryBenchmarkRuns(t *testing.T) {
+	root, all := checkout(t)
+	benchmark := regexp.MustCompile(`(?m)^func (Benchmark\w+)\(`)
+	for _, one := range all {
+		for _, file := range one.TestFiles {
+			text, err := os.ReadFile(filepath.Join(root, one.Folder, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, match := range benchmark.FindAllStringSubmatch(string(text), -1) {
+				runs := func(part Part) bool {
+					return part.Bench != "" && slices.Contains(part.Packages, one.Folder) &&
+						regexp.MustCompile(part.Bench).MatchString(match[1]) &&
+						(part.Skip == "" || !regexp.MustCompile(part.Skip).MatchString(match[1]))
+				}
+				if !slices.ContainsFunc(Parts(), runs) {
+					t.Errorf("no part runs %s of %s", match[1], one.Folder)
+				}
+			}
+		}
+	}
+}
+
+// Red when a part has a name of another, says not why it is long, is for packages that are not there, or takes more
+// than a tenth may.
+func TestPartsAreWhole(t *testing.T) {
+	_, all := checkout(t)
+	names := map[string]bool{}
+	for _, part := range Parts() {
+		if names[part.Name] || !regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`).MatchString(part.Name) {
+			t.Errorf("the name %q is another part's, or no name", part.Name)
+		}
+		names[part.Name] = true
+		if part.Why == "" || part.Minutes < 1 || part.Minutes > 12 {
+			t.Errorf("part %s takes %d minutes, since %q", part.Name, part.Minutes, part.Why)
+		}
+		for _, pattern := range part.Packages {
+			folder := strings.TrimSuffix(pattern, "/...")
+			below := func(p suite.Package) bool { return strings.HasPrefix(p.Folder+"/", folder+"/") }
+			if !slices.ContainsFunc(all, below) {
+				t.Errorf("part %s: there is no package %s", part.Name, pattern)
+			}
+		}
+	}
+	if sum := Minutes(Parts()); sum > 120 {
+		t.Errorf("all parts take %d minutes, 120 at most", sum)
+	}
+}
+
+// Red when a part is in no tenth or in two, or a tenth takes longer than a commit's check can give it.
+func TestTenthsAreAllParts(t *testing.T) {
+	count := map[string]int{}
+	for i, tenth := range Tenths(Parts()) {
+		if minutes := Minutes(tenth); minutes < 9 || minutes > 13 {
+			t.Errorf("tenth %d takes %d minutes", i, minutes)
+		}
+		for _, part := range tenth {
+			count[part.Name]++
+		}
+	}
+	for _, part := range Parts() {
+		if count[part.Name] != 1 {
+			t.Errorf("part %s is in %d tenths", part.Name, count[part.Name])
+		}
+	}
+}
+
+func TestTheCommitChoosesTheTenth(t *testing.T) {
+	seen := map[int]bool{}
+	for i := range 10 {
+		seen[TenthOf(fmt.Sprintf("%08xff", i))] = true
+	}
+	if len(seen) != 10 {
+		t.Errorf("ten commits in a row come to %d tenths", len(seen))
+	}
+	if got := TenthOf("0000000aff"); got != 0 {
+		t.Errorf("the eleventh commit has tenth %d", got)
+	}
+	if got := TenthOf(""); got != 0 {
+		t.Errorf("without a commit it is tenth %d", got)
+	}
+}
+
+func TestCallsOfAPart(t *testing.T) {
+	all := []suite.Package{
+		{Folder: "pkg/apply", TestFiles: []string{"a_test.go"}}, {Folder: "pkg/apply/none"},
+		{Folder: "pkg/controllers/addon", TestFiles: []string{"a_test.go"}},
+		{Folder: "apis/kubermatic/v1", TestFiles: []string{"a_test.go"}},
+		{Folder: "test/crash", TestFiles: []string{"a_test.go"}},
+		{Folder: "test/crash/sets", TestFiles: []string{"a_test.go"}},
+	}
+	const common, race = "-count=1 -timeout=45m0s", "go test -vet=off -race -count=1 -timeout=45m0s"
+	for _, test := range []struct {
+		why  string
+		part Part
+		more []string
+		want []string
+	}{
+		{
+			"what no other part names, and a module of its own", must(t, "rooms"), nil,
+			[]string{race + " ./pkg/apply", race + " ./kubermatic/v1"},
+		},
+		{
+			"some tests, with arguments", must(t, "kills"), []string{"-x", "1"},
+			[]string{race + " -v -run=TestKilledAtEveryWrite ./test/crash -args -x 1"},
+		},
+		{
+			"arguments of a part, and more that win", must(t, "outages"), []string{"-places", "3"},
+			[]string{race + " -v -skip=TestKilledAtEveryWrite ./test/crash -args -places 20 -places 3"},
+		},
+		{
+			"benchmarks", Part{Packages: []string{"test/crash/sets"}, Bench: "."}, nil,
+			[]string{"go test -vet=off " + common + " -run=^$ -bench=. -benchtime=1x -p=1 ./test/crash/sets"},
+		},
+	} {
+		var got []string
+		for _, call := range test.part.Invocations(all, test.more) {
+			got = append(got, strings.Join(call.Command(), " "))
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s: %s", test.why, diff)
+		}
+	}
+}
+
+func must(t *testing.T, name string) Part {
+	t.Helper()
+	found, err := Named(name)
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	return found[0]
+}
+
+func TestPartsAreFoundByName(t *testing.T) {
+	for _, test := range []struct{ names, want string }{
+		{"soak", "soak"},
+		{"siege,soak", "siege soak"},
+		{"kills-*", "kills-sets kills-master kills-upgrades"},
+		{"soak,kill", ""},
+		{"", ""},
+		{"[", ""},
+	} {
+		found, err := Named(test.names)
+		var names []string
+		for _, part := range found {
+			names = append(names, part.Name)
+		}
+		if got := strings.Join(names, " "); got != test.want || (err == nil) != (test.want != "") {
+			t.Errorf("%q are %q, %v", test.names, got, err)
+		}
+	}
+}
+
+// What passed on a commit is known for that commit, whatever passed later on others. Red when a part that passed
+// elsewhere is skipped.
+func TestTheRecord(t *testing.T) {
+	record := Record{Folder: filepath.Join(t.TempDir(), "long")}
+	if _, found, err := record.Last("kills", "a1"); found || err != nil {
+		t.Errorf("before any: %t, %v", found, err)
+	}
+	at := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	for i, commit := range []string{"a1", "b2", "c3"} {
+		pass := Pass{Commit: commit, When: at.Add(time.Duration(i) * time.Hour), Took: 90 * time.Second}
+		if err := record.Add("kills", pass); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		commit, want string
+		hours        time.Duration
+	}{{"a1", "a1", 0}, {"b2", "b2", 1}, {"d4", "c3", 2}} {
+		got, found, err := record.Last("kills", test.commit)
+		want := Pass{Commit: test.want, When: at.Add(test.hours * time.Hour), Took: 90 * time.Second}
+		if diff := cmp.Diff(want, got); diff != "" || !found || err != nil {
+			t.Errorf("commit %s: %s %t %v", test.commit, diff, found, err)
+		}
+	}
+	if _, found, _ := record.Last("soak", "a1"); found {
+		t.Error("another part is recorded too")
+	}
+	if err := os.WriteFile(filepath.Join(record.Folder, "soak.txt"), []byte("a1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := record.Last("soak", "a1"); err == nil || !strings.Contains(err.Error(), "remove the file") {
+		t.Errorf("a record that can't be read: %v", err)
+	}
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/trellis-addons/trellis/hack/tests/results"
+	"github.com/trellis-addons/trellis/hack/tests/run"
+	"github.com/trellis-addons/trellis/hack/tests/suite"
+	"github.com/trellis-addons/trellis/test/binaries"
+)
+
+const (
+	// rotationVariable names the environment variable by which tests choose some of many places: it has the first eight
+	// hexadecimal digits of the commit, so that other places have their turn with each commit. A test takes 0 where it
+	// is not set.
+	rotationVariable = "TRELLIS_ROTATION"
+	// grace is how long tests may take to stop their API servers after an interrupt.
+	grace = 30 * time.Second
+)
+
+// session is one run: it starts the calls of go test that were planned and collects the ends of packages.
+type session struct {
+	checkout string
+	// commit is what is checked out as the run begins, look tells what it is now.
+	commit commit
+	look   func(context.Context) commit
+	out    io.Writer
+	// events takes the JSON of go test; nil: go test prints text.
+	events  io.Writer
+	servers []string
+	ended   []results.Package
+	failed  bool
+}
+
+// newSession is for the checkout that this process runs in.
+func newSession(ctx context.Context) (*session, error) {
+	root, err := binaries.Root()
+	if err != nil {
+		return nil, err
+	}
+	look := func(ctx context.Context) commit { return commitOf(ctx, root) }
+	return &session{checkout: root, commit: look(ctx), look: look, out: os.Stdout}, nil
+}
+
+// keepEvents has the JSON of all that runs appended to a file; "" names none.
+func (s *session) keepEvents(name string) (closed func() error, err error) {
+	if name == "" {
+		return func() error { return nil }, nil
+	}
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	s.events = file
+	return file.Close, nil
+}
+
+// errTests is the end of a run in which a test failed; go test's output says which.
+var errTests = errors.New("some tests failed")
+
+// borrow starts the API servers that packages share, and has them known to all that runs until the returned function
+// stops them.
+func (s *session) borrow(ctx context.Context) (stop func() error, err error) {
+	folder, stop, err := startServers(ctx, s.checkout)
+	if err != nil {
+		return nil, fmt.Errorf("starting the API servers that packages share: %w", err)
+	}
+	if folder != "" {
+		s.servers = []string{serversVariable + "=" + folder}
+	}
+	return func() error {
+		s.servers = nil
+		return stop()
+	}, nil
+}
+
+// call runs one call of go test. A test that fails is noted, and the error is nil.
+func (s *session) call(ctx context.Context, call suite.Invocation) error {
+	words := call.Command()
+	if s.events != nil {
+		words = append(words[:2:2], append([]string{"-json"}, words[2:]...)...)
+	}
+	return s.run(ctx, run.Command{Words: words, Folder: call.Root, Environment: append(call.Environment(), s.servers...)})
+}
+
+func (s *session) run(ctx context.Context, command run.Command) error {
+	runner := run.Runner{
+		Checkout: s.checkout, Environment: []string{rotationVariable + "=" + s.commit.rotation()}, Grace: grace,
+	}
+	var report results.Report
+	err := runner.Run(ctx, command, func(line string) {
+		if s.events == nil {
+			s.show(line + "\n")
+			return
+		}
+		fmt.Fprintln(s.events, line)
+		s.show(report.Add(line))
+	})
+	s.show(report.Rest())
+	if errors.Is(err, run.ErrFailed) {
+		s.failed = true
+		return nil
+	}
+	return err
+}
+
+// show prints text and notes which packages end in it.
+func (s *session) show(text string) {
+	if text == "" {
+		return
+	}
+	fmt.Fprint(s.out, text)
+	for line := range strings.Lines(text) {
+		if one, found := results.Line(strings.TrimSuffix(line, "\n")); found {
+			s.ended = append(s.ended, one)
+		}
+	}
+}
+
+// verdict is the end of the run. What failed is said last, where somebody looks first.
+func (s *session) verdict() error {
+	if !s.failed {
+		return nil
+	}
+	var failed []string
+	for _, one := range s.ended {
+		if one.State == results.Failed {
+			failed = append(failed, folderOf(one.Path))
+		}
+	}
+	if len(failed) == 0 {
+		return errTests
+	}
+	return fmt.Errorf("%w, in %s", errTests, strings.Join(failed, ", "))
+}
+
+// folderOf is the folder of a package below the checkout.
+func folderOf(path string) string { return strings.TrimPrefix(path, suite.Module+"/") }
+
+// seconds are the times of packages that ran and passed.
+func (s *session) seconds() suite.Seconds {
+	found := suite.Seconds{}
+	for _, one := range s.ended {
+		if one.State == results.Passed {
+			found[folderOf(one.Path)] = one.Seconds
+		}
+	}
+	return found
+}
+
+// cache is a folder below that of built programs.
+func cache(name string) (string, error) {
+	folder, err := binaries.Cache()
+	return filepath.Join(folder, name), err
+}
