@@ -68,7 +68,7 @@ var errTests = errors.New("some tests failed")
 // borrow starts the API servers that packages share, and has them known to all that runs until the returned function
 // stops them.
 func (s *session) borrow(ctx context.Context) (stop func() error, err error) {
-	folder, stop, err := startServers(ctx, s.checkout)
+	folder, end, err := startServers(ctx, s.checkout)
 	if err != nil {
 		return nil, fmt.Errorf("starting the API servers that packages share: %w", err)
 	}
@@ -77,7 +77,7 @@ func (s *session) borrow(ctx context.Context) (stop func() error, err error) {
 	}
 	return func() error {
 		s.servers = nil
-		return stop()
+		return end()
 	}, nil
 }
 

@@ -102,6 +102,18 @@ func TestWhatChildrenAreGiven(t *testing.T) {
 	}
 }
 
+// Red when API servers that were borrowed are not given back, or stay known to what runs later.
+func TestBorrowedServersAreGivenBack(t *testing.T) {
+	s, _ := newTestSession(t)
+	stop, err := s.borrow(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stop(); err != nil || s.servers != nil {
+		t.Errorf("stopping gives %v, and %q are known", err, s.servers)
+	}
+}
+
 // Events are kept as they are, and what is printed is what go test prints without them.
 func TestEventsAreKept(t *testing.T) {
 	const event = `{"Action":"output","Package":"a","Output":"ok  \ta\t1.50s\n"}`
