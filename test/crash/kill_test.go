@@ -19,8 +19,8 @@ import (
 // patience with many installations at a time, on a machine that has other things to do. Only what never comes takes so long.
 const patience = 10 * time.Minute
 
-// killsOfAStory are about as many kills as each story has in make test, spread over it; make kills has all.
-const killsOfAStory = 12
+// killsOfAStory are about as many kills as each story has with -short, spread over it; without, it has all.
+const killsOfAStory = 4
 
 // story is one edit, carried out by a controller that is killed at one boundary and started again.
 type story struct {
@@ -160,7 +160,7 @@ func (s story) tell(t *testing.T, p *platform) int {
 		boundaries = slices.DeleteFunc(boundaries, func(b gate.Boundary) bool { return !s.about(b) })
 	}
 	whole := len(boundaries)
-	boundaries = gate.Spread(boundaries, killsOfAStory)
+	boundaries = gate.Spread(t, boundaries, killsOfAStory)
 	if s.instead {
 		clean.remove(t)
 		s.settle(t, p, []*subject{clean}, isGone)

@@ -4,7 +4,7 @@
 //
 // Each run has a set, a catalogue namespace and four Clusters of its own, the first of which is the canary; package standins plays KKP, the
 // distributor and the installation controller. A story has phases: what is edited, and when it is over. It is told once without a kill;
-// the writes that came by then are the boundaries, some of which, or all with -every-kill, another run comes to on either side. Where a
+// the writes that came by then are the boundaries, all of which, or some with -short, another run comes to on either side. Where a
 // controller was killed, the next one is started, and goes on with the phase. A gate keeps the log of both, in which no more clusters may
 // move than have places, none of a later group before an earlier one is done, and none after a halt.
 //

@@ -12,8 +12,8 @@ import (
 	"github.com/trellis-addons/trellis/test/gate"
 )
 
-// killsOfAStory are about as many kills as each story has in make test, spread over it.
-const killsOfAStory = 4
+// killsOfAStory are about as many kills as each story has with -short, spread over it; without, it has all.
+const killsOfAStory = 3
 
 // phase is one edit of a story.
 type phase struct {
@@ -101,7 +101,7 @@ func (s story) tell(t *testing.T, p *platform) int {
 	t.Helper()
 	want, passed, _ := s.run(t, p, nil)
 	t.Logf("%s: there are %d boundaries", s.name, len(passed))
-	return gate.KillEach(t, gate.Spread(passed, killsOfAStory), func(t *testing.T, at gate.Boundary) bool {
+	return gate.KillEach(t, gate.Spread(t, passed, killsOfAStory), func(t *testing.T, at gate.Boundary) bool {
 		got, _, came := s.run(t, p, &at)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("killed %s, the end differs from that of a clean run (-clean +killed):\n%s", at, diff)

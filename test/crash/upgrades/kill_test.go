@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// killsOfTheStory are about as many kills as there are in make test, spread over it.
-	killsOfTheStory = 6
+	// killsOfTheStory are about as many kills as there are with -short, spread over it; without, there are all.
+	killsOfTheStory = 3
 	// clusterWrites are those of its Cluster that an upgrade makes, in a clean run too: the control plane is let go while workers are
 	// held, and workers are let go while the hook is back. A kill repeats none: what is to be on it is read off it.
 	clusterWrites = 2
@@ -45,9 +45,10 @@ func ofTheUpgrade(at gate.Boundary) bool {
 	})
 }
 
-// placesOf are the boundaries to be killed at: with -every-kill all, and else some of those at which it matters most.
-func placesOf(passed []gate.Boundary) []gate.Boundary {
-	return gate.SpreadOver(passed, killsOfTheStory, ofTheUpgrade)
+// placesOf are the boundaries to be killed at: with -short some of those at which it matters most, and else all.
+func placesOf(t *testing.T, passed []gate.Boundary) []gate.Boundary {
+	t.Helper()
+	return gate.SpreadOver(t, passed, killsOfTheStory, ofTheUpgrade)
 }
 
 // run upgrades a new subject: its controllers are killed at the boundary, if there is one, and others go on. It gives the end, the
@@ -100,7 +101,7 @@ func TestTheControllersMayDieAtAnyWriteOfAnUpgrade(t *testing.T) {
 	if len(passed) == 0 {
 		t.Fatal("nothing was written")
 	}
-	kills := gate.KillEach(t, placesOf(passed), func(t *testing.T, at gate.Boundary) bool {
+	kills := gate.KillEach(t, placesOf(t, passed), func(t *testing.T, at gate.Boundary) bool {
 		got, _, came := run(t, p, &at)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("killed %s, the end differs from that of a clean run (-clean +killed):\n%s", at, diff)
