@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -207,7 +206,7 @@ func TestWhatHasANameInItsRuleCanBeMade(t *testing.T) {
 			_, err := configMaps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 			return err
 		}
-		expect.Eventually(t, 30*time.Second, func() error { // authorizers learn of a binding a moment after it was written
+		expect.Eventually(t, expect.Patience, func() error { // authorizers learn of a binding a moment after it was written
 			return apply("addon-web-a")
 		})
 		if err := put("addon-web-beat"); err != nil {

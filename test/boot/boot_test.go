@@ -25,6 +25,7 @@ import (
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/world"
 )
 
@@ -42,6 +43,7 @@ const firstObject = 5 * time.Second
 // up wakes nobody, when slots don't count or wait until what comes before works, when the rest waits for what is applied only, when one
 // Cluster's add-ons count for the other, or when releases have other names than items.
 func TestNewClustersGetTheirAddonsInOrder(t *testing.T) {
+	long.Skip(t, "cluster-api", "Clusters boot with the whole of Cluster API")
 	p := newPlatform(t)
 	p.offer()
 	p.start()

@@ -19,6 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/world"
 )
 
@@ -30,6 +31,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if long.Skips() {
+		os.Exit(m.Run())
+	}
 	ctrl.SetLogger(logr.Discard()) // the clients' library warns at length when nobody has said where to log
 	fleet.Main(m,
 		fleet.ClusterOptions{Name: "management", Controllers: true},

@@ -3,6 +3,7 @@ package certmanager
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/pod"
 )
 
@@ -21,6 +23,9 @@ import (
 var charts = []string{"trellis-master", "trellis-seed"}
 
 func TestMain(m *testing.M) {
+	if long.Skips() {
+		os.Exit(m.Run())
+	}
 	log.SetLogger(logr.Discard()) // the clients' library warns at length when nobody has said where to log
 	fleet.Main(m, fleet.ClusterOptions{Name: charts[0]}, fleet.ClusterOptions{Name: charts[1]})
 }

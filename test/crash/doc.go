@@ -1,5 +1,5 @@
-// Package crash kills the installation controller with kill -9 at the writes that it makes, all of them in make kills, and checks
-// that the end is the same. It also takes away what the controller stands on: API servers,
+// Package crash kills the installation controller with kill -9 at the writes that it makes, and checks that the end is the same: at all
+// of them in make test-long, at some with -short. It also takes away what the controller depends on: API servers,
 // Clusters, kubeconfigs, answers.
 //
 // # How it kills
@@ -14,8 +14,9 @@
 // A story is one edit: install, upgrade, remove, adopt what another client applied, ask for what fails and is rolled back,
 // by either method. First it is carried out by a controller that is not killed.
 // The writes that came by are the boundaries: each one is named by method, path and its number, never by a counter over all,
-// since objects of one stage are written in any order. Then, for each boundary and either side (in make test for some of them), an
-// installation with a Cluster of its own begins the same story and has its controller killed there. A controller that is not
+// since objects of one stage are written in any order. Then, for each boundary and either side (with -short for some of
+// them, which TRELLIS_ROTATION chooses), an installation with a Cluster of its own begins the same story and has its
+// controller killed there. A controller that is not
 // killed serves them all afterwards. What the user cluster has then, with generations and field managers, and what the seed has,
 // records and status, must be what the clean run left, but for identities and times; and of every object whether it is the one that stood
 // there when the story began. At last everything is removed, and nothing may be left but what is not the installation's to

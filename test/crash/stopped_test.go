@@ -18,19 +18,41 @@ import (
 	"github.com/trellis-addons/trellis/test/gate"
 )
 
-// places is at how many writes of a rollout a leader is stopped.
-var places = flag.Int("places", 3, "at how many random writes of a rollout a leader is stopped for longer than its lease")
+// places is at how many more writes of a rollout a leader is stopped.
+var places = flag.Int("places", 0, "at how many more writes of a rollout, taken by chance, a leader is stopped for longer than its lease")
 
-// latestPlace is fewer writes than any installation of the add-on takes.
-const latestPlace = 10
+const (
+	// latestPlace is fewer writes than any installation of the add-on takes: a leader is stopped at each write up to it.
+	latestPlace = 10
+	// shortPlaces are so many of them with -short.
+	shortPlaces = 2
+)
+
+// placesOfStops are the writes at which leaders are stopped.
+func placesOfStops(t *testing.T) (all []int) {
+	t.Helper()
+	if testing.Short() {
+		begin := int(gate.Rotation(t) % latestPlace)
+		for i := range shortPlaces {
+			all = append(all, 1+(begin+i*latestPlace/shortPlaces)%latestPlace)
+		}
+		return all
+	}
+	for place := range latestPlace {
+		all = append(all, 1+place)
+	}
+	for range *places {
+		all = append(all, 1+rand.IntN(latestPlace)) //nolint:gosec // no secret depends on it
+	}
+	return all
+}
 
 // RS40: A leader that was stopped for longer than its lease writes nothing more. The leader is
 // stopped in the middle of a rollout, and goes on when another one has led and is done. Red when
 // Holds of pkg/fence is always nil: what the old leader was about to send is sent.
 func TestALeaderThatWasStoppedWritesNothingMore(t *testing.T) {
 	p := newStocked(t)
-	for range *places {
-		place := 1 + rand.IntN(latestPlace) //nolint:gosec // no secret depends on it
+	for _, place := range placesOfStops(t) {
 		t.Run(fmt.Sprintf("at write %d", place), func(t *testing.T) {
 			t.Parallel()
 			stopAt(t, p, place)

@@ -102,7 +102,7 @@ var helmStories = []story{
 
 // RS06, RS07, RS08, RS09: Killed before or after any write of a story, a manager that starts again
 // ends it the same. Every story is told with a kill -9 before and after writes that the seed or
-// the user cluster gets, and the seed's answer to the installation's finalizer: each of them in make kills.
+// the user cluster gets, and the seed's answer to the installation's finalizer: each of them in make test-long.
 // What is left out are events.
 func TestKilledAtEveryWriteEndsTheSame(t *testing.T) {
 	p := newStocked(t)

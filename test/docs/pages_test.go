@@ -17,6 +17,7 @@ import (
 	"github.com/trellis-addons/trellis/hack/docs/markdown"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/sandbox"
 )
 
@@ -91,6 +92,9 @@ func TestEveryCommandOfAPageRuns(t *testing.T) {
 		those := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return others[name] != clusters })
 		if len(those) > 0 {
 			t.Run("with Clusters "+clusters, func(t *testing.T) {
+				if clusters != "" {
+					long.Skip(t, "docs", "it takes a second sandbox")
+				}
 				v.folder = start(t, clusters)
 				v.all(t, those)
 			})

@@ -52,11 +52,17 @@ func SpreadOver(t testing.TB, all []Boundary, some int, counts func(Boundary) bo
 	if *everyKill || !testing.Short() {
 		return all
 	}
+	return spread(slices.DeleteFunc(slices.Clone(all), func(at Boundary) bool { return !counts(at) }), some, Rotation(t))
+}
+
+// Rotation is a number that differs from commit to commit.
+func Rotation(t testing.TB) uint32 {
+	t.Helper()
 	turn, err := rotation(os.Getenv(RotationVariable))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return spread(slices.DeleteFunc(slices.Clone(all), func(at Boundary) bool { return !counts(at) }), some, turn)
+	return turn
 }
 
 // rotation reads the value of RotationVariable; an empty one is 0.

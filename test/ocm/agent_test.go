@@ -27,6 +27,7 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
+	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/pod"
 )
 
@@ -43,6 +44,7 @@ var needed = []rbacv1.PolicyRule{
 // TestOCMsAgentWorks tells the whole life of an agent that was written for another platform: it logs in, stays logged in over a renewal
 // without one refused call and over two rotations without a restart, is judged by its Lease, and cleans up before anything goes.
 func TestOCMsAgentWorks(t *testing.T) {
+	long.Skip(t, "ocm", "the agent is built from source")
 	p := newPlatform(t, needed...)
 	var asked []kubermaticv1.AccessRule
 	for _, rule := range needed {
@@ -125,7 +127,7 @@ func (p *platform) expectRevoked(token string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	expect.Eventually(p.t, 20*time.Second, func() error {
+	expect.Eventually(p.t, expect.Patience, func() error {
 		err := bearer.List(p.t.Context(), &corev1.ConfigMapList{}, client.InNamespace(cluster))
 		if !apierrors.IsUnauthorized(err) {
 			return fmt.Errorf("the former token is not refused: %v", err)

@@ -3,6 +3,7 @@ package ocm
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/pod"
 )
 
@@ -24,6 +26,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if long.Skips() {
+		os.Exit(m.Run())
+	}
 	log.SetLogger(logr.Discard()) // the clients' library warns at length when nobody has said where to log
 	fleet.Main(m, fleet.ClusterOptions{Name: hubName, Controllers: true}, fleet.ClusterOptions{Name: userName, Controllers: true})
 }

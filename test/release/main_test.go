@@ -19,6 +19,7 @@ import (
 
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/pod"
 )
 
@@ -32,6 +33,9 @@ const asked = "0.0.1-check.1"
 const masterName, seedName, userName = "master", "seed", "user"
 
 func TestMain(m *testing.M) {
+	if long.Skips() {
+		os.Exit(m.Run())
+	}
 	log.SetLogger(logr.Discard()) // the clients' library warns at length when nobody has said where to log
 	if os.Getenv(insideVariable) == "" {
 		os.Exit(outside())

@@ -18,6 +18,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // limit is how long the installation may take, from the first command to the first add-on that is Ready.
@@ -28,6 +29,7 @@ const limit = 10 * time.Minute
 // one of a chart are Ready, their pods' images are those of the registry, and the pull Secret is in their namespaces. Red when a chart, a
 // manager or the guide leads anywhere else, when an image lacks what its program needs, and when it takes more than ten minutes.
 func TestAReleaseInstallsAPlatformFromOneRegistry(t *testing.T) {
+	long.Skip(t, "install", "a whole release is made")
 	expectNoWayOut(t)
 	folder := madeRelease(t)
 	sources := fleet.SourcesForTest(t)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,14 +65,19 @@ func TestAMasterThatIsRestoredRemovesNothing(t *testing.T) {
 		return errors.Join(w.north.moved("first", canaries+others), w.south.moved("first", canaries+others))
 	})
 	w.expectSet(metav1.ConditionTrue, v1.ReasonComplete)
-	expect.Always(t, 3*time.Second, func() error {
-		for _, one := range w.seeds() {
-			if err := one.client.Get(t.Context(), client.ObjectKey{Namespace: w.catalogue, Name: "later"}, &v1.AddonSet{}); err != nil {
-				return err
-			}
-		}
-		return hasBoth()
+	w.roll("third") // once it is everywhere, the master has looked at all that the seeds have, and written there
+	w.expectSet(metav1.ConditionTrue, v1.ReasonComplete)
+	w.eventually(func() error {
+		return errors.Join(w.north.moved("third", canaries+others), w.south.moved("third", canaries+others))
 	})
+	for _, one := range w.seeds() {
+		if err := one.client.Get(t.Context(), client.ObjectKey{Namespace: w.catalogue, Name: "later"}, &v1.AddonSet{}); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := hasBoth(); err != nil {
+		t.Error(err)
+	}
 	if err := w.master.Create(t.Context(), later()); err != nil {
 		t.Fatal(err)
 	}

@@ -142,13 +142,7 @@ func (w *world) objects(shown func(client.Object) string, namespace string, clus
 // objectsStay fails the test where objects of user clusters are written, made or removed.
 func (w *world) objectsStay(namespace string, clusters ...string) {
 	w.t.Helper()
-	before := w.objects(asIs, namespace, clusters...)
-	expect.Always(w.t, 3*soak, func() error {
-		if now := w.objects(asIs, namespace, clusters...); now != before {
-			return fmt.Errorf("there are\n%safter\n%s", now, before)
-		}
-		return nil
-	})
+	w.unchanged(soak, func() string { return w.objects(asIs, namespace, clusters...) })
 }
 
 // uids of installations of a name.

@@ -90,7 +90,7 @@ func TestARestoredSeedRemovesNothingFromUserClusters(t *testing.T) {
 }
 
 // soonAgain is how long a seed that is back may lack what the master has for it. Its lists are five minutes apart.
-const soonAgain = 30 * time.Second
+const soonAgain = 2 * time.Minute
 
 // RS60: A seed that stays on the list is restored in the same way. Within seconds it has catalogues and copies again, and its user clusters
 // follow by waves, in the objects that they have. Red when what the seed lost comes with the next list only.

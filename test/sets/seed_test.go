@@ -8,6 +8,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,6 +28,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/images"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
 	"github.com/trellis-addons/trellis/test/disk"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -42,6 +44,12 @@ type seed struct {
 	stop func()
 	// clock is that of the controllers that are started next; nil is that of the machine.
 	clock clock.PassiveClock
+	// sets is the manager that runs the controllers of sets; nil: none runs.
+	sets *kit.Manager
+	// stale is the resource whose lists are behind, and of which no event comes; "": none is.
+	stale string
+	// nudges are how often copies were annotated, so that they are reconciled.
+	nudges int
 }
 
 // addSeed has the master list a seed.
@@ -129,7 +137,69 @@ func (s *seed) runSets() (stop func()) {
 		addon.New(wiring.Addon(made.Seed, marks, addon.Options{CatalogueNamespace: catalogue})), coreaddon.New(core), addonset.New(sets),
 	)
 	made.Run()
-	return made.Stop
+	s.sets = made
+	return func() {
+		s.sets = nil
+		made.Stop()
+	}
+}
+
+// lookAgain has the controller of sets reconcile each copy of a set, and waits until it has.
+func (s *seed) lookAgain() {
+	t := s.world.t
+	t.Helper()
+	if s.sets == nil {
+		return
+	}
+	if s.stale != "" {
+		s.looked()
+		return
+	}
+	var copies v1.AddonSetList
+	if err := s.client.List(t.Context(), &copies, client.InNamespace(s.world.catalogue)); err != nil {
+		t.Fatal(err)
+	}
+	s.nudges++
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"test/nudge":"%d"}}}`, s.nudges))
+	for i := range copies.Items {
+		name := copies.Items[i].Name
+		before := s.sets.Began("addonset", "", name)
+		if err := s.client.Patch(t.Context(), &copies.Items[i], patch); err != nil {
+			t.Fatal(err)
+		}
+		expect.Eventually(t, expect.Patience, func() error {
+			if ended := s.sets.Ended("addonset", "", name); ended <= before {
+				return fmt.Errorf("set %s was not reconciled after its annotation: %d times before, %d times by now", name, before, ended)
+			}
+			return nil
+		})
+	}
+}
+
+// looked waits until the controllers of sets and of core add-ons have reconciled all that their lists bring.
+func (s *seed) looked() {
+	t := s.world.t
+	t.Helper()
+	if !s.sets.GetCache().WaitForCacheSync(t.Context()) {
+		t.Fatal("the caches were never filled")
+	}
+	count := len(s.world.clusters)
+	least := map[string]int{"addonset": 1, "addonset-clusters": count, "coreaddon": count}
+	switch s.stale {
+	case "addonsets":
+		delete(least, "addonset")
+	case "clusters":
+		delete(least, "addonset-clusters")
+		delete(least, "coreaddon")
+	}
+	for controller, want := range least {
+		expect.Eventually(t, expect.Patience, func() error {
+			if have := s.sets.All(controller); have < want {
+				return fmt.Errorf("%s has reconciled %d times, want %d", controller, have, want)
+			}
+			return nil
+		})
+	}
 }
 
 // runInstallations runs the controller of installations until the returned function is called.

@@ -85,12 +85,13 @@ func TestStaleListsRemoveNothingFromUserClusters(t *testing.T) {
 				behind.Next = next
 				return behind
 			}
+			one.stale = old.Plural
 			stop := one.run()
 			defer stop()
 			w.allStays()
 		})
 	}
-	w.t, one.wrap = t, nil
+	w.t, one.wrap, one.stale = t, nil, ""
 	one.run()
 	w.allStays()
 	if found := w.says(of, v1.ReasonComplete); found.Status.Revision != done.Status.Revision {
@@ -115,13 +116,7 @@ func (w *world) allStays() {
 		}
 		return text
 	}
-	before := state()
-	expect.Always(w.t, 3*soak, func() error {
-		if now := state(); now != before {
-			return fmt.Errorf("there are\n%safter\n%s", now, before)
-		}
-		return nil
-	})
+	w.unchanged(soak, state)
 }
 
 func (w *world) coreList() *corev1.ConfigMap {

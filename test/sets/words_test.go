@@ -229,13 +229,28 @@ func (w *world) stands(name string, clusters ...string) string {
 // stay fails the test where clusters are written, or their content changes.
 func (w *world) stay(name string, clusters ...string) {
 	w.t.Helper()
-	before := w.stands(name, clusters...)
-	expect.Always(w.t, 3*soak, func() error {
-		if now := w.stands(name, clusters...); now != before {
-			return fmt.Errorf("they stand otherwise:\n%sthan\n%s", now, before)
+	w.unchanged(soak, func() string { return w.stands(name, clusters...) })
+}
+
+// unchanged fails the test where a state changes although a time goes by and the controllers of sets reconcile all sets after it. They do
+// so twice: what the first reconciliation asks of the queue of clusters is on its way before the second one ends.
+func (w *world) unchanged(after time.Duration, state func() string) {
+	w.t.Helper()
+	begin, before := time.Now(), state()
+	expect.Eventually(w.t, after+expect.Patience, func() error {
+		if past := time.Since(begin); past < after {
+			return fmt.Errorf("only %s are past", past)
 		}
 		return nil
 	})
+	for range 2 {
+		for _, one := range w.seeds {
+			one.lookAgain()
+		}
+	}
+	if now := state(); now != before {
+		w.t.Fatalf("there is now\n%safter\n%s", now, before)
+	}
 }
 
 // inOrder fails the test where others were written before the first was Ready for the soak time.

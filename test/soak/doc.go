@@ -3,8 +3,8 @@
 // users who change their minds. When it ends, every cluster has what its installations ask for, object by object as before,
 // and the managers hold no more memory, goroutines, files, processes than when they began.
 //
-// TestSoak is short in `make test`, with the same order of events each time. `make test-long PART=soak ARGS='-soak 20m'` is the real
-// thing, in a new order that follows from a seed, which it prints; '-seed n' repeats that one, as far as the machine's timing does.
+// TestSoak is a part of `make test-long`, with the same order of events each time; ARGS='-soak 20m -seed 0' attacks for longer, in a new
+// order that follows from a seed which it prints; -seed n repeats that one, as far as the timing of the machine does.
 //
 // BenchmarkHostileTenant measures what one tenant in each mode of the kit (test/hostile) costs the others.
 package soak

@@ -14,11 +14,13 @@ import (
 	"github.com/trellis-addons/trellis/test/collector"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/golden"
+	"github.com/trellis-addons/trellis/test/long"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // A pass of an installation is told step by step and call by call, its fetch by itself, and nothing that people wrote is told.
 func TestAnInstallationIsToldStepByStep(t *testing.T) {
+	long.Skip(t, "endtoend", "tests of single packages have what a trace says")
 	w, to := newWorld(t), collector.Start(t)
 	w.offer(t)
 	seed := w.start(t, "seed-controller-manager", "--tracing-endpoint", to.URL, "--tracing-sampling-ratio", "1", "--query-bind-address", "0")
@@ -27,11 +29,11 @@ func TestAnInstallationIsToldStepByStep(t *testing.T) {
 	expect.Object(t, w.client, wish, func(found *kubermaticv1.AddonInstallation) error {
 		return expect.Condition(found, kubermaticv1.ConditionReady, "True", "")
 	})
-	begun := time.Now()
 	_ = seed.Signal(syscall.SIGTERM)
-	<-seed.Done()
-	if took := time.Since(begun); took > 15*time.Second {
-		t.Errorf("the manager ended after %s", took)
+	select {
+	case <-seed.Done():
+	case <-time.After(patience):
+		t.Errorf("the manager has not ended %s after SIGTERM", patience)
 	}
 
 	spans := to.Spans(t)
@@ -51,6 +53,7 @@ func TestAnInstallationIsToldStepByStep(t *testing.T) {
 
 // The master's manager is traced, too.
 func TestTheMasterIsTold(t *testing.T) {
+	long.Skip(t, "endtoend", "tests of single packages have what a trace says")
 	w, to := newWorld(t), collector.Start(t)
 	kit.Create(t, w.client, &kubermaticv1.AddonCatalogue{
 		ObjectMeta: metav1.ObjectMeta{Namespace: platformNamespace, Name: "ours"},

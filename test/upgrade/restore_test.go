@@ -16,6 +16,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // spareName is the API server of a seed that comes back from a backup.
@@ -32,6 +33,7 @@ var kept = []schema.GroupVersionKind{
 // annotations, without status, owners and finalizers, under another UID. Red when the manager that starts over it writes to the user
 // cluster, renders, or does not know any more what an installation brought.
 func TestASeedFromABackupAppliesNothing(t *testing.T) {
+	long.Skip(t, "upgrade", "a seed is lost and put back")
 	t.Parallel()
 	_, now := both(t, older)
 	p := newPlatform(t, fleet.ClusterOptions{Name: spareName, Audit: []string{account(seedChart), account(distributor)}})

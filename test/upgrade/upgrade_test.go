@@ -15,6 +15,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // count is of installations, half of them of either method. The bar is set on 200: make upgrade-check.
@@ -168,6 +169,7 @@ func (p *platform) versions() map[string]string {
 // Red when the new managers render, write to the user cluster or write a status (but one that was left unfinished), and when those of
 // before, after the rollback, render or write to the user cluster.
 func TestAnUpgradeTouchesNothing(t *testing.T) {
+	long.Skip(t, "upgrade", "the release of an early commit is built, installed and replaced")
 	t.Parallel() // most of the time somebody waits
 	before, now := both(t, *former)
 	p := newPlatform(t)

@@ -16,6 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 const (
@@ -28,6 +29,9 @@ func TestMain(m *testing.M) {
 	if url := os.Getenv(controllerVariable); url != "" {
 		ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
 		os.Exit(runController(url))
+	}
+	if long.Skips() {
+		os.Exit(m.Run())
 	}
 	fleet.Main(m, fleet.ClusterOptions{Name: "seed"})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/world"
 )
 
@@ -36,6 +37,7 @@ const (
 // asked for anything of it, when its own is asked once it is being deleted, when an installation or a record of it stays, or when the
 // neighbours' installations are woken, even if nothing comes of it.
 func TestAClusterThatGoesCostsItsNeighboursNothing(t *testing.T) {
+	long.Skip(t, "fleet-sizes", "it takes twenty Clusters")
 	p := newPlatform(t, 4)
 	world.Create(t, p.client, world.Namespace(team), world.Namespace(others))
 	own := p.servers[3]

@@ -10,14 +10,16 @@ import (
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trellis-addons/trellis/test/bench/bar"
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/gate"
+	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/world"
 )
 
 const (
-	// quietClusters are so many; BenchmarkQuietClusters rests as long as the bar says, the test for as long as make test can wait.
+	// quietClusters are so many; BenchmarkQuietClusters rests as long as the bar says, the test for less long.
 	quietClusters = 50
 	shortRest     = 10 * time.Second
 	longRest      = time.Minute
@@ -25,14 +27,17 @@ const (
 
 // TestStatusOfClustersWakesNobody: Red when Cluster API's writes of status, of Clusters and their control planes, bring about a pass of any
 // controller, or when something is written while nothing changes.
-func TestStatusOfClustersWakesNobody(t *testing.T) { churn(t, shortRest) }
+func TestStatusOfClustersWakesNobody(t *testing.T) {
+	long.Skip(t, "fleet-sizes", "it takes fifty Clusters")
+	churn(t, shortRest)
+}
 
 // BenchmarkQuietClusters is that for a minute each.
 func BenchmarkQuietClusters(b *testing.B) {
 	for b.Loop() {
 		passes, calls := churn(b, longRest)
-		b.ReportMetric(float64(passes), "passes")
-		b.ReportMetric(float64(calls.Writes), "writes")
+		bar.Exactly(b, "passes", float64(passes), 0)
+		bar.Exactly(b, "writes", float64(calls.Writes), 0)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
+	"github.com/trellis-addons/trellis/test/bench/bar"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -71,7 +72,7 @@ func BenchmarkGitHost(b *testing.B) {
 		begin := time.Now()
 		w.startManager("--allow-source-cidrs=127.0.0.0/8")
 		w.awaitFetched()
-		report(b, "ms-to-100-git-catalogues", time.Since(begin).Milliseconds(), "no bar")
+		bar.None(b, "ms-to-100-git-catalogues", milliseconds(time.Since(begin)))
 		counter.observe(b)
 	}
 }
@@ -133,10 +134,9 @@ func (c *counter) observe(b *testing.B) {
 		}
 		fewest, mostLooks = min(fewest, looks), max(mostLooks, looks)
 	}
-	report(b, "requests-at-once", int64(c.most), "bar 4")
-	report(b, "fewest-looks-in-3-intervals", int64(fewest), "bar 2")
-	report(b, "most-looks-in-3-intervals", int64(mostLooks), "bar 4")
-	if c.most > atOnceBar || hasty > 0 || fewest < 2 || mostLooks > 4 || len(c.looks) != gitCatalogues {
-		b.Errorf("%d at once, %d looks too early, %d to %d looks at %d repositories", c.most, hasty, fewest, mostLooks, len(c.looks))
-	}
+	bar.AtMost(b, "requests-at-once", float64(c.most), atOnceBar)
+	bar.AtLeast(b, "fewest-looks-in-3-intervals", float64(fewest), 2)
+	bar.AtMost(b, "most-looks-in-3-intervals", float64(mostLooks), 4)
+	bar.Exactly(b, "looks-too-early", float64(hasty), 0)
+	bar.Exactly(b, "repositories", float64(len(c.looks)), gitCatalogues)
 }

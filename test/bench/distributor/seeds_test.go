@@ -17,6 +17,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/bench/bar"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
@@ -47,27 +48,20 @@ func BenchmarkSeeds(b *testing.B) {
 		begin := time.Now()
 		w.startManager("--webhook-bind-address=0")
 		w.awaitAll(seeds)
-		report(b, "ms-5000-versions-to-10-seeds", time.Since(begin).Milliseconds(), "no bar")
+		bar.None(b, "ms-5000-versions-to-10-seeds", milliseconds(time.Since(begin)))
 		w.awaitSynced(seeds)
 
 		w.measureIdle()
 		w.measureEdit()
-		report(b, "MiB-peak-RSS", w.memory()>>20, "bar 150 MiB")
-		if w.memory() > memoryBar {
-			b.Errorf("the manager took %d MiB", w.memory()>>20)
-		}
+		bar.AtMost(b, "MiB-peak-RSS", float64(w.memory()>>20), memoryBar>>20)
 		w.measureAbsence()
-		report(b, "MiB-peak-RSS-at-the-end", w.memory()>>20, "bar 150 MiB")
+		bar.None(b, "MiB-peak-RSS-at-the-end", float64(w.memory()>>20))
 	}
 }
 
 func seedName(i int) string { return fmt.Sprintf("seed-%d", i) }
 
-func report(b *testing.B, unit string, value int64, bar string) {
-	b.Helper()
-	b.ReportMetric(float64(value), unit)
-	b.Logf("%s: %d (%s)", unit, value, bar)
-}
+func milliseconds(of time.Duration) float64 { return float64(of.Milliseconds()) }
 
 // versionsOf are the resourceVersions of the merged catalogues of a seed, by name.
 func (w *platformWorld) versionsOf(seed string) map[string]string {
@@ -169,11 +163,9 @@ func (w *platformWorld) measureEdit() {
 	took := w.edit(seeds, func(addons []v1.Addon) { addons[0].Versions[3].Deprecated = "changed" })
 	w.awaitSynced(seeds)
 	written := slices.DeleteFunc(changed(before, w.everything()), func(name string) bool { return name == "master/catalogue-0" })
-	report(w.b, "objects-written-per-seed", int64(len(written)/seeds), "bar 1")
-	report(w.b, "ms-edit-to-10-seeds", took.Milliseconds(), "no bar")
-	if len(written) != seeds {
-		w.b.Errorf("an edit of one version wrote %v", written)
-	}
+	w.b.Logf("an edit of one version wrote %v", written)
+	bar.Exactly(w.b, "objects-written-per-seed", float64(len(written))/seeds, 1)
+	bar.None(w.b, "ms-edit-to-10-seeds", milliseconds(took))
 }
 
 var edits int
@@ -248,12 +240,9 @@ func (w *platformWorld) measureAbsence() {
 	})
 	with := w.median(present)
 	ratio := float64(with) / float64(without)
-	report(w.b, "ms-to-8-seeds", without.Milliseconds(), "no bar")
-	report(w.b, "ms-to-8-seeds-two-more-away", with.Milliseconds(), "bar 1.5 x the former")
-	w.b.ReportMetric(ratio, "ratio-two-away")
-	if ratio > delayBar {
-		w.b.Errorf("two seeds that are away make it %.2f x as long", ratio)
-	}
+	bar.None(w.b, "ms-to-8-seeds", milliseconds(without))
+	bar.None(w.b, "ms-to-8-seeds-two-more-away", milliseconds(with))
+	bar.AtMost(w.b, "ratio-two-away", ratio, delayBar)
 }
 
 func (w *platformWorld) median(count int) time.Duration {

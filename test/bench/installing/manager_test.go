@@ -84,11 +84,14 @@ func buildManager(b *testing.B, folder string) string {
 	return filepath.Join(folder, "seed-controller-manager")
 }
 
-func profileEnvironment() []string {
-	if folder := os.Getenv(profileVariable); folder != "" {
-		return []string{profileVariable + "=" + folder}
+// profileEnvironment has the manager take profiles, or collect garbage, as the benchmark's own environment says.
+func profileEnvironment() (variables []string) {
+	for _, name := range []string{profileVariable, "GOGC", "GODEBUG"} {
+		if value := os.Getenv(name); value != "" {
+			variables = append(variables, name+"="+value)
+		}
 	}
-	return nil
+	return variables
 }
 
 // profile begins a profile of the manager, or ends it, where one is wanted.

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/bench/bar"
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
@@ -46,13 +47,10 @@ func BenchmarkSteadyState(b *testing.B) {
 		b.Logf("%d installations in %s: %s; %s", installations, steadyTime, seconds(steady.cost), steady.calls.text(1))
 		b.Logf("without the manager, in %s: %s; %s", idleTime, seconds(idle.cost), idle.calls.text(1))
 		manager, above := steady.cost[managerProcess], steady.cost[serverProcess]-idleShare*idle.cost[serverProcess]
-		b.Logf("CPU of the manager with its renderers: %s (bar: 1s); of the API server above idle: %s (bar: 2s); peak memory %d MiB",
-			manager, above, memory.peak>>20)
-		b.ReportMetric(manager.Seconds(), "manager-s")
-		b.ReportMetric(above.Seconds(), "apiserver-s-above-idle")
-		if writes := steady.calls.writes(); writes > 0 {
-			b.Errorf("%d writes where nothing changes", writes)
-		}
+		b.Logf("peak memory of the manager: %d MiB", memory.peak>>20)
+		bar.Time(b, "manager-s", manager.Seconds(), 1)
+		bar.Time(b, "apiserver-s-above-idle", above.Seconds(), 2)
+		bar.Exactly(b, "writes", float64(steady.calls.writes()), 0)
 		if steady.calls["LIST deployments"] == 0 {
 			b.Error("nobody looked for drift")
 		}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/bench/bar"
 	"github.com/trellis-addons/trellis/test/collector"
 	"github.com/trellis-addons/trellis/test/expect"
 )
@@ -112,12 +113,12 @@ func extraOf(less, more *side) []float64 {
 }
 
 // reportSide prints by how much one side costs more than another: of the medians, and the median of all rounds.
-func reportSide(b *testing.B, unit string, less, more *side, bar float64) {
+func reportSide(b *testing.B, unit string, less, more *side, most float64) {
 	b.Helper()
 	each := slices.Sorted(slices.Values(extraOf(less, more)))
-	b.Logf("%s: %.2f ms, against %.2f: %+.1f %% by medians, %+.1f %% by pairs (bar: %.0f); each %.1f",
-		unit, Median(more.cost), Median(less.cost), 100*(Median(more.cost)/Median(less.cost)-1), Median(each), bar, each)
-	b.ReportMetric(Median(each), unit+"-%")
+	b.Logf("%s: %.2f ms, against %.2f: %+.1f %% by medians, %+.1f %% by pairs; each %.1f",
+		unit, Median(more.cost), Median(less.cost), 100*(Median(more.cost)/Median(less.cost)-1), Median(each), each)
+	bar.Time(b, unit+"-%", Median(each), most)
 }
 
 // clear removes all installations.

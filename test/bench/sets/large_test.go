@@ -29,6 +29,7 @@ import (
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/test/bench/bar"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/standins"
@@ -308,21 +309,15 @@ func (l *largeSeed) run(b *testing.B) {
 	behind := heap()
 	slices.SortFunc(decided, func(a, b use) int { return cmp.Compare(a.time, b.time) })
 	median := decided[len(decided)/2]
-	b.Logf("%d clusters: an edit of %d items costs %s of processor time (from %s to %s) and %.1f MiB (bar: %s)",
-		l.clusters, itemsOfLarge, median.time, decided[0].time, decided[len(decided)-1].time, median.bytes/(1<<20), editBar)
+	b.Logf("%d clusters: an edit of %d items costs %s of processor time (from %s to %s) and %.1f MiB",
+		l.clusters, itemsOfLarge, median.time, decided[0].time, decided[len(decided)-1].time, median.bytes/(1<<20))
 	each := func(with uint64) float64 { return (float64(with) - float64(without)) / float64(l.clusters) }
-	b.Logf("%d clusters: beside caches of %d MiB, a set has %.0f bytes for each cluster, and %.0f while all are behind (bar: %d)",
-		l.clusters, without>>20, each(current), each(behind), bytesBar)
-	if each(behind) > bytesBar || each(current) > bytesBar {
-		b.Error("the bar of memory is missed")
-	}
+	b.Logf("%d clusters: beside caches of %d MiB, a set has %.0f bytes for each cluster, and %.0f while all are behind",
+		l.clusters, without>>20, each(current), each(behind))
+	bar.AtMost(b, "bytes/cluster", max(each(behind), each(current)), bytesBar)
 	if l.clusters == *many {
-		b.ReportMetric(float64(median.time.Microseconds())/1000, "cpu-ms/edit")
-		b.ReportMetric(median.bytes, "bytes/edit")
-		b.ReportMetric(each(behind), "bytes/cluster")
-		if median.time > editBar {
-			b.Error("the bar of an edit is missed")
-		}
+		bar.Time(b, "cpu-ms/edit", float64(median.time.Microseconds())/1000, float64(editBar.Milliseconds()))
+		bar.None(b, "bytes/edit", median.bytes)
 	}
 	running.Stop()
 	l.forget(b)
@@ -340,11 +335,8 @@ func (l *largeSeed) compare(b *testing.B, writing time.Duration) {
 		return
 	}
 	ratio := float64(l.perEvent) / float64(before)
-	b.ReportMetric(float64(l.perEvent.Nanoseconds())/1000, "cpu-us/event")
-	b.ReportMetric(ratio, "event-ratio")
-	if ratio > eventBar {
-		b.Errorf("an event costs %.2f times as much as with %d clusters: the bar is %.1f", ratio, l.clusters/10, eventBar)
-	}
+	bar.None(b, "cpu-us/event", float64(l.perEvent.Nanoseconds())/1000)
+	bar.AtMost(b, "event-ratio", ratio, eventBar)
 }
 
 // toggled is the processor time that it takes when installations cease to be Ready and are so again, less what the process does without:

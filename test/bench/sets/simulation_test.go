@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // clusters is the size of TestARollOutWritesWhatChangesOnce.
@@ -22,6 +23,7 @@ const quiet = 5 * time.Second
 // Three hundred clusters, for every day. Red when an installation is written twice or without need, when the status is written with each
 // event, when a restart writes, and when more clusters move than may, or a later group before its time.
 func TestARollOutWritesWhatChangesOnce(t *testing.T) {
+	long.Skip(t, "fleet-sizes", "it takes hundreds of Clusters")
 	if *clusters >= large {
 		simulate(t, fiveThousand.of(*clusters))
 		return
