@@ -3,13 +3,52 @@ package manager
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 )
 
-// growth is how much the heap may grow between two collections, in percent of what lives: twice
-// Go's default. That halves the time that collections take, and costs memory; below the limit there
-// is enough of it, and near the limit the collector comes sooner anyway.
-const growth = 200
+const (
+	// growth is how much a small heap may grow between two collections, in percent of what lives:
+	// twice Go's default. That halves the time that collections take, and costs memory.
+	growth = 200
+	// room is how many bytes more a heap may grow by that is not small. Of 100 MiB, which an add-on
+	// with large CRDs takes while it is applied, 200 % would be as much again as the process needs.
+	room = 64 << 20
+)
+
+// growthOf is how much a heap with so many live bytes may grow until the next collection, in percent.
+// A large heap comes near Go's default of 100 %, so that collections do not follow one another.
+func growthOf(live uint64) int {
+	live = max(live, 1)
+	return int(min(live*growth/100, max(room, live-min(live, room))) * 100 / live)
+}
+
+// paceCollections has each collection set by how much the heap may grow until the next one.
+func paceCollections() {
+	now := growth
+	debug.SetGCPercent(now)
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	afterEachCollection(func() {
+		metrics.Read(live)
+		if next := growthOf(live[0].Value.Uint64()); next != now {
+			now = next
+			debug.SetGCPercent(now)
+		}
+	})
+}
+
+// afterEachCollection calls a function after each collection: an object that nothing refers to is
+// finalized by the next one.
+func afterEachCollection(do func()) {
+	type unreferenced struct{ bytes [16]byte } // smaller ones may share their memory, and are not finalized
+	var finalize func(*unreferenced)
+	finalize = func(*unreferenced) {
+		do()
+		runtime.SetFinalizer(&unreferenced{}, finalize)
+	}
+	runtime.SetFinalizer(&unreferenced{}, finalize)
+}
 
 // LimitMemory has the garbage collector keep this process below its part of the container's memory,
 // by flag --memory-limit: nine tenths of what other processes leave, but at least of a quarter of
@@ -17,7 +56,7 @@ const growth = 200
 // GOMEMLIMIT and GOGC of the environment come first.
 func (f *Flags) LimitMemory(others int64) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(growth)
+		paceCollections()
 	}
 	if f.memory > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(share(f.memory, others))

@@ -2,9 +2,11 @@ package manager
 
 import (
 	"math"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -69,5 +71,49 @@ func TestCollectionsAreRarer(t *testing.T) {
 			t.Errorf("with GOGC=%q the heap may grow by %d %%, want %d", test.environment, got, test.want)
 		}
 		debug.SetGCPercent(100)
+	}
+}
+
+// Red when a heap of the size that a large add-on takes may double, when a small one is collected as often as any program's, and when
+// a large one is collected all the time.
+func TestGrowthIsBounded(t *testing.T) {
+	for _, test := range []struct {
+		why  string
+		live uint64
+		want int
+	}{
+		{"nothing lives yet", 0, growth},
+		{"a manager at rest", 20 << 20, growth},
+		{"twice as much is all there is room for", 32 << 20, growth},
+		{"a large add-on", 100 << 20, 64},
+		{"where the default begins to come near", 128 << 20, 50},
+		{"many Clusters", 512 << 20, 87},
+		{"a heap that is not for a container", 64 << 30, 99},
+	} {
+		if got := growthOf(test.live); got != test.want {
+			t.Errorf("%s: %d MiB may grow by %d %%, want %d", test.why, test.live>>20, got, test.want)
+		}
+	}
+}
+
+// Red when only the first collection counts, and when what lives is not asked for.
+func TestEachCollectionPacesTheNextOne(t *testing.T) {
+	collected := make(chan struct{}, 16)
+	afterEachCollection(func() {
+		select {
+		case collected <- struct{}{}:
+		default:
+		}
+	})
+	for calls, collections := 0, 0; calls < 3; collections++ {
+		if collections > 1000 {
+			t.Fatalf("of %d collections, %d were told of", collections, calls)
+		}
+		runtime.GC()
+		select {
+		case <-collected:
+			calls++
+		case <-time.After(10 * time.Millisecond): // it is told of by another goroutine
+		}
 	}
 }

@@ -95,6 +95,35 @@ func (m *manager) passes() map[string]int {
 	return m.sums("controller_runtime_reconcile_total", "controller")
 }
 
+// reconciled counts the reconciliations of a controller whose objects are such, by the log: it takes flag --v=5.
+func (m *manager) reconciled(controller string, isSuch func(namespace, name string) bool) (count int) {
+	m.t.Helper()
+	content, err := os.ReadFile(m.log)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	seen := 0
+	for line := range strings.Lines(string(content)) {
+		fields := map[string]string{}
+		for field := range strings.FieldsSeq(line) {
+			if key, value, isPair := strings.Cut(field, "="); isPair {
+				fields[key] = value
+			}
+		}
+		if fields["msg"] != "Reconciling" || fields["controller"] != controller {
+			continue
+		}
+		seen++
+		if isSuch(fields["namespace"], fields["name"]) {
+			count++
+		}
+	}
+	if seen == 0 {
+		m.t.Fatalf("the log has no reconciliation of %s", controller)
+	}
+	return count
+}
+
 // busy is how many requests wait, or are worked on.
 func (m *manager) busy() (count int) {
 	for _, metric := range []string{"workqueue_depth", "controller_runtime_active_workers"} {
