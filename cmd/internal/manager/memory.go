@@ -12,9 +12,9 @@ const (
 	// growth is how much a small heap may grow between two collections, in percent of what lives:
 	// twice Go's default. That halves the time that collections take, and costs memory.
 	growth = 200
-	// room is how many bytes more a heap may grow by that is not small. Of 100 MiB, which an add-on
+	// room is how many bytes more a heap may grow by that is not small. Of 90 MiB, which an add-on
 	// with large CRDs takes while it is applied, 200 % would be as much again as the process needs.
-	room = 64 << 20
+	room = 48 << 20
 )
 
 // growthOf is how much a heap with so many live bytes may grow until the next collection, in percent.

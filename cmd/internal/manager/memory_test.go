@@ -84,10 +84,10 @@ func TestGrowthIsBounded(t *testing.T) {
 	}{
 		{"nothing lives yet", 0, growth},
 		{"a manager at rest", 20 << 20, growth},
-		{"twice as much is all there is room for", 32 << 20, growth},
-		{"a large add-on", 100 << 20, 64},
-		{"where the default begins to come near", 128 << 20, 50},
-		{"many Clusters", 512 << 20, 87},
+		{"twice as much is all there is room for", 24 << 20, growth},
+		{"a large add-on", 80 << 20, 60},
+		{"from where on it comes near the default", 96 << 20, 50},
+		{"many Clusters", 512 << 20, 90},
 		{"a heap that is not for a container", 64 << 30, 99},
 	} {
 		if got := growthOf(test.live); got != test.want {
