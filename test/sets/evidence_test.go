@@ -96,16 +96,16 @@ func TestPausedAndBrokenClustersBlockNothingAndAreNoSuccess(t *testing.T) {
 	w.patch(paused, `{"spec":{"pause":true}}`)
 	w.patch(w.clusters[birch], `{"metadata":{"labels":{"ring":"0"}}}`)
 	w.run()
-	of := w.set("tools", func(spec *v1.AddonSetSpec) {
-		spec.Rollout.ProgressDeadline = &metav1.Duration{Duration: 6 * time.Second}
-	})
+	of := w.set("tools")
 	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 4, Current: 3, Away: 1}))
+	const deadline = 12 * time.Second // longer than a move takes where the machine is busy
+	w.edit(of, func(spec *v1.AddonSetSpec) { spec.Rollout.ProgressDeadline = &metav1.Duration{Duration: deadline} })
 	w.patch(w.installation(birch, "web"), `{"spec":{"values":{"replicas":1}}}`) // pods that nobody runs
 	w.saysOf(birch, "web", [2]string{v1.ConditionReady, v1.ReasonProgressing})
 	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 4, Current: 3, Away: 1}))
 	since := w.now(birch, "web").Status.LastApplied.Time
 	expect.Eventually(t, expect.Patience, func() error { // until then it may still get Ready
-		if broken := time.Since(since.Time); broken < 7*time.Second {
+		if broken := time.Since(since.Time); broken < deadline+time.Second {
 			return fmt.Errorf("it is broken for %s", broken)
 		}
 		return nil

@@ -133,12 +133,13 @@ func TestAClusterThatComesDuringAHaltGetsTheNewRevision(t *testing.T) {
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
 	w.run()
-	of := w.set("tools", func(spec *v1.AddonSetSpec) {
-		spec.Rollout.ProgressDeadline = &metav1.Duration{Duration: 4 * time.Second}
-	})
+	of := w.set("tools")
 	w.has("web", "one", amber, birch, cedar)
 	w.says(of, v1.ReasonComplete)
-	w.edit(of, slowIn("0"))
+	w.edit(of, func(spec *v1.AddonSetSpec) {
+		slowIn("0")(spec)
+		spec.Rollout.ProgressDeadline = &metav1.Duration{Duration: 4 * time.Second} // only what never ends comes to it
+	})
 	w.says(of, v1.ReasonHalted)
 	stood := w.stands("web", birch, cedar)
 	w.addCluster(placed{dune, "seed", dune, "1"})
