@@ -163,17 +163,22 @@ func (s *seed) lookAgain() {
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"test/nudge":"%d"}}}`, s.nudges))
 	for i := range copies.Items {
 		name := copies.Items[i].Name
-		before := s.sets.Began("addonset", "", name)
+		before := s.counted(s.sets.Began, name)
 		if err := s.client.Patch(t.Context(), &copies.Items[i], patch); err != nil {
 			t.Fatal(err)
 		}
 		expect.Eventually(t, expect.Patience, func() error {
-			if ended := s.sets.Ended("addonset", "", name); ended <= before {
+			if ended := s.counted(s.sets.Ended, name); ended <= before {
 				return fmt.Errorf("set %s was not reconciled after its annotation: %d times before, %d times by now", name, before, ended)
 			}
 			return nil
 		})
 	}
+}
+
+// counted is a count of reconciliations of a set: events of the copy enqueue it with its namespace, and clusters without.
+func (s *seed) counted(count func(controller, namespace, name string) int, set string) int {
+	return count("addonset", "", set) + count("addonset", s.world.catalogue, set)
 }
 
 // looked waits until the controllers of sets and of core add-ons have reconciled all that their lists bring.
