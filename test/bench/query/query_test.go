@@ -159,8 +159,8 @@ func (b *bench) decisions(url string) {
 	_, other := b.once(strings.Replace(url, "1.36.3", "1.37.0", 1), nil)
 	b.Logf("a decision: %s of CPU for another version, %s after a change of one add-on of %d (the request included)",
 		other.Round(100*time.Microsecond), again.Round(100*time.Microsecond), addons)
-	bar.None(b, "ms-decision", float64(other.Microseconds())/1000)
-	bar.None(b, "ms-after-change", float64(again.Microseconds())/1000)
+	bar.None(b.B, "ms-decision", float64(other.Microseconds())/1000)
+	bar.None(b.B, "ms-after-change", float64(again.Microseconds())/1000)
 }
 
 func (l load) with(url string, bytes int, header map[string]string) load {
