@@ -53,7 +53,17 @@ func run(ctx context.Context, arguments []string) error {
 	if *sums {
 		return download.WriteSums(ctx, os.Stdout, list)
 	}
-	needs, err := needsOf(flags.Args())
+	modules := slices.DeleteFunc(slices.Clone(flags.Args()), func(n string) bool { return !slices.Contains(binaries.Modules(), n) })
+	for _, name := range modules {
+		if err := binaries.BuildModule(ctx, root, cache, name, os.Stdout); err != nil {
+			return err
+		}
+	}
+	groups := slices.DeleteFunc(flags.Args(), func(n string) bool { return slices.Contains(modules, n) })
+	if len(groups) == 0 && len(modules) > 0 {
+		return nil
+	}
+	needs, err := needsOf(groups)
 	if err != nil {
 		return err
 	}
@@ -79,7 +89,7 @@ func needsOf(names []string) ([]binaries.Need, error) {
 	var needs []binaries.Need
 	for _, name := range names {
 		if !slices.Contains(binaries.Needs(), binaries.Need(name)) {
-			return nil, fmt.Errorf("group %q is not known: name some of %q", name, binaries.Needs())
+			return nil, fmt.Errorf("group %q is not known: name some of %q and %q", name, binaries.Needs(), binaries.Modules())
 		}
 		needs = append(needs, binaries.Need(name))
 	}

@@ -44,10 +44,13 @@ var programs = sync.OnceValues(func() (built, error) {
 	}
 	folder := filepath.Join(fleet.Shared().Folder(), "programs")
 	module := filepath.Join(root, "hack", "controlplanes", "cert-manager")
-	made := built{certManager: filepath.Join(folder, "cert-manager"), managers: folder}
-	build := exec.Command("go", "build", "-C", module, "-o", made.certManager, ".")
-	if output, err := build.CombinedOutput(); err != nil {
-		return built{}, fmt.Errorf("building cert-manager: %w\n%s", err, output)
+	cache, err := binaries.Cache()
+	if err != nil {
+		return built{}, err
+	}
+	made := built{managers: folder}
+	if made.certManager, err = binaries.FindModule(context.Background(), root, cache, "cert-manager"); err != nil {
+		return built{}, err
 	}
 	if err := binaries.BuildOwn(context.Background(), root, folder, "./cmd/...", pod.EnterPackage); err != nil {
 		return built{}, err

@@ -2,30 +2,29 @@ package charts
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/trellis-addons/trellis/test/binaries"
-	"github.com/trellis-addons/trellis/test/fleet"
 )
 
-// promEngine builds the program that asks Prometheus' own engine. It is a module of its own: nothing of Prometheus is in ours.
+// promEngine is the program that asks Prometheus' own engine. It is a module of its own: nothing of Prometheus is in
+// ours.
 var promEngine = sync.OnceValues(func() (string, error) {
 	root, err := binaries.Root()
 	if err != nil {
 		return "", err
 	}
-	program := filepath.Join(fleet.Shared().Folder(), "promql")
-	command := exec.Command("go", "build", "-C", filepath.Join(root, "hack", "promql"), "-o", program, ".")
-	if output, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building Prometheus' engine: %w\n%s", err, output)
+	cache, err := binaries.Cache()
+	if err != nil {
+		return "", err
 	}
-	return program, nil
+	return binaries.FindModule(context.Background(), root, cache, "promql")
 })
 
 // scrape and answer are what the engine reads and writes.

@@ -19,7 +19,7 @@ const program = "cluster-api"
 // InstallCRDs installs the CRDs of Cluster API and of the stand-in for tests that need no manager: objects stand as they are written, in
 // the newest version, and the older ones are not to be asked for, since nobody converts.
 func InstallCRDs(ctx context.Context, config *rest.Config) error {
-	crds, err := definitions(ctx)
+	crds, err := definitions()
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func InstallCRDs(ctx context.Context, config *rest.Config) error {
 
 // InstallOlderCRDs is InstallCRDs as with an older Cluster API: of its own kinds there is v1beta1 alone, which is stored too.
 func InstallOlderCRDs(ctx context.Context, config *rest.Config) error {
-	all, err := definitions(ctx)
+	all, err := definitions()
 	if err != nil {
 		return err
 	}
@@ -47,16 +47,16 @@ func InstallOlderCRDs(ctx context.Context, config *rest.Config) error {
 }
 
 // definitions are Cluster API's CRDs, which lie beside its manager.
-func definitions(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	path, err := provide(ctx)
+func definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	path, err := managerPath()
 	if err != nil {
 		return nil, err
 	}
 	return fleet.Definitions(filepath.Join(filepath.Dir(path), "crds"))
 }
 
-// provide is the path of the manager.
-func provide(ctx context.Context) (string, error) {
+// managerPath is the path of the manager.
+func managerPath() (string, error) {
 	cache, err := binaries.Cache()
 	if err != nil {
 		return "", err

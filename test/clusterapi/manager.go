@@ -45,7 +45,7 @@ func ForTest(t testing.TB, f *fleet.Fleet, management *fleet.Cluster, options Op
 
 // Start is ForTest where there is no test: the manager runs until the fleet ends, or Process.Kill.
 func Start(ctx context.Context, f *fleet.Fleet, management *fleet.Cluster, options Options) (*Manager, error) {
-	path, err := provide(ctx)
+	path, err := managerPath()
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (m *Manager) serve(ctx context.Context, c client.Client, path string, port 
 
 // install puts the CRDs there before the manager starts, which does not without them.
 func install(ctx context.Context, f *fleet.Fleet, management *fleet.Cluster, port int) error {
-	crds, err := definitions(ctx)
+	crds, err := definitions()
 	if err != nil {
 		return err
 	}

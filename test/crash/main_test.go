@@ -27,5 +27,6 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil { // they wait more than they work; the command line may say otherwise
 		panic(err)
 	}
-	fleet.Main(m, fleet.ClusterOptions{Name: seedName, Certificates: true}, fleet.ClusterOptions{Name: userName, Workloads: true})
+	fleet.Main(m, fleet.ClusterOptions{Name: seedName, Certificates: true},
+		fleet.ClusterOptions{Name: userName, Workloads: true, Own: true}) // which is killed
 }

@@ -47,10 +47,13 @@ var programs = sync.OnceValues(func() (built, error) {
 	}
 	folder := filepath.Join(fleet.Shared().Folder(), "programs")
 	module := filepath.Join(root, "hack", "ocm")
-	made := built{agent: filepath.Join(folder, "ocm"), enter: filepath.Join(folder, pod.Enter)}
-	build := exec.Command("go", "build", "-C", module, "-ldflags", "-s -w", "-o", made.agent, ".")
-	if output, err := build.CombinedOutput(); err != nil {
-		return built{}, fmt.Errorf("building OCM's agent: %w\n%s", err, output)
+	cache, err := binaries.Cache()
+	if err != nil {
+		return built{}, err
+	}
+	made := built{enter: filepath.Join(folder, pod.Enter)}
+	if made.agent, err = binaries.FindModule(context.Background(), root, cache, "ocm"); err != nil {
+		return built{}, err
 	}
 	if err := binaries.BuildOwn(context.Background(), root, folder, pod.EnterPackage); err != nil {
 		return built{}, err

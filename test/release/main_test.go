@@ -44,8 +44,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "raising the loopback interface:", err)
 		os.Exit(1)
 	}
-	fleet.Main(m, fleet.ClusterOptions{Name: masterName, Controllers: true}, fleet.ClusterOptions{Name: seedName, Controllers: true},
-		fleet.ClusterOptions{Name: userName, Workloads: true})
+	fleet.Main(m, // no pool is in this network
+		fleet.ClusterOptions{Name: masterName, Controllers: true, Own: true},
+		fleet.ClusterOptions{Name: seedName, Controllers: true, Own: true},
+		fleet.ClusterOptions{Name: userName, Workloads: true, Own: true})
 }
 
 // outside builds what takes the module cache's network, and runs this program again in a network of its own.

@@ -50,7 +50,8 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	fleet.Main(m, fleet.ClusterOptions{Name: "management", Controllers: true}, fleet.ClusterOptions{Name: "user"}, fleet.ClusterOptions{Name: "mortal"})
+	fleet.Main(m, fleet.ClusterOptions{Name: "management", Controllers: true}, fleet.ClusterOptions{Name: "user"},
+		fleet.ClusterOptions{Name: "mortal", Own: true})
 }
 
 // setting of a world; what is empty is as a rule.
