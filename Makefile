@@ -54,9 +54,9 @@ build: ## Build both managers into bin/.
 	go build -buildvcs=auto -o bin/ ./cmd/...
 
 .PHONY: binaries
-binaries: ## Build the programs that tests run (once, minutes). NEED=name,name: some groups of base, older, cluster-api, clusterctl.
+binaries: ## Build the programs that tests run (once, minutes). NEED=name,name: some of base, older, cluster-api, clusterctl, promql, cert-manager, ocm.
 	@hack/ready.sh $(READY)
-	@go run ./hack/controlplanes $(BUILD) $(or $(subst $(COMMA), ,$(NEED)),base older cluster-api)
+	@go run ./hack/controlplanes $(BUILD) $(or $(subst $(COMMA), ,$(NEED)),base older cluster-api promql)
 
 .PHONY: download-sums
 download-sums: ## Read the checksums that projects publish of the programs' releases into hack/controlplanes/downloads.json.
@@ -64,7 +64,7 @@ download-sums: ## Read the checksums that projects publish of the programs' rele
 
 # The race detector needs gcc, and some of the long parts every program.
 test test-long bench release-check: READY := gcc
-test-long bench release-check: NEED := base,older,cluster-api,clusterctl
+test-long bench release-check: NEED := base,older,cluster-api,clusterctl,promql,cert-manager,ocm
 
 # A program of its own, so that an interrupt of make reaches what runs the tests.
 .PHONY: .cache/run/tests

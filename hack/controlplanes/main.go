@@ -53,19 +53,14 @@ func run(ctx context.Context, arguments []string) error {
 	if *sums {
 		return download.WriteSums(ctx, os.Stdout, list)
 	}
-	modules := slices.DeleteFunc(slices.Clone(flags.Args()), func(n string) bool { return !slices.Contains(binaries.Modules(), n) })
+	needs, modules, err := needsOf(flags.Args())
+	if err != nil {
+		return err
+	}
 	for _, name := range modules {
 		if err := binaries.BuildModule(ctx, root, cache, name, os.Stdout); err != nil {
 			return err
 		}
-	}
-	groups := slices.DeleteFunc(flags.Args(), func(n string) bool { return slices.Contains(modules, n) })
-	if len(groups) == 0 && len(modules) > 0 {
-		return nil
-	}
-	needs, err := needsOf(groups)
-	if err != nil {
-		return err
 	}
 	builder := binaries.Builder{Root: root, Cache: cache, Out: os.Stdout}
 	if *downloads {
@@ -82,18 +77,22 @@ func run(ctx context.Context, arguments []string) error {
 	return buildOwn(ctx, root, *own)
 }
 
-func needsOf(names []string) ([]binaries.Need, error) {
+// needsOf tells groups and modules apart.
+func needsOf(names []string) (needs []binaries.Need, modules []string, err error) {
 	if len(names) == 0 {
-		return []binaries.Need{binaries.Base}, nil
+		return []binaries.Need{binaries.Base}, nil, nil
 	}
-	var needs []binaries.Need
 	for _, name := range names {
-		if !slices.Contains(binaries.Needs(), binaries.Need(name)) {
-			return nil, fmt.Errorf("group %q is not known: name some of %q and %q", name, binaries.Needs(), binaries.Modules())
+		switch {
+		case slices.Contains(binaries.Modules(), name):
+			modules = append(modules, name)
+		case slices.Contains(binaries.Needs(), binaries.Need(name)):
+			needs = append(needs, binaries.Need(name))
+		default:
+			return nil, nil, fmt.Errorf("group %q is not known: name some of %q and %q", name, binaries.Needs(), binaries.Modules())
 		}
-		needs = append(needs, binaries.Need(name))
 	}
-	return needs, nil
+	return needs, modules, nil
 }
 
 // buildOwn builds a program of this checkout, as the Makefile's flags say.

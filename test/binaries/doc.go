@@ -7,8 +7,8 @@
 //
 // A built program is kept in the user's cache folder, under a digest of its versions, flags and release of Go, so all
 // checkouts share it and a new version never meets an old file. Programs of Trellis itself are kept there by the
-// content of the checkout, and built once for all tests (own.go). No test builds a program of others: those that only few
-// tests need are built by name (modules.go).
+// content of the checkout, and built once for all tests (own.go). No test builds a program of others: those that only
+// few tests need are built by name (modules.go).
 //
 // The package imports the standard library only: it is compiled before anything else, and shows the progress of the rest.
 package binaries

@@ -62,7 +62,10 @@ func madeByServer(ctx context.Context, client kubernetes.Interface) error {
 	}
 	_, err := client.CoreV1().Services("default").Get(ctx, "kubernetes", metav1.GetOptions{})
 	failed = append(failed, err)
-	const authentication, tokens = "extension-apiserver-authentication", "kube-apiserver-legacy-service-account-token-tracking"
+	const (
+		authentication = "extension-apiserver-authentication"
+		tokens         = "kube-apiserver-legacy-service-account-token-tracking"
+	)
 	for _, name := range []string{authentication, tokens} {
 		_, err = client.CoreV1().ConfigMaps("kube-system").Get(ctx, name, metav1.GetOptions{})
 		failed = append(failed, err)
