@@ -68,13 +68,11 @@ var errTests = errors.New("some tests failed")
 // borrow starts the API servers that packages share, and has them known to all that runs until the returned function
 // stops them.
 func (s *session) borrow(ctx context.Context) (stop func() error, err error) {
-	folder, end, err := startServers(ctx, s.checkout)
+	folder, end, err := startServers(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("starting the API servers that packages share: %w", err)
 	}
-	if folder != "" {
-		s.servers = []string{serversVariable + "=" + folder}
-	}
+	s.servers = []string{serversVariable + "=" + folder}
 	return func() error {
 		s.servers = nil
 		return end()

@@ -155,7 +155,7 @@ func (b Builder) compile(ctx context.Context, programs []Program) error {
 		defer remove()
 		further = edited
 	}
-	if err := compileInto(ctx, b.Out, module, made, programs, further); err != nil {
+	if err := Compile(ctx, b.Out, compilationOf(module, made, programs, further)); err != nil {
 		return err
 	}
 	for _, program := range programs {

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// compileInto builds programs of one module into a folder, with progress on out.
-func compileInto(ctx context.Context, out io.Writer, module, folder string, programs []Program, further []string) error {
+// compilationOf builds programs of one module into a folder.
+func compilationOf(module, folder string, programs []Program, further []string) Compilation {
 	names := make([]string, len(programs))
 	packages := make([]string, len(programs))
 	arguments := append([]string{"build", "-v", "-o", folder + string(filepath.Separator)}, further...)
@@ -20,11 +20,11 @@ func compileInto(ctx context.Context, out io.Writer, module, folder string, prog
 		names[i], packages[i] = program.Name+" "+program.Release, program.Package
 		arguments = append(arguments, "-ldflags="+program.Package+"="+program.linkFlags())
 	}
-	return Compile(ctx, out, Compilation{
+	return Compilation{
 		Names: names, Packages: packages, Flags: further,
 		Command: func(ctx context.Context, arguments ...string) *exec.Cmd { return goCommand(ctx, module, arguments...) },
 		Build:   append(arguments, packages...),
-	})
+	}
 }
 
 // Compilation is one `go build`, whose progress is shown.
