@@ -62,14 +62,9 @@ func madeByServer(ctx context.Context, client kubernetes.Interface) error {
 	}
 	_, err := client.CoreV1().Services("default").Get(ctx, "kubernetes", metav1.GetOptions{})
 	failed = append(failed, err)
-	const (
-		authentication = "extension-apiserver-authentication"
-		tokens         = "kube-apiserver-legacy-service-account-token-tracking"
-	)
-	for _, name := range []string{authentication, tokens} {
-		_, err = client.CoreV1().ConfigMaps("kube-system").Get(ctx, name, metav1.GetOptions{})
-		failed = append(failed, err)
-	}
+	const tokens = "kube-apiserver-legacy-service-account-token-tracking"
+	_, err = client.CoreV1().ConfigMaps("kube-system").Get(ctx, tokens, metav1.GetOptions{})
+	failed = append(failed, err)
 	failed = append(failed, flowsKnown(ctx, client), rangesReady(ctx, client), servicesOfAPIReady(ctx, client))
 	return errors.Join(failed...)
 }
