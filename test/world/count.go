@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Reconciliations counts how often the controllers of one manager have begun and ended to reconcile each object. It reads
-// controller-runtime's own log lines, so the product needs no hook for it.
+// Reconciliations counts how often the controllers of one manager have begun and ended to reconcile each object. It
+// reads controller-runtime's own log lines, so the product needs no hook for it.
 type Reconciliations struct {
 	mutex        sync.Mutex
 	began, ended map[reconciled]int
@@ -19,7 +19,8 @@ type Reconciliations struct {
 // reconciled is an object of a controller. The namespace is empty for a cluster-wide object.
 type reconciled struct{ controller, namespace, name string }
 
-// The messages of controller-runtime 0.25, pkg/internal/controller/controller.go, at verbosity 5; an error has verbosity 0.
+// The messages of controller-runtime 0.25, pkg/internal/controller/controller.go, at verbosity 5; an error has
+// verbosity 0.
 const (
 	reconcileBegins = "Reconciling"
 	reconcileEnds   = "Reconcile "
@@ -58,7 +59,20 @@ func (r *Reconciliations) All(controller string) int {
 	return total
 }
 
-// inLogs has a manager's logger count, and pass on to the logger that it had what that one takes.
+// of are the objects that the controller has begun to reconcile, with how often.
+func (r *Reconciliations) of(controller string) map[reconciled]int {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	known := map[reconciled]int{}
+	for of, count := range r.began {
+		if of.controller == controller {
+			known[of] = count
+		}
+	}
+	return known
+}
+
+// inLogs makes a manager's logger count. The logger that the manager had still gets what it takes.
 func (r *Reconciliations) inLogs(options *manager.Options) {
 	options.Logger = logr.New(countingSink{counts: r, next: options.Logger.GetSink(), values: map[string]string{}})
 }

@@ -24,9 +24,15 @@ import (
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
-// Client is that of a test: not limited in what it may do, and nobody of whom a controller knows. The kinds are installed first.
+// installing is held while kinds are installed: tests that run in parallel would write the same objects.
+var installing sync.Mutex
+
+// Client is that of a test: not limited in what it may do, and nobody of whom a controller knows. The kinds are
+// installed first.
 func Client(t testing.TB, config *rest.Config) client.WithWatch {
 	t.Helper()
+	installing.Lock()
+	defer installing.Unlock()
 	if err := fleet.InstallCRDs(t.Context(), config, fleet.CRDs(t)...); err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +63,7 @@ type Manager struct {
 	wiring.Seed
 	// Reconciliations counts those of the manager's controllers.
 	*Reconciliations
+	queues *queues
 	t      testing.TB
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -153,7 +160,9 @@ func runnable(
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Manager{Seed: made, Reconciliations: counts, t: t, ctx: ctx, cancel: cancel}
+	return &Manager{
+		Seed: made, Reconciliations: counts, queues: &queues{byName: map[string]queue{}}, t: t, ctx: ctx, cancel: cancel,
+	}
 }
 
 // Context is that of the manager's life.
@@ -163,7 +172,7 @@ func (m *Manager) Context() context.Context { return m.ctx }
 func (m *Manager) SetUp(controllers ...interface{ SetupWithManager(ctrl.Manager) error }) {
 	m.t.Helper()
 	for _, controller := range controllers {
-		if err := controller.SetupWithManager(m.Manager); err != nil {
+		if err := controller.SetupWithManager(queueing{m.Manager, m.queues}); err != nil {
 			m.t.Fatal(err)
 		}
 	}

@@ -134,16 +134,6 @@ func (c counting) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-var installing sync.Mutex
-
-// clientOf makes a client. The kinds are installed before, by one at a time.
-func clientOf(t *testing.T) client.WithWatch {
-	t.Helper()
-	installing.Lock()
-	defer installing.Unlock()
-	return kit.Client(t, fleet.Shared().Cluster("management").Config)
-}
-
 // newWorld has a Cluster of a Cluster API that all tests share, each by a worker of its own. Its add-on is played: nothing is installed.
 func newWorld(t *testing.T, of setting) *world {
 	t.Helper()
@@ -163,7 +153,7 @@ func makeWorld(t *testing.T, of setting) *world {
 		of.offered = []string{"1.0.0", "< 1.37", "1.1.0", ">= 1.36, < 1.38", "2.0.0", "~1.37"}
 	}
 	w := &world{
-		t: t, client: clientOf(t), name: name, setting: of,
+		t: t, client: kit.Client(t, fleet.Shared().Cluster("management").Config), name: name, setting: of,
 		key: types.NamespacedName{Namespace: name, Name: "one"}, catalogue: "catalogue-" + name,
 		rules: upgrade.Rules{Hold: true, Timeout: cmp.Or(of.timeout, time.Hour)},
 	}
