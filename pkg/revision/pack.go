@@ -23,6 +23,9 @@ const (
 	// unpackedLimit: objects and a Helm manifest have 16 MiB each, besides the inventory.
 	unpackedLimit = 64 << 20
 	packedLimit   = 32 << 20
+	// window is how far back the encoder looks for repetition. It keeps twice as much memory from the first
+	// large record on: 16 MiB by the library's default. Large definitions, which resemble one another, have 400 KiB.
+	window = 1 << 20
 )
 
 // coders are shared, since each takes megabytes. Both may be used concurrently in their All forms.
@@ -31,7 +34,7 @@ var coders = sync.OnceValue(func() (pair struct {
 	decoder *zstd.Decoder
 }) {
 	// The options are constants; neither constructor fails on them.
-	pair.encoder, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	pair.encoder, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window))
 	pair.decoder, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(unpackedLimit))
 	return pair
 })
