@@ -29,7 +29,7 @@ func (w *world) begun(object client.Object) int {
 // afterwards does what has the controller look at an installation, and waits until a reconciliation that began after that has ended.
 func (w *world) afterwards(object client.Object, cause func()) {
 	w.t.Helper()
-	w.manager.After(controller, object, cause)
+	w.manager.After(cause, controller, object.GetNamespace(), object.GetName())
 }
 
 // label has the controller make one pass over an installation, for which nothing else is different.

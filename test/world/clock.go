@@ -13,22 +13,6 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// After does what has a controller reconcile an object, and waits until a reconciliation that began after that has ended.
-// It shows that something does not happen: what the controller would do it has done by then.
-func (m *Manager) After(controller string, object client.Object, cause func()) {
-	m.t.Helper()
-	namespace, name := object.GetNamespace(), object.GetName()
-	before := m.Began(controller, namespace, name)
-	cause()
-	expect.Eventually(m.t, expect.Patience, func() error {
-		began, ended := m.Began(controller, namespace, name), m.Ended(controller, namespace, name)
-		if ended <= before || ended < began {
-			return fmt.Errorf("%d reconciliations of %s/%s began, %d before; %d ended", began, namespace, name, before, ended)
-		}
-		return nil
-	})
-}
-
 // AtRest waits until no reconciliation of an object is under way.
 func (m *Manager) AtRest(controller string, object client.Object) {
 	m.t.Helper()
