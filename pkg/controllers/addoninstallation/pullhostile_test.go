@@ -136,7 +136,7 @@ func TestAnAddonThatLabelsHundredsOfNamespaces(t *testing.T) {
 	w, _ := pullWorld(t)
 	var manifests strings.Builder
 	for at := range pullsecret.MaxNamespaces + 20 {
-		fmt.Fprintf(&manifests, "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: wide-%d-%03d, labels: {%s: 'true'}}\n",
+		fmt.Fprintf(&manifests, "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: wide-%s-%03d, labels: {%s: 'true'}}\n",
 			w.id, at, kubermaticv1.LabelPullSecret)
 	}
 	repository := fmt.Sprintf("pull-%s-wide", w.id)
