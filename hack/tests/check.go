@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,7 +59,7 @@ func check(ctx context.Context, arguments []string) error {
 	fmt.Fprintf(s.out, "%d files changed since %.12s\n", len(files), from)
 	fmt.Fprint(s.out, explain(plan))
 	begin := time.Now()
-	if err := s.runCheck(ctx, plan, all, checkCalls(plan, races, seconds)); err != nil {
+	if err := s.runCheck(ctx, plan, checkCalls(plan, races, seconds)); err != nil {
 		return err
 	}
 	fmt.Fprintf(s.out, "\nchecked in %s\n", time.Since(begin).Round(time.Second))
@@ -103,21 +102,12 @@ func checkCalls(plan change.Plan, races map[string]bool, seconds suite.Seconds) 
 }
 
 // runCheck looks at the format, has the compiler and vet look at the packages, and runs the tests.
-func (s *session) runCheck(
-	ctx context.Context, plan change.Plan, all []suite.Package, calls []suite.Invocation,
-) (err error) {
+func (s *session) runCheck(ctx context.Context, plan change.Plan, calls []suite.Invocation) error {
 	if err := errors.Join(s.format(ctx, plan.Format), s.vet(ctx, plan.Vet)); err != nil {
 		return err
 	}
 	if s.failed {
 		return errors.New("tests did not run: mend what is above first")
-	}
-	if usesServers(all, slices.Concat(plan.Changed, plan.Importing)) {
-		stop, failed := s.borrow(ctx)
-		if failed != nil {
-			return failed
-		}
-		defer func() { err = errors.Join(err, stop()) }()
 	}
 	for _, call := range calls {
 		if err := s.call(ctx, call); err != nil {
@@ -161,12 +151,6 @@ func (s *session) vet(ctx context.Context, packages []suite.Package) error {
 		}
 	}
 	return nil
-}
-
-// usesServers says whether one of the packages starts control planes.
-func usesServers(all, packages []suite.Package) bool {
-	starts := suite.DependsOn(all, path.Join(suite.Module, "test/fleet"))
-	return slices.ContainsFunc(packages, func(p suite.Package) bool { return starts[p.Path] })
 }
 
 func foldersOf(packages []suite.Package) []string {

@@ -178,18 +178,6 @@ func (s *session) toolchain() []string {
 func (s *session) runPart(
 	ctx context.Context, part parts.Part, all []suite.Package, more []string,
 ) (passed bool, err error) {
-	if part.Lent {
-		stop, err := s.borrow(ctx)
-		if err != nil {
-			return false, err
-		}
-		defer func() {
-			if left := stop(); left != nil {
-				fmt.Fprintf(s.out, "the API servers that packages shared: %v\n", left)
-				passed = false
-			}
-		}()
-	}
 	s.failed = false
 	for _, call := range part.Invocations(all, more) {
 		if part.Pinned {

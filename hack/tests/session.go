@@ -33,10 +33,9 @@ type session struct {
 	look   func(context.Context) commit
 	out    io.Writer
 	// events takes the JSON of go test; nil: go test prints text.
-	events  io.Writer
-	servers []string
-	ended   []results.Package
-	failed  bool
+	events io.Writer
+	ended  []results.Package
+	failed bool
 }
 
 // newSession is for the checkout that this process runs in.
@@ -65,27 +64,13 @@ func (s *session) keepEvents(name string) (closed func() error, err error) {
 // errTests is the end of a run in which a test failed; go test's output says which.
 var errTests = errors.New("some tests failed")
 
-// borrow starts the API servers that packages share, and has them known to all that runs until the returned function
-// stops them.
-func (s *session) borrow(ctx context.Context) (stop func() error, err error) {
-	folder, end, err := startServers(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("starting the API servers that packages share: %w", err)
-	}
-	s.servers = []string{serversVariable + "=" + folder}
-	return func() error {
-		s.servers = nil
-		return end()
-	}, nil
-}
-
 // call runs one call of go test. A test that fails is noted, and the error is nil.
 func (s *session) call(ctx context.Context, call suite.Invocation) error {
 	words := call.Command()
 	if s.events != nil {
 		words = append(words[:2:2], append([]string{"-json"}, words[2:]...)...)
 	}
-	return s.run(ctx, run.Command{Words: words, Folder: call.Root, Environment: append(call.Environment(), s.servers...)})
+	return s.run(ctx, run.Command{Words: words, Folder: call.Root, Environment: call.Environment()})
 }
 
 func (s *session) run(ctx context.Context, command run.Command) error {

@@ -36,12 +36,7 @@ func short(ctx context.Context, arguments []string) (err error) {
 	if err != nil {
 		return err
 	}
-	stop, err := s.borrow(ctx)
-	if err != nil {
-		return err
-	}
-	err = s.runAll(ctx, plan)
-	if err := errors.Join(err, stop()); err != nil {
+	if err := s.runAll(ctx, plan); err != nil {
 		return err
 	}
 	if *record {

@@ -88,29 +88,15 @@ func TestARunPasses(t *testing.T) {
 	}
 }
 
-// Children know the commit's seed and the API servers that run already, and the compiler what it needs for the
-// detector.
+// Children know the commit's seed, and the compiler what it needs for the detector.
 func TestWhatChildrenAreGiven(t *testing.T) {
-	fakeGo(t, `echo "$TRELLIS_ROTATION $TRELLIS_FLEET $CGO_ENABLED"`)
+	fakeGo(t, `echo "$TRELLIS_ROTATION $CGO_ENABLED"`)
 	s, out := newTestSession(t)
-	s.servers = []string{"TRELLIS_FLEET=/a/pool"}
 	if err := s.call(t.Context(), plan[0]); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := out.String(), "abababab /a/pool 1\n"; got != want {
+	if got, want := out.String(), "abababab 1\n"; got != want {
 		t.Errorf("they have %q, want %q", got, want)
-	}
-}
-
-// Red when API servers that were borrowed are not given back, or stay known to what runs later.
-func TestBorrowedServersAreGivenBack(t *testing.T) {
-	s, _ := newTestSession(t)
-	stop, err := s.borrow(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stop(); err != nil || s.servers != nil {
-		t.Errorf("stopping gives %v, and %q are known", err, s.servers)
 	}
 }
 
@@ -363,7 +349,7 @@ func TestACheckEndsAtWhatIsWrong(t *testing.T) {
 			t.Fatal(err)
 		}
 		made := change.Plan{Format: []string{"a.go"}, Vet: []suite.Package{{Path: "m/a", Folder: "a"}}}
-		err := s.runCheck(t.Context(), made, nil, plan)
+		err := s.runCheck(t.Context(), made, plan)
 		if err == nil || out.String() != test.want {
 			t.Errorf("%s: %v, and it said %q", test.why, err, out)
 		}

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
 	fleet.Main(m,
 		fleet.ClusterOptions{Name: "seed"},
-		fleet.ClusterOptions{Name: "user", Release: binaries.Older, Own: true}, // which is killed
+		fleet.ClusterOptions{Name: "user", Release: binaries.Older}, // which is killed
 		fleet.ClusterOptions{Name: "other", Release: binaries.Newer},
 	)
 }

@@ -36,7 +36,7 @@ const (
 // that none is stored in the first version, or when that stays so once nothing refuses them.
 func TestWhatIsRefusedHoldsUpNothingElse(t *testing.T) {
 	log.SetLogger(logr.Discard())
-	f := fleet.ForTest(t, fleet.ClusterOptions{Name: "crds", Own: true}) // its etcd is read
+	f := fleet.ForTest(t, fleet.ClusterOptions{Name: "crds"}) // its etcd is read
 	c, err := client.NewWithWatch(f.Cluster("crds").Config, client.Options{})
 	if err != nil {
 		t.Fatal(err)

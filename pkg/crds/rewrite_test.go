@@ -54,7 +54,7 @@ func thingsCRD(t *testing.T, versions string) *unstructured.Unstructured {
 // a run that was cut off says that none is, when the next one writes again what was rewritten, and when the first version never goes.
 func TestWhatIsStoredInAnOlderVersionIsRewritten(t *testing.T) {
 	log.SetLogger(logr.Discard())
-	f := fleet.ForTest(t, fleet.ClusterOptions{Name: "crds", Own: true}) // its etcd is read
+	f := fleet.ForTest(t, fleet.ClusterOptions{Name: "crds"}) // its etcd is read
 	c, err := client.NewWithWatch(f.Cluster("crds").Config, client.Options{})
 	if err != nil {
 		t.Fatal(err)

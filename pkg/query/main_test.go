@@ -15,5 +15,5 @@ func TestMain(m *testing.M) {
 	if flag.Lookup("test.fuzz").Value.String() != "" {
 		os.Exit(m.Run())
 	}
-	fleet.Main(m, fleet.ClusterOptions{Name: "seed", Own: true}) // which is killed
+	fleet.Main(m, fleet.ClusterOptions{Name: "seed"}) // which is killed
 }

@@ -94,7 +94,7 @@ func TestBuildIsDoneOnce(t *testing.T) {
 	}
 	for _, program := range Programs() {
 		if program.Need == Base {
-			put(t, cache, program)
+			place(t, cache, program)
 		}
 	}
 	var progress bytes.Buffer
@@ -116,8 +116,8 @@ func TestBuildIsDoneOnce(t *testing.T) {
 	}
 }
 
-// put makes a file that Find takes for the built program.
-func put(t *testing.T, cache string, program Program) string {
+// place makes a file that Find takes for the built program.
+func place(t *testing.T, cache string, program Program) string {
 	t.Helper()
 	path, err := program.Path(cache)
 	if err != nil {
@@ -132,7 +132,7 @@ func put(t *testing.T, cache string, program Program) string {
 // TestAProgramIsBuiltAgainWhenWhatItIsMadeFromChanges compares places in the cache. Red when programs of other versions, of
 // another edit or with other flags share a place, or when those of two checkouts do not.
 func TestAProgramIsBuiltAgainWhenWhatItIsMadeFromChanges(t *testing.T) {
-	place := func(change func(*Program)) string {
+	placeOf := func(change func(*Program)) string {
 		t.Helper()
 		program := clusterAPI()
 		change(&program)
@@ -142,8 +142,8 @@ func TestAProgramIsBuiltAgainWhenWhatItIsMadeFromChanges(t *testing.T) {
 		}
 		return path
 	}
-	same := place(func(*Program) {})
-	if again := place(func(*Program) {}); again != same {
+	same := placeOf(func(*Program) {})
+	if again := placeOf(func(*Program) {}); again != same {
 		t.Errorf("one program has two places: %q and %q", same, again)
 	}
 	for why, change := range map[string]func(*Program){
@@ -151,7 +151,7 @@ func TestAProgramIsBuiltAgainWhenWhatItIsMadeFromChanges(t *testing.T) {
 		"another edit":               func(p *Program) { p.Edit.New = "" },
 		"other versions":             func(p *Program) { p.Module = newerModule },
 	} {
-		if other := place(change); other == same {
+		if other := placeOf(change); other == same {
 			t.Errorf("%s: it has the place of the former program, %q", why, other)
 		}
 	}
@@ -163,7 +163,7 @@ func TestUnusedProgramsGo(t *testing.T) {
 	var used []Program
 	for _, program := range Programs() {
 		old := time.Now().Add(-2 * unusedFor)
-		folder := filepath.Dir(put(t, cache, program))
+		folder := filepath.Dir(place(t, cache, program))
 		if err := os.Chtimes(folder, old, old); err != nil {
 			t.Fatal(err)
 		}

@@ -34,8 +34,8 @@ func listed(t *testing.T, folder string, arguments ...string) map[string]string 
 	return found
 }
 
-// modules are the folders of the product and of the newer minor's programs, with what the demo builds there.
-func modules(t *testing.T) map[string][]string {
+// compiledModules are the folders of the product and of the newer minor's programs, with what the demo builds there.
+func compiledModules(t *testing.T) map[string][]string {
 	t.Helper()
 	root, err := Root()
 	if err != nil {
@@ -54,7 +54,7 @@ func modules(t *testing.T) map[string][]string {
 func compared(t *testing.T, arguments ...string) (common int, differences []string) {
 	t.Helper()
 	var values []map[string]string
-	for folder, packages := range modules(t) {
+	for folder, packages := range compiledModules(t) {
 		values = append(values, listed(t, folder, append(slices.Clone(arguments), packages...)...))
 	}
 	for _, path := range slices.Sorted(maps.Keys(values[0])) {

@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard()) // the clients' library warns at length when nobody has said where to log
 	fleet.Main(m,
 		fleet.ClusterOptions{Name: "management", Controllers: true},
-		fleet.ClusterOptions{Name: listed, Release: binaries.Older, Own: true}, // which may be upgraded
-		fleet.ClusterOptions{Name: inSet, Release: binaries.Older, Own: true})
+		fleet.ClusterOptions{Name: listed, Release: binaries.Older}, // which may be upgraded
+		fleet.ClusterOptions{Name: inSet, Release: binaries.Older})
 }
 
 // platform is a management cluster with Cluster API, where each Cluster has the fleet's API server of its name.

@@ -30,7 +30,7 @@ const cluster = "charts"
 
 func TestMain(m *testing.M) {
 	other := fleet.ClusterOptions{Name: upgraded, Audit: usersOfJobs()}
-	fleet.Main(m, fleet.ClusterOptions{Name: cluster, Controllers: true, Own: true}, other) // its etcd is read
+	fleet.Main(m, fleet.ClusterOptions{Name: cluster, Controllers: true}, other) // its etcd is read
 }
 
 // connect gives a client of an API server whose platform namespace admits restricted pods only.

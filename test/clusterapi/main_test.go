@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard()) // the clients' library warns at length when nobody has said where to log
 	fleet.Main(m,
 		fleet.ClusterOptions{Name: management, Controllers: true},
-		fleet.ClusterOptions{Name: user, Release: binaries.Older, Own: true}, // which are upgraded
-		fleet.ClusterOptions{Name: older, Release: binaries.Older, Own: true})
+		fleet.ClusterOptions{Name: user, Release: binaries.Older}, // which are upgraded
+		fleet.ClusterOptions{Name: older, Release: binaries.Older})
 }
 
 // story is one Cluster of a ClusterClass, in a namespace of its own.

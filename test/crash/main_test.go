@@ -28,5 +28,5 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	fleet.Main(m, fleet.ClusterOptions{Name: seedName, Certificates: true},
-		fleet.ClusterOptions{Name: userName, Workloads: true, Own: true}) // which is killed
+		fleet.ClusterOptions{Name: userName, Workloads: true}) // which is killed
 }

@@ -48,19 +48,6 @@ func NewAuthority(name string) (*Authority, error) {
 	return &Authority{PEM: encode("CERTIFICATE", der), certificate: certificate, key: key}, nil
 }
 
-// readAuthority is an authority that another process made.
-func readAuthority(certificate, key []byte) (*Authority, error) {
-	pair, err := tls.X509KeyPair(certificate, key)
-	if err != nil {
-		return nil, fmt.Errorf("reading a certificate authority: %w", err)
-	}
-	private, isECDSA := pair.PrivateKey.(*ecdsa.PrivateKey)
-	if !isECDSA {
-		return nil, fmt.Errorf("the key of a certificate authority is a %T", pair.PrivateKey)
-	}
-	return &Authority{PEM: certificate, certificate: pair.Leaf, key: private}, nil
-}
-
 // Serving returns certificate and key, in PEM, of a server on 127.0.0.1 with the given further addresses and names.
 func (a *Authority) Serving(name string, addresses []net.IP, names ...string) (certificate, key []byte, err error) {
 	private, err := newKey()

@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/trellis-addons/trellis/test/binaries"
 )
 
 // Cluster is one running control plane.
@@ -31,12 +33,13 @@ type Cluster struct {
 	port    int
 	mutex   sync.Mutex
 	server  *Process
-	// leased says that the cluster is a pool's.
-	leased bool
 }
 
 func (f *Fleet) newCluster(options ClusterOptions) (*Cluster, error) {
-	options = options.complete()
+	if options.Release == "" {
+		options.Release = binaries.Newer
+	}
+	options.Controllers = options.Controllers || options.Workloads || options.Certificates
 	c := &Cluster{
 		Name: options.Name, Release: options.Release, fleet: f, options: options,
 		folder: filepath.Join(f.folder.path, options.Name), token: rand.Text(),
@@ -85,13 +88,6 @@ func (c *Cluster) KubeconfigFor(token string) ([]byte, error) {
 	config := rest.CopyConfig(c.Config)
 	config.BearerToken = token
 	return kubeconfig(c.Name, config)
-}
-
-// ownOnly panics where the cluster is leased: a method that changes the server would change it for other packages.
-func (c *Cluster) ownOnly() {
-	if c.leased {
-		panic(fmt.Sprintf("cluster %q is leased from a pool: set Own in its ClusterOptions", c.Name))
-	}
 }
 
 // URL of the API server.

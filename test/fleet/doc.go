@@ -9,15 +9,6 @@
 //
 // or one for a single test with ForTest. The programs come from package binaries; `make binaries` builds them.
 //
-// # A pool
-//
-// Starting an API server takes seconds of CPU, so that packages share those of a pool, one package at a time: where
-// TRELLIS_FLEET names a pool's folder, Main and ForTest lease clusters from it, which the pool starts as they are
-// asked for. At the end of a lease the cluster is put back in etcd to what it was at its start, and the package fails
-// where that doesn't come true. A test that stops, upgrades or restores a server, or reads etcd, sets Own in its
-// ClusterOptions. Nothing else has to be known about pools: a cluster of a pool is one that was just started. What a
-// killed package leaves is put back by the next one, since the kernel lets go of its lock.
-//
 // # Nothing stays behind
 //
 // Every process is started with a parent-death signal, so the kernel ends it when its owner dies in any way, and in

@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -51,22 +50,7 @@ type ClusterOptions struct {
 	// FreeOwners lets whoever writes an object name any owner of it, as an API server does by itself. Without, who names one needs rights
 	// on it (admission plugin OwnerReferencesPermissionEnforcement): whatever works so works with free owners too.
 	FreeOwners bool
-	// Own starts this API server for this fleet alone, where a pool could lend one: for tests that stop, upgrade or
-	// restore it, or that read or fill the etcd below it.
-	Own bool
 }
-
-// complete is the options with what they imply.
-func (o ClusterOptions) complete() ClusterOptions {
-	if o.Release == "" {
-		o.Release = defaultRelease
-	}
-	o.Controllers = o.Controllers || o.Workloads || o.Certificates
-	return o
-}
-
-// defaultRelease is that of API servers whose options name none.
-const defaultRelease = binaries.Newer
 
 // Fleet is a set of running control planes.
 type Fleet struct {
@@ -83,17 +67,11 @@ type Fleet struct {
 	prefix    string
 	stop      sync.Once
 	keeping   keeping
-	leases    []*lease
 }
 
 // Start starts a fleet and returns when every cluster is usable. The context bounds the start only: a started fleet runs
 // until Stop or the end of the process.
 func Start(ctx context.Context, options Options) (*Fleet, error) {
-	return startBeside(ctx, options, "")
-}
-
-// startBeside is Start with what the pool in that folder lends; "" is no pool.
-func startBeside(ctx context.Context, options Options, pool string) (*Fleet, error) {
 	cache, err := binaries.Cache()
 	if err != nil {
 		return nil, err
@@ -108,7 +86,7 @@ func startBeside(ctx context.Context, options Options, pool string) (*Fleet, err
 		// No fleet ever reads another's data, not even when one took the port of another's etcd at the wrong moment.
 		prefix: "/" + rand.Text(),
 	}
-	if err := f.start(ctx, options.Clusters, pool); err != nil {
+	if err := f.start(ctx, options.Clusters); err != nil {
 		f.Stop()
 		return nil, err
 	}
@@ -118,41 +96,30 @@ func startBeside(ctx context.Context, options Options, pool string) (*Fleet, err
 	return f, nil
 }
 
-func (f *Fleet) start(ctx context.Context, clusters []ClusterOptions, pool string) error {
+func (f *Fleet) start(ctx context.Context, clusters []ClusterOptions) error {
 	if f.logs == "" {
 		f.logs = filepath.Join(f.folder.path, "logs")
 	}
 	if err := os.MkdirAll(f.logs, 0o700); err != nil {
 		return fmt.Errorf("making the folder of logs: %w", err)
 	}
-	names := map[string]bool{}
-	for _, options := range clusters {
-		if names[options.Name] {
-			return fmt.Errorf("two clusters are named %q", options.Name)
-		}
-		names[options.Name] = true
-	}
 	var err error
-	if f.authority, err = authorityOf(pool); err != nil {
+	if f.authority, err = NewAuthority("trellis-fleet"); err != nil {
 		return err
-	}
-	own, err := f.lease(ctx, pool, clusters)
-	if err != nil {
-		return err
-	}
-	if len(f.leases) > 0 && len(own) == 0 {
-		return nil
 	}
 	if err := f.startEtcd(ctx); err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	for _, options := range own {
-		cluster, err := f.newCluster(options)
-		if err != nil {
+	for _, options := range clusters {
+		if f.clusters[options.Name] != nil {
+			return fmt.Errorf("two clusters are named %q", options.Name)
+		}
+		if f.clusters[options.Name], err = f.newCluster(options); err != nil {
 			return fmt.Errorf("preparing cluster %q: %w", options.Name, err)
 		}
-		f.clusters[options.Name] = cluster
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, cluster := range f.clusters {
 		group.Go(func() error { return cluster.start(ctx) })
 	}
 	return group.Wait()
@@ -167,14 +134,8 @@ func (f *Fleet) Cluster(name string) *Cluster {
 	return cluster
 }
 
-// EtcdURL is the address of the etcd below all clusters, for tests of what happens when it is full. It panics in a
-// fleet whose clusters are all leased: their etcd is below those of other packages too.
-func (f *Fleet) EtcdURL() string {
-	if f.etcdURL == "" {
-		panic("the fleet has no etcd of its own: set Own in the ClusterOptions")
-	}
-	return f.etcdURL
-}
+// EtcdURL is the address of the etcd below all clusters, for tests of what happens when it is full.
+func (f *Fleet) EtcdURL() string { return f.etcdURL }
 
 // Authority is what every cluster's certificate is signed by.
 func (f *Fleet) Authority() *Authority { return f.authority }
@@ -196,31 +157,13 @@ func (f *Fleet) Run(command Command) (*Process, error) {
 	return f.starter.start(command)
 }
 
-// Stop ends every process and removes the folder. It may be called more than once. What was written to leased
-// clusters is removed by whoever leases them next.
+// Stop ends every process and removes the folder. It may be called more than once.
 func (f *Fleet) Stop() {
 	f.stop.Do(func() {
 		f.starter.stop()
 		f.keeping.group.Wait()
-		for _, lease := range f.leases {
-			lease.drop()
-		}
 		f.folder.release()
 	})
-}
-
-// end is Stop after what was written to leased clusters is removed. The error says what could not be.
-func (f *Fleet) end() error {
-	defer f.Stop()
-	if len(f.leases) == 0 {
-		return nil
-	}
-	f.starter.stop() // they write no more
-	var failed []error
-	for _, lease := range f.leases {
-		failed = append(failed, lease.giveBack())
-	}
-	return errors.Join(failed...)
 }
 
 // run starts one of the control-plane programs, and keeps it running where the others are kept.

@@ -74,7 +74,6 @@ func (c *Cluster) writeKeys() error {
 
 // StartServer starts the API server, the first time or after StopServer, and waits until it is ready.
 func (c *Cluster) StartServer(ctx context.Context) error {
-	c.ownOnly()
 	process, err := c.fleet.run("kube-apiserver", c.Release, c.Name+"-kube-apiserver", c.serverArguments()...)
 	if err != nil {
 		return err
@@ -97,7 +96,6 @@ func (c *Cluster) StartServer(ctx context.Context) error {
 
 // StopServer kills the API server: from now on the cluster is unreachable, also where processes are kept running.
 func (c *Cluster) StopServer() {
-	c.ownOnly()
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.server.Kill()
@@ -116,7 +114,6 @@ func (c *Cluster) Become(ctx context.Context, release string) error {
 
 // Server is the process of the API server at this moment.
 func (c *Cluster) Server() *Process {
-	c.ownOnly()
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.server

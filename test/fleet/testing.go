@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -16,16 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ForTest starts a fleet that ends with the test. An interrupted test binary stops it too. Where a pool runs, it
-// lends what clusters it can.
+// ForTest starts a fleet that ends with the test. An interrupted test binary stops it too.
 func ForTest(t testing.TB, clusters ...ClusterOptions) *Fleet {
 	t.Helper()
 	f, end, err := startGuarded(t.Context(), clusters)
-	t.Cleanup(func() {
-		if err := end(); err != nil {
-			t.Errorf("ending a fleet: %v", err)
-		}
-	})
+	t.Cleanup(end)
 	if err != nil {
 		t.Fatalf("starting a fleet: %v", err)
 	}
@@ -34,8 +28,7 @@ func ForTest(t testing.TB, clusters ...ClusterOptions) *Fleet {
 
 var shared atomic.Pointer[Fleet]
 
-// Main is a package's TestMain: it starts one fleet for all tests, runs them, stops it and exits. Where a pool runs,
-// it lends what clusters it can, and the package fails when it leaves something in them that can't be removed.
+// Main is a package's TestMain: it starts one fleet for all tests, runs them, stops it and exits.
 func Main(m *testing.M, clusters ...ClusterOptions) {
 	os.Exit(run(m, clusters))
 }
@@ -74,42 +67,30 @@ func InNamespace(t testing.TB, cluster, namespace string) client.WithWatch {
 
 func run(m *testing.M, clusters []ClusterOptions) int {
 	f, end, err := startGuarded(context.Background(), clusters)
+	defer end()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "starting a fleet:", errors.Join(err, end()))
+		fmt.Fprintln(os.Stderr, "starting a fleet:", err)
 		return 1
 	}
 	shared.Store(f)
-	code := m.Run()
-	if err := end(); err != nil {
-		fmt.Fprintln(os.Stderr, "ending a fleet:", err)
-		return 1
-	}
-	return code
+	return m.Run()
 }
 
-// startGuarded starts a fleet that also ends when the process is told to end, even while it is starting. Who is told
-// to end takes no time to tidy up leased clusters: their next holder does.
-func startGuarded(ctx context.Context, clusters []ClusterOptions) (*Fleet, func() error, error) {
+// startGuarded starts a fleet that also ends when the process is told to end, even while it is starting.
+func startGuarded(ctx context.Context, clusters []ClusterOptions) (*Fleet, func(), error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var f *Fleet
 	var err error
 	started := make(chan struct{})
-	stop := endWithProcess(func() {
+	end := endWithProcess(func() {
 		cancel()
 		<-started
 		if f != nil {
 			f.Stop()
 		}
 	})
-	f, err = startBeside(ctx, Options{Clusters: clusters}, os.Getenv(PoolVariable))
+	f, err = Start(ctx, Options{Clusters: clusters})
 	close(started)
-	end := func() error {
-		defer stop()
-		if f == nil {
-			return nil
-		}
-		return f.end()
-	}
 	return f, end, err
 }
 

@@ -45,9 +45,9 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	fleet.Main(m, // no pool is in this network
-		fleet.ClusterOptions{Name: masterName, Controllers: true, Own: true},
-		fleet.ClusterOptions{Name: seedName, Controllers: true, Own: true},
-		fleet.ClusterOptions{Name: userName, Workloads: true, Own: true})
+		fleet.ClusterOptions{Name: masterName, Controllers: true},
+		fleet.ClusterOptions{Name: seedName, Controllers: true},
+		fleet.ClusterOptions{Name: userName, Workloads: true})
 }
 
 // outside builds what takes the module cache's network, and runs this program again in a network of its own.

@@ -15,6 +15,6 @@ const masterName = "master"
 func TestMain(m *testing.M) {
 	standins.ServeIfAsked()
 	ctrl.SetLogger(logr.Discard())
-	fleet.Main(m, fleet.ClusterOptions{Name: masterName, Own: true}, fleet.ClusterOptions{Name: "north"},
-		fleet.ClusterOptions{Name: "south", Own: true}) // those that are Own are restored from a backup
+	fleet.Main(m, fleet.ClusterOptions{Name: masterName}, fleet.ClusterOptions{Name: "north"},
+		fleet.ClusterOptions{Name: "south"}) // those that are Own are restored from a backup
 }

@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
 	var all []fleet.ClusterOptions
 	for _, name := range []string{platformServer, amber, birch, masterServer, southServer, dune} {
-		all = append(all, fleet.ClusterOptions{Name: name, Own: true}) // they die, and are restored
+		all = append(all, fleet.ClusterOptions{Name: name}) // they die, and are restored
 	}
 	fleet.Main(m, all...)
 }

@@ -177,7 +177,7 @@ func TestEveryLieReachesTheRequest(t *testing.T) {
 }
 
 func TestAnOutageIsWaitedOut(t *testing.T) {
-	cluster := fleet.ForTest(t, fleet.ClusterOptions{Name: "ailing", Own: true}).Cluster("ailing")
+	cluster := fleet.ForTest(t, fleet.ClusterOptions{Name: "ailing"}).Cluster("ailing")
 	c, err := client.New(cluster.Config, client.Options{})
 	if err != nil {
 		t.Fatal(err)

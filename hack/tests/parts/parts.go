@@ -26,8 +26,6 @@ type Part struct {
 	Packages []string
 	// Race says whether the race detector watches.
 	Race bool
-	// Lent says whether packages may borrow API servers that run already. What measures or kills has its own.
-	Lent bool
 	// Run and Skip choose tests by expressions of go test; "" is all, and none.
 	Run, Skip string
 	// Bench chooses benchmarks in place of tests.

@@ -12,20 +12,20 @@ func Parts() []Part {
 // they are concurrent themselves, and in the short form.
 var inProcess = []Part{
 	{
-		Name: "installations", Minutes: 3, Packages: []string{"pkg/controllers/addoninstallation"}, Race: true, Lent: true,
+		Name: "installations", Minutes: 3, Packages: []string{"pkg/controllers/addoninstallation"}, Race: true,
 		Why: "the largest package in full, under the race detector",
 	},
 	{
-		Name: "controllers", Minutes: 4, Race: true, Lent: true,
+		Name: "controllers", Minutes: 4, Race: true,
 		Packages: []string{"pkg/controllers/...", "pkg/access/...", "pkg/cluster"},
 		Why:      "the other controllers in full, under the race detector",
 	},
 	{
-		Name: "rooms", Minutes: 4, Packages: []string{"pkg/...", "apis/...", "charts/...", "cmd/..."}, Race: true, Lent: true,
+		Name: "rooms", Minutes: 4, Packages: []string{"pkg/...", "apis/...", "charts/...", "cmd/..."}, Race: true,
 		Why: "all other packages of the product in full, under the race detector",
 	},
 	{
-		Name: "tools", Minutes: 2, Packages: []string{"hack/..."}, Race: true, Lent: true,
+		Name: "tools", Minutes: 2, Packages: []string{"hack/..."}, Race: true,
 		Why: "packages of builds and releases in full, under the race detector",
 	},
 }
@@ -42,7 +42,7 @@ var platform = []Part{
 		Why: "the whole platform with KKP's Clusters and with Cluster API's, and a story's traces",
 	},
 	{
-		Name: "charts", Minutes: 5, Packages: []string{"test/charts", "test/admission"}, Race: true, Lent: true,
+		Name: "charts", Minutes: 5, Packages: []string{"test/charts", "test/admission"}, Race: true,
 		Why: "charts and policies on both minors of Kubernetes, each query of dashboards and alerts",
 	},
 	{
@@ -50,11 +50,11 @@ var platform = []Part{
 		Why: "new Clusters of Cluster API from a ClusterClass to the last add-on, with its own manager",
 	},
 	{
-		Name: "sets", Minutes: 3, Packages: []string{"test/sets"}, Race: true, Lent: true,
+		Name: "sets", Minutes: 3, Packages: []string{"test/sets"}, Race: true,
 		Why: "stories of AddonSets in full",
 	},
 	{
-		Name: "foundations", Minutes: 5, Packages: []string{"test/..."}, Race: true, Lent: true,
+		Name: "foundations", Minutes: 5, Packages: []string{"test/..."}, Race: true,
 		Why: "fleets, pods, gates, the kinds on both minors and all else that tests need, in full",
 	},
 }

@@ -51,7 +51,7 @@ const (
 
 func TestMain(m *testing.M) {
 	fleet.Main(m, fleet.ClusterOptions{Name: "management", Controllers: true}, fleet.ClusterOptions{Name: "user"},
-		fleet.ClusterOptions{Name: "mortal", Own: true})
+		fleet.ClusterOptions{Name: "mortal"})
 }
 
 // setting of a world; what is empty is as a rule.

@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) {
 	fleet.Main(m, fleet.ClusterOptions{Name: "master"},
-		fleet.ClusterOptions{Name: "seed", Own: true}) // which is restored from a backup
+		fleet.ClusterOptions{Name: "seed"}) // which is restored from a backup
 }
 
 // world is a master and its seeds, with namespaces of the test's own.

@@ -31,7 +31,7 @@ const probeInterval = 500 * time.Millisecond
 // Namespaces only go where a controller-manager empties them.
 func TestMain(m *testing.M) {
 	fleet.Main(m, fleet.ClusterOptions{Name: "seed", Controllers: true},
-		fleet.ClusterOptions{Name: "user", Release: binaries.Newer, Own: true}) // which is killed
+		fleet.ClusterOptions{Name: "user", Release: binaries.Newer}) // which is killed
 }
 
 // seed is a client of the seed, on which the controller runs until the test ends.

@@ -86,7 +86,7 @@ type largeSeed struct {
 
 func newLarge(b *testing.B) *largeSeed {
 	b.Helper()
-	own := fleet.ForTest(b, fleet.ClusterOptions{Name: "large", Own: true})
+	own := fleet.ForTest(b, fleet.ClusterOptions{Name: "large"})
 	config := own.Cluster("large").Config
 	made := standins.NewClusters(b, config)
 	l := &largeSeed{config: config, backup: backup{url: own.EtcdURL()}, copies: standins.Copies{Client: made.Client(), Namespace: namespace}}
