@@ -55,33 +55,32 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return made
 }
 
-// measure what a pass did that ends now, by the status that it made.
-func (m *Metrics) measure(f *facts, now time.Time) {
+// measure what a pass did, by the status that it made.
+func (m *Metrics) measure(f *facts, began time.Time) {
 	m.repaired.Add(float64(len(f.pass.Repaired)))
 	if f.pass.Applied != nil {
 		m.written.Add(float64(f.pass.Progress.Written))
-		m.ended(f, now)
+		m.ended(f, began)
 	}
 	switch {
 	case meta.IsStatusConditionTrue(f.installation.Status.Conditions, kubermaticv1.ConditionApplied):
 		f.memory.asked = time.Time{}
 	case f.memory.asked.IsZero():
-		f.memory.asked = f.pass.Now
+		f.memory.asked = began
 	}
 }
 
 // ended says that a revision was applied to its end.
-func (m *Metrics) ended(f *facts, now time.Time) {
+func (m *Metrics) ended(f *facts, began time.Time) {
 	if f.pass.Applied.Rollback != nil {
 		m.rolledBack.Inc()
 		return
 	}
 	m.applied.Inc()
-	began := f.pass.Now
 	if !f.memory.asked.IsZero() {
 		began = f.memory.asked
 	}
-	m.delay.Observe(now.Sub(began).Seconds())
+	m.delay.Observe(time.Since(began).Seconds())
 }
 
 // mostAddons have figures of their own.
