@@ -37,7 +37,7 @@ type Cluster struct {
 
 func (f *Fleet) newCluster(options ClusterOptions) (*Cluster, error) {
 	if options.Release == "" {
-		options.Release = binaries.Newer
+		options.Release = binaries.Older
 	}
 	options.Controllers = options.Controllers || options.Workloads || options.Certificates
 	c := &Cluster{

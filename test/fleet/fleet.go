@@ -36,7 +36,7 @@ type Options struct {
 type ClusterOptions struct {
 	// Name is unique in the fleet, a DNS label.
 	Name string
-	// Release of the API server, controller-manager and scheduler: binaries.Newer (also "") or binaries.Older.
+	// Release of the API server, controller-manager and scheduler: binaries.Older (also "") or binaries.Newer.
 	Release string
 	// Controllers starts a kube-controller-manager: namespaces and garbage can be collected, service accounts exist.
 	Controllers bool

@@ -113,7 +113,7 @@ func (s *Sandbox) controlPlanes() []fleet.ClusterOptions {
 	var clusters []fleet.ClusterOptions
 	for _, name := range s.platform() {
 		isSeed := slices.Contains(s.seeds(), name) // where agents may have certificates
-		clusters = append(clusters, fleet.ClusterOptions{Name: name, Controllers: true, Certificates: isSeed})
+		clusters = append(clusters, fleet.ClusterOptions{Name: name, Release: binaries.Newer, Controllers: true, Certificates: isSeed})
 	}
 	if s.audit {
 		for i := range clusters {
