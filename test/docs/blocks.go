@@ -17,11 +17,15 @@ var ofGuides = []elsewhere{
 		page: readme, begins: "make demo", way: planned, why: "they take many minutes, and this test is one of them",
 		before: `make() { plan "$@"; }`, after: "unset -f make",
 	},
+	{
+		page: "CONTRIBUTING.md", begins: "make check", way: planned, why: "it runs tests, and this test is one of them",
+		before: `make() { plan "$@"; }`, after: "unset -f make",
+	},
 	{page: readme, begins: "make sandbox", way: planned, why: startedHere, before: `make() { plan "$@"; }`, after: "unset -f make"},
 	{page: "docs/guides/quick-start.md", begins: "make sandbox", way: planned, why: startedHere, before: `make() { plan "$@"; }`},
 	{
 		page: clusterAPI, begins: "make sandbox", way: planned, why: startedHere,
-		before: `make() { plan "$@" | has "sandbox cluster-api"; }`,
+		before: `make() { plan "$@" | has "-clusters cluster-api"; }`,
 	},
 	{
 		page: readme, begins: "make release", way: planned, why: "it builds all images: hack/release makes one in its tests, and installs it",
