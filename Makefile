@@ -93,7 +93,7 @@ lint: $(GOLANGCI_LINT) ## Check style and the laws of the house.
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
 	if [ -n "$$unformatted" ]; then printf 'not gofmt-ed:\n%s\n' "$$unformatted"; exit 1; fi
 	go test -count=1 ./test/laws
-	# Without -trimpath: by it the linter loses the places of packages, and looks for each of them alone.
+	# -trimpath is for what is built: the linter reads files by their paths.
 	GOFLAGS=-buildvcs=false $(GOLANGCI_LINT) run ./...
 	cd apis && GOFLAGS=-buildvcs=false $(GOLANGCI_LINT) run ./...
 
