@@ -2,8 +2,8 @@ package gate
 
 import (
 	"flag"
-	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -42,7 +42,7 @@ func set(t *testing.T, name string, value bool) {
 	t.Helper()
 	was := flag.Lookup(name).Value.String()
 	t.Cleanup(func() { _ = flag.Set(name, was) })
-	if err := flag.Set(name, fmt.Sprint(value)); err != nil {
+	if err := flag.Set(name, strconv.FormatBool(value)); err != nil {
 		t.Fatal(err)
 	}
 }

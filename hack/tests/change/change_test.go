@@ -22,7 +22,7 @@ func module() ([]suite.Package, suite.Seconds) {
 		one("hack/docs", tests), one("hack/docs/markdown", tests), one("hack/ci", tests), one("test/ocm", tests, "m/pkg/a"),
 	}
 	seconds := suite.Seconds{"pkg/heavy": 21, "pkg/b": 2}
-	for _, number := range strings.Fields("1 2 3 4 5 6") {
+	for number := range strings.FieldsSeq("1 2 3 4 5 6") {
 		all = append(all, one("pkg/slow"+number, tests, "m/charts"))
 		seconds["pkg/slow"+number] = 19
 	}
