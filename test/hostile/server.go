@@ -196,7 +196,7 @@ func (s *Server) Close() {
 }
 
 func (s *Server) accept() {
-	server := &http2.Server{MaxConcurrentStreams: 1000}
+	server := &http2.Server{MaxConcurrentStreams: 1000} //nolint:staticcheck // net/http serves no single connection by HTTP/2
 	for {
 		connection, err := s.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -220,7 +220,7 @@ func (s *Server) keep(connection net.Conn) bool {
 	return true
 }
 
-func (s *Server) serve(server *http2.Server, connection net.Conn) {
+func (s *Server) serve(server *http2.Server, connection net.Conn) { //nolint:staticcheck // net/http serves no single connection by HTTP/2
 	flooded := newFlooder(connection, s)
 	defer func() {
 		_ = flooded.Close()
@@ -233,7 +233,7 @@ func (s *Server) serve(server *http2.Server, connection net.Conn) {
 	if secured, ok := connection.(*tls.Conn); !ok || secured.HandshakeContext(ctx) != nil {
 		return
 	}
-	server.ServeConn(flooded, &http2.ServeConnOpts{
+	server.ServeConn(flooded, &http2.ServeConnOpts{ //nolint:staticcheck // net/http serves no single connection by HTTP/2
 		BaseConfig: &http.Server{ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: time.Minute}, Handler: http.HandlerFunc(s.answer),
 	})
 }

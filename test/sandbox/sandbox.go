@@ -126,7 +126,8 @@ func Start(ctx context.Context, options Options) (*Sandbox, error) {
 	}
 	log.SetLogger(logr.Discard()) // the clients' library warns at length when nobody has said where to log
 	s := &Sandbox{
-		Folder: folder, clusters: options.Clusters, twoMinors: options.TwoMinors, root: root, cache: cache, tags: options.Tags, limited: options.Limited,
+		Folder: folder, clusters: options.Clusters, twoMinors: options.TwoMinors, root: root, cache: cache, tags: options.Tags,
+		limited: options.Limited,
 		elect: options.Elect, replicated: options.Replicated, audit: options.Audit, approve: options.Approve, environments: options.Environment,
 		progress: options.Progress, clients: map[string]client.WithWatch{}, managers: map[string]*Manager{}, standbys: map[string]*Manager{},
 	}

@@ -41,7 +41,7 @@ func paceCollections() {
 // afterEachCollection calls a function after each collection: an object that nothing refers to is
 // finalized by the next one.
 func afterEachCollection(do func()) {
-	type unreferenced struct{ bytes [16]byte } // smaller ones may share their memory, and are not finalized
+	type unreferenced [16]byte // smaller ones may share their memory, and are not finalized
 	var finalize func(*unreferenced)
 	finalize = func(*unreferenced) {
 		do()
