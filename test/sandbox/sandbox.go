@@ -128,7 +128,7 @@ func Start(ctx context.Context, options Options) (*Sandbox, error) {
 	s := &Sandbox{
 		Folder: folder, clusters: options.Clusters, twoMinors: options.TwoMinors, root: root, cache: cache, tags: options.Tags,
 		limited: options.Limited,
-		elect: options.Elect, replicated: options.Replicated, audit: options.Audit, approve: options.Approve, environments: options.Environment,
+		elect:   options.Elect, replicated: options.Replicated, audit: options.Audit, approve: options.Approve, environments: options.Environment,
 		progress: options.Progress, clients: map[string]client.WithWatch{}, managers: map[string]*Manager{}, standbys: map[string]*Manager{},
 	}
 	if s.lock, err = occupy(folder); err != nil {
