@@ -120,7 +120,7 @@ func Find(ctx context.Context, place Place, name string, owner ownership.Owner) 
 	if err != nil {
 		return nil, err
 	}
-	found := &Foreign{Name: name, Namespace: place.Namespace}
+	found := &Foreign{Name: name, Namespace: place.Namespace, Own: true}
 	checked := map[string]bool{} // owners with a known answer
 	for i := range items {
 		if items[i].revision > found.Revision {

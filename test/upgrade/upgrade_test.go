@@ -18,7 +18,7 @@ import (
 	"github.com/trellis-addons/trellis/test/long"
 )
 
-// count is of installations, half of them of either method. The bar is set on 200: make upgrade-check.
+// count is of installations, half of them of either method. The bar is set on 200: make test-long PART=upgrade-last.
 var count = flag.Int("installations", 40, "how many installations are in place when a release gives way to another")
 
 const target = "bench"

@@ -22,7 +22,7 @@ const upgradeTime = 90 * time.Second
 
 // BenchmarkUpgrade has a seed manager of another commit install an add-on of each method 100 times, puts this one in its place, and
 // counts what it does. It fails unless nothing is rendered, nothing is written to the user cluster, and no status is: test/upgrade has the
-// same with charts and both managers, and `make upgrade-check` runs both.
+// same with charts and both managers, and `make test-long PART=upgrade-last` runs both.
 func BenchmarkUpgrade(b *testing.B) {
 	w := newWorld(b)
 	if _, err := w.sources.Commit("four", map[string]string{"addon.yaml": addonTemplate}); err != nil {
