@@ -3,6 +3,8 @@
 package conditions
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -14,6 +16,18 @@ import (
 func Set(conditions *[]metav1.Condition, condition metav1.Condition) {
 	condition.Message = text.Message(condition.Message)
 	meta.SetStatusCondition(conditions, condition)
+}
+
+// Date gives conditions whose status is another than before this transition time, since Set goes by the real clock. The zero time is
+// none.
+func Date(conditions *[]metav1.Condition, before []metav1.Condition, at time.Time) {
+	for i := range *conditions {
+		condition := &(*conditions)[i]
+		former := meta.FindStatusCondition(before, condition.Type)
+		if isTransition := former == nil || former.Status != condition.Status; isTransition && !at.IsZero() {
+			condition.LastTransitionTime = metav1.NewTime(at)
+		}
+	}
 }
 
 // True sets a condition to True.

@@ -1,7 +1,9 @@
 package conditions_test
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,5 +21,25 @@ func TestSetKeepsTheTransitionTimeOfAnEqualStatus(t *testing.T) {
 	}
 	if got.Reason != "Unhealthy" || got.Message != "second" || got.ObservedGeneration != 2 {
 		t.Errorf("condition is %+v", got)
+	}
+}
+
+func TestDateGivesTransitionsTheirTime(t *testing.T) {
+	var list []metav1.Condition
+	conditions.False(&list, 1, "Ready", "Progressing", "")
+	conditions.True(&list, 1, "Applied", "Applied", "")
+	conditions.Date(&list, nil, time.Unix(1, 0))
+	before := slices.Clone(list)
+	conditions.True(&list, 1, "Ready", "Ready", "")
+	conditions.True(&list, 1, "Healthy", "Healthy", "")
+	conditions.Date(&list, before, time.Time{})
+	if list[0].LastTransitionTime.Unix() < 1000 {
+		t.Error("the zero time counts")
+	}
+	conditions.Date(&list, before, time.Unix(2, 0))
+	for i, want := range []int64{2, 1, 2} {
+		if got := list[i].LastTransitionTime.Unix(); got != want {
+			t.Errorf("%s changed at %d, want %d", list[i].Type, got, want)
+		}
 	}
 }

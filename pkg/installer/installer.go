@@ -54,6 +54,8 @@ type Installer struct {
 	Pull *pullsecret.Records
 	// Rules are those of versions about their health; nil: none has any.
 	Rules *health.Programs
+	// Now is the time; nil: that of the real clock.
+	Now func() time.Time
 
 	views     lru.Cache[types.UID, *view]
 	handovers handovers

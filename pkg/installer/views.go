@@ -12,6 +12,7 @@ import (
 // view is what the installations of a user cluster share of what was read there, so that one list
 // serves all of them.
 type view struct {
+	now        func() time.Time
 	survey     atomic.Pointer[survey.Survey]
 	namespaces *apply.Namespaces
 	helmNames  *listcache.Lists
@@ -25,7 +26,11 @@ const viewKept = 3
 func (p *Pass) view() *view {
 	interval := p.installer.Interval
 	return p.installer.views.Renew(p.Cluster.UID+"/"+p.Connection.UserCluster, viewKept*interval, func() *view {
-		made := &view{namespaces: apply.NewNamespaces(time.Now), helmNames: listcache.New(time.Now)}
+		now := p.installer.Now
+		if now == nil {
+			now = time.Now
+		}
+		made := &view{now: now, namespaces: apply.NewNamespaces(now), helmNames: listcache.New(now)}
 		made.newSurvey(interval)
 		return made
 	})
@@ -33,5 +38,5 @@ func (p *Pass) view() *view {
 
 // newSurvey begins the survey anew: whatever it has listed, of workloads too, is listed again.
 func (v *view) newSurvey(interval time.Duration) {
-	v.survey.Store(survey.New(interval, time.Now))
+	v.survey.Store(survey.New(interval, v.now))
 }

@@ -63,7 +63,7 @@ func (w *world) agent(version string, asked ...kubermaticv1.Access) kubermaticv1
 	w.t.Helper()
 	settings := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {version: '{{ .Variables.version }}', hub: %s}\n"
 	own := "apiVersion: v1\nkind: Secret\nmetadata: {name: own}\n"
-	made := w.content(version, kubermaticv1.MethodGoTemplate, fmt.Sprintf("agents-%d", worlds), map[string]string{
+	made := w.content(version, kubermaticv1.MethodGoTemplate, w.unique("agents"), map[string]string{
 		"with/settings.yaml":    fmt.Sprintf(settings, "'{{ .HubKubeConfigSecret }} of {{ .ClusterName }}'"),
 		"with/own.yaml":         own,
 		"without/settings.yaml": fmt.Sprintf(settings, "none"),
@@ -76,15 +76,17 @@ func (w *world) agent(version string, asked ...kubermaticv1.Access) kubermaticv1
 	return made
 }
 
-// list has the platform list rules for agents, until the end of the test.
+// list has the platform list rules for the agents of this world.
 func (w *world) list(which string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
 	w.t.Helper()
 	list := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("agents-%s-%d-%s", which, worlds, rules[0].Resources[0]), Labels: map[string]string{kubermaticv1.LabelAgents: which}},
-		Rules:      rules,
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   fmt.Sprintf("agents-%s-%s-%s", which, w.id, rules[0].Resources[0]),
+			Labels: map[string]string{kubermaticv1.LabelAgents: which, labelWorld: w.id},
+		},
+		Rules: rules,
 	}
 	w.create(list)
-	w.t.Cleanup(func() { _ = w.seed.Delete(context.WithoutCancel(w.t.Context()), list) })
 	return list
 }
 
@@ -134,6 +136,7 @@ func (w *world) expectAccess(object *kubermaticv1.AddonInstallation, status, rea
 // AG05, AG10: The credential is in the user cluster before what is applied after it, is good for the rules of the version in the
 // cluster namespace and for nothing else, and is worth nothing once the add-on is removed, of which nothing is left on the seed.
 func TestAnAgentLogsIn(t *testing.T) {
+	t.Parallel()
 	w := agentWorld(t)
 	heard := w.overhear()
 	w.start()
@@ -207,6 +210,7 @@ func (w *world) expectNothingMade(object *kubermaticv1.AddonInstallation) {
 // AG02, AG15: Without a hub, and without a list, a first version waits, and an upgrade leaves what runs; with
 // the list it goes on.
 func TestNothingIsAppliedBeforeItsCredentials(t *testing.T) {
+	t.Parallel()
 	w := agentWorld(t)
 	hub := w.agents
 	w.agents = nil
@@ -234,18 +238,15 @@ func TestNothingIsAppliedBeforeItsCredentials(t *testing.T) {
 	}
 	w.want(object, "3.0.0") // which asks for more under the same name
 	w.expectSummary(object, "False", kubermaticv1.ReasonRightsRefused, "")
-	expect.Always(t, 2*time.Second, func() error {
-		return w.bearer(object, "hub").List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.namespace))
-	})
+	w.afterAnother(object)
+	if err := w.bearer(object, "hub").List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.namespace)); err != nil {
+		t.Errorf("what runs lost its rights: %v", err)
+	}
 	w.want(object, "2.0.0")
 	w.expectAccess(object, "False", kubermaticv1.ReasonRightsRefused, `access "events"`)
-	w.list(kubermaticv1.AgentsCore, reading("events")) // for Core catalogues alone
-	expect.Always(t, 2*time.Second, func() error {
-		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
-		return expect.Condition(object, kubermaticv1.ConditionAccessReady, "False", kubermaticv1.ReasonRightsRefused)
-	})
+	w.afterwards(object, func() { w.list(kubermaticv1.AgentsCore, reading("events")) }) // for Core catalogues alone
+	w.afterAnother(object)
+	w.expectAccess(object, "False", kubermaticv1.ReasonRightsRefused, `access "events"`)
 	w.list("custom", reading("events"))
 	w.expectApplied(object, "2.0.0")
 	w.expectAccess(object, "True", kubermaticv1.ReasonAccessGranted, "")
@@ -254,12 +255,13 @@ func TestNothingIsAppliedBeforeItsCredentials(t *testing.T) {
 // AG07: At once, also of an installation that is paused; what is installed stays, is put back where it is taken away, and the rights come
 // back with the list.
 func TestAListThatShrinksTakesRightsAway(t *testing.T) {
+	t.Parallel()
 	w := agentWorld(t)
 	w.start()
 	object := w.install("agent", "")
 	w.ready(object)
 	bearer := w.bearer(object, "hub")
-	listed := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("agents-custom-%d-configmaps", worlds)}}
+	listed := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("agents-custom-%s-configmaps", w.id)}}
 	change := func(rules ...rbacv1.PolicyRule) {
 		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(listed), listed); err != nil {
 			t.Fatal(err)
@@ -301,8 +303,9 @@ func TestAListThatShrinksTakesRightsAway(t *testing.T) {
 
 // AG16: Edited or deleted it is written again, and somebody else's of its name stays as it is.
 func TestTheAgentsSecretIsPutBack(t *testing.T) {
+	t.Parallel()
 	w := agentWorld(t)
-	namespace := fmt.Sprintf("agent-%d", worlds)
+	namespace := w.unique("agent")
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	before := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "agent-hub"}, Data: map[string][]byte{"token": []byte("somebody's")},
@@ -339,6 +342,7 @@ func TestTheAgentsSecretIsPutBack(t *testing.T) {
 
 // TestARestartIssuesNothing: a new process reads what is kept, and writes nothing anywhere.
 func TestARestartIssuesNothing(t *testing.T) {
+	t.Parallel()
 	w := agentWorld(t)
 	w.driftInterval = time.Minute
 	heard := w.overhear()
@@ -360,12 +364,10 @@ func TestARestartIssuesNothing(t *testing.T) {
 		}
 		return nil
 	})
-	expect.Always(t, 2*time.Second, func() error {
-		if now := w.versions(object); now != version {
-			return fmt.Errorf("the seed has %s, had %s", now, version)
-		}
-		return nil
-	})
+	w.manager.AtRest(controller, object)
+	if now := w.versions(object); now != version {
+		t.Errorf("the seed has %s, had %s", now, version)
+	}
 	calls = append(calls, heard.sinceThen()...)
 	reads := 0
 	for _, call := range calls {
@@ -419,6 +421,7 @@ func (l later) Keep(
 // AG17: The credential is renewed from the record where the version is withdrawn, values are wrong, or the
 // installation is paused; the former one is good until its end.
 func TestARenewalNeedsNoVersion(t *testing.T) {
+	t.Parallel()
 	for why, change := range map[string]func(w *world, object *kubermaticv1.AddonInstallation){
 		"withdrawn": func(w *world, object *kubermaticv1.AddonInstallation) {
 			w.offer("agent", kubermaticv1.CatalogueCustom, w.agent("3.0.0", tokenFor("hub", reading("configmaps"))))
@@ -439,6 +442,7 @@ func TestARenewalNeedsNoVersion(t *testing.T) {
 		},
 	} {
 		t.Run(why, func(t *testing.T) {
+			t.Parallel()
 			w := agentWorld(t)
 			seconds := &atomic.Int64{}
 			w.keeper = func(keeper addoninstallation.Access) addoninstallation.Access { return later{keeper, seconds} }
@@ -470,6 +474,7 @@ func TestARenewalNeedsNoVersion(t *testing.T) {
 
 // TestAnUpgradeThatAsksForNoAccessLosesIt: once the rest of the former version is gone, the Secret and what it was good for go too.
 func TestAnUpgradeThatAsksForNoAccessLosesIt(t *testing.T) {
+	t.Parallel()
 	w := agentWorld(t)
 	w.offer("agent", kubermaticv1.CatalogueCustom, w.agent("1.0.0", tokenFor("hub", reading("configmaps"))), w.agent("2.0.0"))
 	w.start()
@@ -489,6 +494,7 @@ func TestAnUpgradeThatAsksForNoAccessLosesIt(t *testing.T) {
 
 // AG09: Another value of annotation rotate-at makes them anew.
 func TestRotatedCredentialsAreWorthNothing(t *testing.T) {
+	t.Parallel()
 	w := agentWorld(t)
 	w.start()
 	object := w.install("agent", "")
@@ -509,6 +515,7 @@ func TestRotatedCredentialsAreWorthNothing(t *testing.T) {
 
 // AG10: With deletionPolicy Orphan what is applied stays, and its credentials are worth nothing.
 func TestOrphansLoseTheirCredentials(t *testing.T) {
+	t.Parallel()
 	w := agentWorld(t)
 	w.start()
 	object := w.install("agent", "")
@@ -525,11 +532,12 @@ func TestOrphansLoseTheirCredentials(t *testing.T) {
 // AG05: With Cluster API a namespace may have several Clusters. An agent of one would reach what is the others', so
 // that it loses its rights when another one comes, unless the platform says otherwise.
 func TestAnAgentIsAloneInItsNamespace(t *testing.T) {
+	t.Parallel()
 	m := newTeam(t)
 	m.driftInterval = time.Second
 	m.agents = &access.Options{Hub: hubOf(fleet.Shared().Cluster("both").Config)}
 	m.list(kubermaticv1.AgentsCustom, reading("configmaps"))
-	m.publishInto("agent", fmt.Sprintf("agent-%d", worlds), m.agent("1.0.0", tokenFor("hub", reading("configmaps"))))
+	m.publishInto("agent", m.unique("agent"), m.agent("1.0.0", tokenFor("hub", reading("configmaps"))))
 	m.add("one", "both")
 	stop := m.startUntil()
 	object := m.wishIn("one", "one.agent", "agent")
@@ -558,6 +566,7 @@ func TestAnAgentIsAloneInItsNamespace(t *testing.T) {
 
 // AG05: What an agent writes into its outbox wakes nobody: it may write there as often as it likes.
 func TestAnOutboxWakesNobody(t *testing.T) {
+	t.Parallel()
 	w := agentWorld(t)
 	w.driftInterval = time.Hour
 	asked := tokenFor("hub", reading("configmaps"))
@@ -569,14 +578,8 @@ func TestAnOutboxWakesNobody(t *testing.T) {
 	w.ready(object)
 	agent := w.bearer(object, "hub")
 	outbox := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "addon-out-agent"}}
-	settled := 0
-	expect.Lasts(t, expect.Patience, 3*time.Second, func() error {
-		if now := counted.sum(); now != settled {
-			settled = now
-			return fmt.Errorf("%d passes", now)
-		}
-		return nil
-	})
+	w.afterAnother(object) // what it began with is over
+	settled := counted.sum()
 	for turn := range 40 {
 		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"stringData":{"turn":"%d"}}`, turn))
 		if err := agent.Patch(t.Context(), outbox.DeepCopy(), patch); err != nil {
@@ -598,6 +601,7 @@ func TestAnOutboxWakesNobody(t *testing.T) {
 // TestAVersionThatWaitsPutsNothingIntoTheCluster: of a version one of whose credentials is refused, none comes into the user cluster, and none
 // stays where it is given up.
 func TestAVersionThatWaitsPutsNothingIntoTheCluster(t *testing.T) {
+	t.Parallel()
 	w := agentWorld(t)
 	w.offer("agent", kubermaticv1.CatalogueCustom, w.agent("1.0.0", tokenFor("hub", reading("configmaps"))),
 		w.agent("2.0.0", tokenFor("other", reading("configmaps")), tokenFor("events", reading("events"))))
@@ -606,13 +610,15 @@ func TestAVersionThatWaitsPutsNothingIntoTheCluster(t *testing.T) {
 	w.ready(object)
 	w.want(object, "2.0.0")
 	w.expectAccess(object, "False", kubermaticv1.ReasonRightsRefused, `access "events"`)
-	expect.Always(t, 3*time.Second, func() error { // some rounds of maintenance
-		err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(hubSecret(object, "other")), &corev1.Secret{})
-		if !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the Secret of what is not installed: %v", err)
-		}
-		return w.bearer(object, "hub").List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.namespace))
-	})
+	for range 3 { // rounds of maintenance
+		w.afterAnother(object)
+	}
+	if w.has(&corev1.Secret{}, object.Spec.TargetNamespace, hubSecret(object, "other").Name) {
+		t.Error("there is the Secret of what is not installed")
+	}
+	if err := w.bearer(object, "hub").List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(w.namespace)); err != nil {
+		t.Errorf("what is installed lost its rights: %v", err)
+	}
 	w.want(object, "1.0.0")
 	w.ready(object)
 	expect.Gone(t, w.seed, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "addon-agent-agent-other"}})
@@ -626,8 +632,9 @@ func TestAVersionThatWaitsPutsNothingIntoTheCluster(t *testing.T) {
 
 // TestAManifestThatHasTheNameOfACredentialIsRefused: both would write one Secret, again and again.
 func TestAManifestThatHasTheNameOfACredentialIsRefused(t *testing.T) {
+	t.Parallel()
 	w := agentWorld(t)
-	taken := w.content("1.0.0", kubermaticv1.MethodGoTemplate, fmt.Sprintf("taken-%d", worlds), map[string]string{
+	taken := w.content("1.0.0", kubermaticv1.MethodGoTemplate, w.unique("taken"), map[string]string{
 		"own.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: agent-hub}\n",
 	})
 	taken.Template.Access = []kubermaticv1.Access{tokenFor("hub", reading("configmaps"))}

@@ -17,7 +17,6 @@ import (
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
-	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // Agents of Clusters that have a name or a namespace in common.
@@ -29,7 +28,7 @@ func newAgentTeam(t *testing.T) *team {
 	m.driftInterval = time.Second
 	m.agents = &access.Options{Hub: hubOf(fleet.Shared().Cluster("both").Config)}
 	m.list(kubermaticv1.AgentsCustom, reading("configmaps"))
-	m.publishInto("agent", fmt.Sprintf("agent-%d", worlds), m.agent("1.0.0", tokenFor("hub", reading("configmaps"))))
+	m.publishInto("agent", m.unique("agent"), m.agent("1.0.0", tokenFor("hub", reading("configmaps"))))
 	return m
 }
 
@@ -37,13 +36,18 @@ func newAgentTeam(t *testing.T) *team {
 func (w *world) bearerOver(config *rest.Config, object *kubermaticv1.AddonInstallation) client.Client {
 	w.t.Helper()
 	over := *w
-	over.seed = kit.Client(w.t, config)
+	made, err := client.New(config, client.Options{Scheme: w.seed.Scheme()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	over.seed = made
 	return over.bearer(object, "hub")
 }
 
 // AG05: Of two Clusters of one name in two namespaces, each with an add-on of one name, each agent reads its own namespace and is refused in
 // the other's, and its credential works on when the other's is removed.
 func TestAgentsOfClustersOfOneNameAreApart(t *testing.T) {
+	t.Parallel()
 	m := newAgentTeam(t)
 	twin := &team{world: m.world, namespace: m.namespace + "-twin", owner: m.owner}
 	m.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: twin.namespace}})
@@ -87,6 +91,7 @@ func TestAgentsOfClustersOfOneNameAreApart(t *testing.T) {
 
 // AG05: A Cluster of Cluster API in the namespace of one of KKP's shares it: neither's agent has rights until it is alone again.
 func TestClustersOfTwoKindsShareTheirNamespace(t *testing.T) {
+	t.Parallel()
 	m := newAgentTeam(t)
 	ofKKP := &team{world: m.world, namespace: m.world.namespace, owner: m.owner}
 	m.start()

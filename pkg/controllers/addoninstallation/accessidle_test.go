@@ -3,7 +3,6 @@ package addoninstallation_test
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,32 +13,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/access"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
-
-// countedKeeper counts the passes that look after credentials.
-type countedKeeper struct {
-	addoninstallation.Access
-	passes *atomic.Int64
-}
-
-func (c countedKeeper) Keep(
-	ctx context.Context, holder access.Holder, asked []kubermaticv1.Access, memory *access.Memory, now time.Time,
-) ([]access.Standing, error) {
-	c.passes.Add(1)
-	return c.Access.Keep(ctx, holder, asked, memory, now)
-}
 
 // Red when what is paused is passed over several times a second once its next comparison is due, which nothing makes while it is
 // paused (the case of spec.paused taken out of restUntilSurvey): with a credential, and with one that is refused.
 func TestAPausedInstallationRestsUntilItsRenewal(t *testing.T) {
+	t.Parallel()
 	for why, withholds := range map[string]bool{"granted": false, "refused": true} {
 		t.Run(why, func(t *testing.T) {
-			w, passes := agentWorld(t), &atomic.Int64{}
-			w.keeper = func(keeper addoninstallation.Access) addoninstallation.Access { return countedKeeper{keeper, passes} }
+			t.Parallel()
+			w := agentWorld(t)
+			w.clock = kit.RunningClock(t)
+			w.publish("busy", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 			w.start()
+			busy := w.install("busy", "")
+			w.ready(busy)
 			object := w.install("agent", "")
 			w.ready(object)
 			w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec.Paused = true })
@@ -48,21 +39,15 @@ func TestAPausedInstallationRestsUntilItsRenewal(t *testing.T) {
 				w.shrinkList()
 				w.expectAccess(object, "False", kubermaticv1.ReasonRightsRefused, "")
 			}
-			var before int64
-			expect.Eventually(t, 10*time.Second, func() error { // what the edits woke is over
-				last := before
-				if before = passes.Load(); before == 0 || before > last+1 {
-					return fmt.Errorf("%d passes since the last look", before-last)
-				}
-				return nil
-			})
-			began := passes.Load()
-			expect.Always(t, 4*time.Second, func() error {
-				if more := passes.Load() - began; more > 4 { // a comparison is due each second
-					return fmt.Errorf("%d passes", more)
-				}
-				return nil
-			})
+			w.afterAnother(object) // what the edits woke is over
+			began := w.begun(object)
+			for range 10 { // a comparison is due each second
+				w.clock.Step(time.Second)
+				w.afterAnother(busy)
+			}
+			if more := w.begun(object) - began; more > 4 {
+				t.Errorf("%d passes beside ten of one that is not paused", more)
+			}
 		})
 	}
 }
@@ -70,7 +55,7 @@ func TestAPausedInstallationRestsUntilItsRenewal(t *testing.T) {
 // shrinkList has the platform list nothing for agents any more.
 func (w *world) shrinkList() {
 	w.t.Helper()
-	listed := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("agents-custom-%d-configmaps", worlds)}}
+	listed := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("agents-custom-%s-configmaps", w.id)}}
 	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(listed), listed); err != nil {
 		w.t.Fatal(err)
 	}
@@ -83,6 +68,7 @@ func (w *world) shrinkList() {
 // AG07, AG09: Rights that the platform lists no more, and what annotation rotate-at ends, are taken away also in a removal that the user
 // cluster holds.
 func TestRightsEndWhileARemovalIsHeld(t *testing.T) {
+	t.Parallel()
 	for why, test := range map[string]struct {
 		end     func(w *world, object *kubermaticv1.AddonInstallation)
 		isEnded func(error) bool
@@ -93,6 +79,7 @@ func TestRightsEndWhileARemovalIsHeld(t *testing.T) {
 		}, apierrors.IsUnauthorized},
 	} {
 		t.Run(why, func(t *testing.T) {
+			t.Parallel()
 			w := agentWorld(t)
 			w.start()
 			object := w.install("agent", "")
@@ -122,6 +109,7 @@ func (blind) RevokeAll(context.Context, string, string) error { return nil }
 
 // AG10: Of an installation that is let go with deletionPolicy Orphan what is on record is revoked too, which a cache may not show yet.
 func TestOrphansLoseWhatTheCacheDoesNotShow(t *testing.T) {
+	t.Parallel()
 	w := agentWorld(t)
 	w.keeper = func(keeper addoninstallation.Access) addoninstallation.Access { return blind{keeper} }
 	w.start()

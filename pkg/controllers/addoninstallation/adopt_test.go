@@ -173,10 +173,11 @@ func (w *world) adopt(object *kubermaticv1.AddonInstallation) {
 // stay deployed (helmrelease.Adopt taken out of writeCopy); when what only the old release had stays, or goes without Helm's marks
 // (FindExtras taken out; IsLeftover always true); when an object is made anew.
 func TestHelmReleaseIsGoneOnWith(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.renderers = bothMethods()
 	w.start()
-	namespace := fmt.Sprintf("adopted-%d", worlds)
+	namespace := w.unique("adopted")
 	w.program("helm", "", "install", "adopted", folder(t, webChart("0.8.0", "leftover")), "-n", namespace, "--create-namespace")
 	w.program("helm", "", "upgrade", "adopted", folder(t, webChart("0.9.0", "leftover", "unmarked")), "-n", namespace)
 	unmarked := w.configMaps(namespace)["unmarked"]
@@ -203,8 +204,7 @@ func TestHelmReleaseIsGoneOnWith(t *testing.T) {
 	if diff := cmp.Diff([]string{"1 superseded", "2 superseded", "3 deployed"}, w.helmHistory("adopted", namespace)); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
-	w.expectEvent(kubermaticv1.EventAdopted, object, fmt.Sprintf("Helm release %q in namespace %q goes on after its revision 2; "+
-		"no longer part of the add-on, to be pruned: ConfigMap %s/leftover", "adopted", namespace, namespace))
+	w.expectEvent(kubermaticv1.EventAdopted, object, `"adopted"`, "revision 2", "pruned: ConfigMap "+namespace+"/leftover")
 	w.program("helm", "", "upgrade", "adopted", folder(t, webChart("1.0.1")), "-n", namespace, "--take-ownership")
 
 	if err := w.seed.Delete(t.Context(), object); err != nil {
@@ -220,10 +220,11 @@ func TestHelmReleaseIsGoneOnWith(t *testing.T) {
 // Red when a release is believed that unpacks to more than is read, that is no release, or whose content says to be another
 // (a case of read taken out): its objects would be pruned, or the pass would fail for ever.
 func TestUnreadableHelmReleaseIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.renderers = bothMethods()
 	w.start()
-	namespace := fmt.Sprintf("doubted-%d", worlds)
+	namespace := w.unique("doubted")
 	w.program("helm", "", "install", "doubted", folder(t, webChart("0.9.0", "leftover")), "-n", namespace, "--create-namespace")
 	first := &corev1.Secret{}
 	if err := w.seed.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "sh.helm.release.v1.doubted.v1"}, first); err != nil {
@@ -251,8 +252,7 @@ func TestUnreadableHelmReleaseIsNotBelieved(t *testing.T) {
 	if _, stays := w.configMaps(namespace)["leftover"]; !stays {
 		t.Error("what only a release has that can't be read was removed")
 	}
-	w.expectEvent(kubermaticv1.EventReleaseUnreadable, object, `Secret "sh.helm.release.v1.doubted.v8" of Helm release "doubted" is not `+
-		`believed, since it is no Helm release, or unpacks to more than is read: objects that only it has stay where they are`)
+	w.expectEvent(kubermaticv1.EventReleaseUnreadable, object, `"sh.helm.release.v1.doubted.v8"`, "not believed")
 	if object.Status.Release == nil || object.Status.Release.Revision != 9 {
 		t.Errorf("the release is %+v, want revision 9", object.Status.Release)
 	}
@@ -279,10 +279,10 @@ spec:
 // environment stay for ever), when a field of somebody else is lost, when kubectl's copy stays, or
 // when an object is made anew.
 func TestKKPAddonIsTakenOverAsItStands(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.kkpAddons()
 	w.start()
-	namespace := fmt.Sprintf("canal-%d", worlds)
+	namespace := w.unique("canal")
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	file := filepath.Join(folder(t, map[string]string{"canal.yaml": kkpManifest}), "canal.yaml")
 	w.program("kubectl", "", "apply", "--prune", "--filename", file, "--selector", "kubermatic-addon=canal", "-n", namespace)

@@ -12,6 +12,7 @@ import (
 // A value of adopt-managers that can't be followed is told by one condition that names the way out, and changes nothing until it is
 // mended; without adopt nobody reads it. Red without step adopts: the objects are taken over, and the fields of the tool stay for good.
 func TestManagersThatCanNotBeAreTold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start()
 	w.publish("told", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})

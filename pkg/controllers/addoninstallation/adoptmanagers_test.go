@@ -162,8 +162,10 @@ func (w *world) expectApplied(object *kubermaticv1.AddonInstallation, version st
 // don't make their writer a tool (helmMark out of toolMarks), and when the fields of an installation that is gone stay its own. What
 // ClusterResourceSets brought is taken over in test/endtoend, where Cluster API's own manager runs.
 func TestWhatAnotherToolBroughtIsTakenOverAsItStands(t *testing.T) {
+	t.Parallel()
 	for _, test := range formerTools {
 		t.Run(test.why, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			w.renderers = bothMethods()
 			if test.neighbour {
@@ -171,7 +173,7 @@ func TestWhatAnotherToolBroughtIsTakenOverAsItStands(t *testing.T) {
 			}
 			w.start()
 			w.offerNetwork()
-			namespace := fmt.Sprintf("network-%d", worlds)
+			namespace := w.unique("network")
 			test.bring(w, namespace)
 			before := w.networkIn(namespace)
 

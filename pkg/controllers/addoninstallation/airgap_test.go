@@ -41,6 +41,7 @@ func (n *nowhere) names() string {
 // which pods name too, with a Secret that is where they are, and what is in git or in a Helm repository, from mirrors of these. No other
 // host is asked for, and one without a mirror is told. Red when content, images or the login come from elsewhere, or are missing.
 func TestEverythingComesFromOneRegistry(t *testing.T) {
+	t.Parallel()
 	w, _ := pullWorld(t)
 	w.sources = fleet.SourcesForTest(t)
 	registry, out := w.sources.Registry, &nowhere{}

@@ -29,16 +29,16 @@ type awaited struct {
 }
 
 // next waits for the next read.
-func (a *awaited) next() loop.Outcome {
-	wait := a.wait()
+func (a *awaited) next(now time.Time) loop.Outcome {
+	wait := a.wait(now)
 	if wait <= 0 {
 		return loop.Checkpoint{AtOnce: true}
 	}
 	return loop.Waiting{Recheck: wait}
 }
 
-func (a *awaited) wait() time.Duration {
-	return min(backoff.After(a.reads, firstAwait, installer.SlowestRecheck), time.Until(a.until))
+func (a *awaited) wait(now time.Time) time.Duration {
+	return min(backoff.After(a.reads, firstAwait, installer.SlowestRecheck), a.until.Sub(now))
 }
 
 // await has what is in the way of the installation read soon, by one call each time: it is tried
@@ -55,12 +55,13 @@ func (r *Reconciler) await(ctx context.Context, f *facts, outcome loop.Outcome) 
 	if err != nil {
 		return outcome
 	}
-	now := &awaited{obstacle: *f.pass.Obstacle, seen: seen, reads: 1, until: time.Now().Add(waiting.Recheck)}
-	if before != nil && before.obstacle == now.obstacle {
-		now.reads = before.reads + 1
+	now := r.Clock.Now()
+	next := &awaited{obstacle: *f.pass.Obstacle, seen: seen, reads: 1, until: now.Add(waiting.Recheck)}
+	if before != nil && before.obstacle == next.obstacle {
+		next.reads = before.reads + 1
 	}
-	f.memory.awaited = now
-	waiting.Recheck = now.wait()
+	f.memory.awaited = next
+	waiting.Recheck = next.wait(now)
 	return waiting
 }
 
@@ -68,7 +69,7 @@ func (r *Reconciler) await(ctx context.Context, f *facts, outcome loop.Outcome) 
 // then the pass ends here.
 func (r *Reconciler) isInTheWay(ctx context.Context, request ctrl.Request, f *facts) bool {
 	known := f.memory.awaited
-	if known == nil || !r.queue.IsDue(request) || !time.Now().Before(known.until) {
+	if known == nil || !r.queue.IsDue(request) || !r.Clock.Now().Before(known.until) {
 		return false
 	}
 	if r.locate(ctx, f) != nil || f.cluster.Deleted || f.memory.awaited != known || r.connect(ctx, f) != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // overheard are the calls that a client makes.
@@ -68,17 +69,19 @@ func (w *world) expectLooks(object *kubermaticv1.AddonInstallation, heard *overh
 	w.t.Helper()
 	version, looks := object.ResourceVersion, 0
 	heard.sinceThen()
-	expect.Eventually(w.t, expect.Patience, func() error {
-		for _, call := range heard.sinceThen() {
-			if call != look {
-				w.t.Fatalf("a look made call %q, want %q alone", call, look)
+	w.hurry(5, func() {
+		expect.Eventually(w.t, expect.Patience, func() error {
+			for _, call := range heard.sinceThen() {
+				if call != look {
+					w.t.Fatalf("a look made call %q, want %q alone", call, look)
+				}
+				looks++
 			}
-			looks++
-		}
-		if looks < 3 {
-			return fmt.Errorf("%d looks", looks)
-		}
-		return nil
+			if looks < 3 {
+				return fmt.Errorf("%d looks", looks)
+			}
+			return nil
+		})
 	})
 	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 		w.t.Fatal(err)
@@ -99,12 +102,14 @@ func (w *world) expectNext(object *kubermaticv1.AddonInstallation) {
 
 // Red when a namespace is looked for once a minute, when a look is a whole pass or writes a status, or when the status is silent of it.
 func TestAMissingNamespaceIsLookedForByOneCall(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
+	w.clock = kit.RunningClock(t)
 	heard := w.overhear()
 	w.start()
 	w.publish("homeless", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	object := &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "homeless"}}
-	object.Spec.AddonRef.Name, object.Spec.TargetNamespace = "homeless", fmt.Sprintf("homeless-%d", worlds)
+	object.Spec.AddonRef.Name, object.Spec.TargetNamespace = "homeless", w.unique("homeless")
 	w.create(object)
 	message := w.expectSummary(object, "False", kubermaticv1.ReasonNamespaceMissing, "in the user cluster")
 	if !strings.Contains(message, "make it there") {
@@ -121,11 +126,13 @@ func TestAMissingNamespaceIsLookedForByOneCall(t *testing.T) {
 
 // Red when what is in the way is written to at each look, when its going is not seen, or when its owner's own changes are taken for it.
 func TestAnObjectInTheWayIsLookedAtByOneCall(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
+	w.clock = kit.RunningClock(t)
 	heard := w.overhear()
 	w.start()
 	w.publish("kept-out", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
-	namespace := fmt.Sprintf("kept-out-%d", worlds)
+	namespace := w.unique("kept-out")
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "settings"}, Data: map[string]string{"beats": "0"}}
 	w.create(foreign)

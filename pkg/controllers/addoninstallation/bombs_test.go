@@ -203,6 +203,7 @@ func (w *world) besideBusy(count, processes int) suffered {
 // harmless busy processes, and the controller's own memory stays. Red when a tenant may have all
 // renderers, or when charts are rendered in process.
 func TestBombsLeaveOtherClustersAlone(t *testing.T) {
+	// Not beside others: it measures the memory of the process, and times.
 	w := newBombed(t)
 	w.installNeighbours(2) // warming up
 	busy := w.besideBusy(4, 2)

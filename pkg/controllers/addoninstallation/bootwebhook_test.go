@@ -13,6 +13,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // Webhooks that fail closed, and whose service nobody answers: as of a network that is not up yet, or of policies without a network.
@@ -24,9 +25,11 @@ const (
 
 // guard is a webhook of the ConfigMaps of installations in this world, by the names of these; it has the name of the world.
 func (w *world) guard(kind, policy string, of ...string) string {
+	w.removeAtTheEnd(&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
+	w.removeAtTheEnd(&admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
 	names := ""
 	for _, name := range of {
-		names += fmt.Sprintf("%s-%d, ", name, worlds)
+		names += fmt.Sprintf("%s-%s, ", name, w.id)
 	}
 	return fmt.Sprintf(`apiVersion: admissionregistration.k8s.io/v1
 kind: %s
@@ -106,8 +109,10 @@ func (w *world) expectSettings(object *kubermaticv1.AddonInstallation, version s
 // storage and the rest wait for the cloud provider for ever; and when a webhook that somebody takes away is put back before what it refused
 // is there, by a repair or by another version.
 func TestANetworkWhoseWebhookNobodyAnswers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.renderers, w.orderTimeout, w.driftInterval = bothMethods(), 3*time.Second, time.Second
+	w.renderers, w.orderTimeout, w.driftInterval = bothMethods(), 10*time.Second, time.Second
+	w.clock = kit.RunningClock(t)
 	w.publishGuarded("cni", kubermaticv1.SlotCNI, kubermaticv1.MethodHelm,
 		w.guard(validating, "Fail", "cni", "cpi"), w.guard(validating, "Ignore", "cni", "cpi"))
 	w.publishGuarded("cpi", kubermaticv1.SlotCPI, kubermaticv1.MethodGoTemplate, "")
@@ -120,7 +125,7 @@ func TestANetworkWhoseWebhookNobodyAnswers(t *testing.T) {
 	w.expectGuard()
 	w.expectRefused(cpi)
 	for _, later := range []*kubermaticv1.AddonInstallation{csi, rest} {
-		w.expectInstalled(later, "1.0.0", "")
+		w.hurry(20, func() { w.expectInstalled(later, "1.0.0", "") })
 		w.expectEvents(later, "Warning OrderGivenUp", "Normal Applied")
 	}
 
@@ -136,8 +141,10 @@ func TestANetworkWhoseWebhookNobodyAnswers(t *testing.T) {
 	if err := w.unguard(); err != nil {
 		t.Fatal(err)
 	}
-	w.expectInstalled(cni, "2.0.0", "")
-	w.expectInstalled(cpi, "1.0.0", "")
+	w.hurry(20, func() {
+		w.expectInstalled(cni, "2.0.0", "")
+		w.expectInstalled(cpi, "1.0.0", "")
+	})
 }
 
 // Policies that nobody answers without a network come once the network works, and not before: their webhook would keep out what the
@@ -145,6 +152,7 @@ func TestANetworkWhoseWebhookNobodyAnswers(t *testing.T) {
 // is not told with the webhook's name; and when their own webhook keeps them from being removed, or their end does not let the network go
 // on.
 func TestPoliciesComeOnceTheNetworkWorks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.publishSlow("cni", kubermaticv1.CatalogueCustom, kubermaticv1.SlotCNI, "1.0.0", "2.0.0")
 	w.publishGuarded("policy", "", kubermaticv1.MethodGoTemplate, w.guard(mutating, "Fail", "cni", "policy"))

@@ -28,6 +28,7 @@ func (f *faster) Patch(ctx context.Context, object client.Object, patch client.P
 // An installation that goes before it has its finalizer leaves nothing: no pass would ever remove it. Red when a pass goes on where
 // the finalizer found no object.
 func TestInstallationThatGoesBeforeItsFinalizerLeavesNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.concurrency = 1 // the second pass begins when the first is over
 	deleted := make(chan error, 1)

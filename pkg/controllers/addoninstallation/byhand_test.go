@@ -52,6 +52,7 @@ func (w *world) expectHelm(name, namespace, version string, history ...string) {
 // revisions after ours (followByHand, byHandBefore and followByHandLast left out): two revisions stay deployed, what only the other has stays,
 // and an upgrade that brings the same objects and hooks is refused.
 func TestRevisionsMadeByHand(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.renderers = bothMethods()
 	w.offer("byhand", kubermaticv1.CatalogueCustom, w.content("1.0.0", kubermaticv1.MethodHelm, "one", webChart("1.0.0")))
@@ -74,9 +75,7 @@ func TestRevisionsMadeByHand(t *testing.T) {
 		return nil
 	})
 	w.expectRelease(object, "byhand", 3)
-	w.expectEvent(kubermaticv1.EventReleaseChanged, object, fmt.Sprintf("somebody made revisions of Helm release %q in namespace %q by hand, up to 2: "+
-		"what they changed is put back; only they have, and it is to be pruned: ConfigMap %s/extra, and the release goes on as revision 3; "+
-		"change the installation instead", "byhand", namespace, namespace))
+	w.expectEvent(kubermaticv1.EventReleaseChanged, object, `"byhand"`, "up to 2", "pruned: ConfigMap "+namespace+"/extra", "revision 3")
 
 	stop()
 	w.program("helm", "", "rollback", "byhand", "2", "-n", namespace)
@@ -147,6 +146,7 @@ func (w *world) expectGone(namespace string, names ...string) {
 
 // A tenant writes a later revision of a release himself, which names what nobody marked, a Namespace, and a hook that is none. Red when any of it goes (a guard of IsLeftover taken out).
 func TestForgedRevisionsTakeNothingAlong(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.renderers = bothMethods()
 	w.offer("forged", kubermaticv1.CatalogueCustom, w.content("1.0.0", kubermaticv1.MethodHelm, "forged", webChart("1.0.0")))
@@ -175,15 +175,17 @@ func TestForgedRevisionsTakeNothingAlong(t *testing.T) {
 // A chart that brings a definition, and looks whether its group is served, is adopted with one revision. Red when groups that the chart
 // brings itself count as served (bringsItself of pkg/rendering left out): what was rendered with them goes with a second revision.
 func TestOwnDefinitionsAreNotServedBefore(t *testing.T) {
+	// Not beside others: its inputs have all that the API server serves, and other tests bring kinds.
 	w := newWorld(t)
 	w.renderers = bothMethods()
-	group := fmt.Sprintf("brought-%d.example.com", worlds)
+	group := fmt.Sprintf("brought-%s.example.com", w.id)
+	w.removeAtTheEnd(definitionNamed("things." + group))
 	files := webChart("1.0.0")
 	files["templates/definition.yaml"] = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: things." + group + "}\n" +
 		"spec:\n  group: " + group + "\n  scope: Namespaced\n  names: {plural: things, singular: thing, kind: Thing, listKind: ThingList}\n" +
 		"  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]\n"
 	files["templates/seen.yaml"] = "{{ if .Capabilities.APIVersions.Has \"" + group + "/v1\" }}\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: seen}\n{{ end }}\n"
-	namespace := fmt.Sprintf("brought-%d", worlds)
+	namespace := w.unique("brought")
 	w.program("helm", "", "install", "brought", folder(t, files), "-n", namespace, "--create-namespace")
 	w.offer("brought", kubermaticv1.CatalogueCustom, w.content("1.0.0", kubermaticv1.MethodHelm, "brought", files))
 	w.start()

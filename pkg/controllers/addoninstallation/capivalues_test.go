@@ -205,6 +205,7 @@ func churn(round int) func(object map[string]any) {
 // the control plane or the infrastructure is none, when status that goes on changing renders anything, or when what a user set above a set's
 // template is lost with a release.
 func TestValuesOfObjectsOfClusterAPI(t *testing.T) {
+	t.Parallel()
 	n := newNetworks(t)
 	one := n.add("one", "both")
 	n.refer(one, nil)
@@ -256,6 +257,7 @@ func TestValuesOfObjectsOfClusterAPI(t *testing.T) {
 // Red when what .CAPI can't give is not told, as ValuesMissing, with what mends it; when it stays once it was mended; or when an add-on that
 // names nothing of it waits for it.
 func TestWhatCAPICanNotGive(t *testing.T) {
+	t.Parallel()
 	n := newNetworks(t)
 	n.start()
 	n.offer("cni", kubermaticv1.CatalogueCustom, n.version("1.0.0", "cni"))

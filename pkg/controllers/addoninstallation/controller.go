@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -117,6 +118,8 @@ type Dependencies struct {
 	QueueMetrics *fairqueue.Metrics
 	// Metrics count what is done; nil: nobody reads them.
 	Metrics *Metrics
+	// Clock is for tests; nil: the real one.
+	Clock   clock.WithTicker
 	Options Options
 }
 
@@ -135,11 +138,12 @@ type Reconciler struct {
 // New makes the controller.
 func New(dependencies Dependencies) *Reconciler {
 	dependencies.Metrics = cmp.Or(dependencies.Metrics, NewMetrics(prometheus.NewRegistry()))
+	dependencies.Clock = cmp.Or[clock.WithTicker](dependencies.Clock, clock.RealClock{})
 	r := &Reconciler{
 		Dependencies: dependencies,
 		installer: &installer.Installer{
 			Reads: dependencies.Records, Writes: dependencies.Records, Pull: dependencies.PullSecret,
-			Interval: dependencies.Options.DriftInterval, Rules: health.NewPrograms(time.Now),
+			Interval: dependencies.Options.DriftInterval, Rules: health.NewPrograms(dependencies.Clock.Now), Now: dependencies.Clock.Now,
 		},
 		renderer: rendering.New(dependencies.Renders, dependencies.Images, dependencies.InputsKey),
 	}
@@ -161,7 +165,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	defer end()
 
 	if !isRemoved(installation) && r.isInTheWay(within, request, facts) {
-		return loop.Result(facts.memory.awaited.next()), nil
+		return loop.Result(facts.memory.awaited.next(r.Clock.Now())), nil
 	}
 	if isRemoved(installation) {
 		outcome := r.remove(ctx, within, facts)
@@ -181,12 +185,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if facts.cluster.Deleted {
 		outcome = r.goWithCluster(ctx, within, facts, outcome)
 	} else {
-		outcome = facts.backOff(facts.overdue(within, r.maintain(within, facts, asGivenUp(facts, outcome))))
+		outcome = facts.overdue(within, r.maintain(within, facts, asGivenUp(facts, outcome)))
+		outcome = facts.backOff(outcome, r.Clock.Now())
 		outcome = r.await(within, facts, outcome)
 	}
 	had := accessOf(installation)
 	project(facts, outcome)
-	r.Metrics.measure(facts, facts.pass.Now)
+	r.Metrics.measure(facts, r.Clock.Now())
 	r.Metrics.credentials(facts, had)
 	r.reportChanges(ctx, facts)
 	return r.finish(ctx, pass, facts, outcome)

@@ -1,7 +1,6 @@
 package addoninstallation_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -19,6 +18,7 @@ import (
 // Red when a newest record that can't be read holds an installation up for ever (Record.Next without Skipped: the next revision has
 // its number), or when the record before it is taken for what the cluster has (IsComplete without Skipped).
 func TestDamagedRecordHoldsNothingUp(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start()
 	w.publish("damaged", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
@@ -45,9 +45,7 @@ func TestDamagedRecordHoldsNothingUp(t *testing.T) {
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
 		object.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: "now"}
 	})
-	w.expectEvent(kubermaticv1.EventRecordDamaged, object, fmt.Sprintf("the record of revision 2 can't be read: release record %q does not have the "+
-		"digest that was written: put back the Secret that was there, or delete this one. Everything is applied anew on top of revision 1, "+
-		"and objects that only the damaged record knew stay where they are", heads.Items[0].Name))
+	w.expectEvent(kubermaticv1.EventRecordDamaged, object, "revision 2", heads.Items[0].Name, "digest", "on top of revision 1")
 	w.expectInstalled(object, "2.0.0", "")
 	w.want(object, "")
 	w.expectInstalled(object, "2.0.0", "")
@@ -57,6 +55,7 @@ func TestDamagedRecordHoldsNothingUp(t *testing.T) {
 // everything is to stay. Red when leave asks for a record that can be read first (f.damaged taken out of it), and, for the first
 // half, when damage is taken for "nothing was applied".
 func TestDamagedRecordsAreOrphaned(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	stop := w.startUntil()
 	t.Cleanup(stop)
@@ -97,6 +96,7 @@ func TestDamagedRecordsAreOrphaned(t *testing.T) {
 // Somebody with rights on Secrets in the cluster namespace makes a record of a newer revision. It is told, nothing of it is believed,
 // and the installation goes on above it. Red when a record is believed by its name and labels (1e23548 decodes it).
 func TestForgedRecordHoldsNothingUp(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	stop := w.startUntil()
 	t.Cleanup(stop)
@@ -116,9 +116,7 @@ func TestForgedRecordHoldsNothingUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.start()
-	w.expectEvent(kubermaticv1.EventRecordDamaged, object, fmt.Sprintf("the record of revision 9 can't be read: release record %q is not sealed by "+
-		"this seed, so that nothing of it is believed: put back the Secret that was there, or delete this one. Everything is applied anew on "+
-		"top of revision 1, and objects that only the damaged record knew stay where they are", name+"9"))
+	w.expectEvent(kubermaticv1.EventRecordDamaged, object, "revision 9", name+"9", "not sealed", "on top of revision 1")
 	w.want(object, "2.0.0")
 	w.expectInstalled(object, "2.0.0", "")
 	if err := w.seed.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name + "10"}, &head); err != nil {
@@ -128,6 +126,7 @@ func TestForgedRecordHoldsNothingUp(t *testing.T) {
 
 // Red when a pass goes on with a record that was deleted after the pass before (amend without a look whether it is there).
 func TestRecordThatWasDeletedIsMadeAnew(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start()
 	w.publish("deleted", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})

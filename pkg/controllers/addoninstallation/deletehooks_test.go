@@ -40,6 +40,7 @@ func (w *world) releaseStatus(namespace, name string) string {
 // when the post-delete hook runs before they are gone, or its namespace or the release's Secret go before it has ended, and
 // when what hooks left keeps our namespace.
 func TestDeletionHooks(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	w.publishChart("leaving", "leaving", nil, map[string]string{
 		"settings": settings, "a": job("farewell", "pre-delete", ""), "b": job("last", "post-delete", ""),
@@ -78,6 +79,7 @@ func TestDeletionHooks(t *testing.T) {
 // Red when annotation skip-hooks does not let a removal go on, and when the hooks of a removal run, or hold it up, although the
 // release was never complete.
 func TestDeletionWithoutHooks(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	w.publishChart("skipped", "skipped", nil, map[string]string{"settings": settings, "a": job("farewell", "pre-delete,post-delete", "")})
 	w.publishChart("half", "half", nil, map[string]string{
@@ -101,6 +103,7 @@ func TestDeletionWithoutHooks(t *testing.T) {
 // Red when what an installation has stays because somebody deleted its records before it was removed, and its hooks could not be
 // recorded (the case errGone taken out of advanceHooks).
 func TestDeletionHooksWithoutARecord(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	w.publishChart("unrecorded", "unrecorded", nil, map[string]string{"settings": settings, "a": job("farewell", "pre-delete", "")})
 	w.start()
@@ -115,6 +118,7 @@ func TestDeletionHooksWithoutARecord(t *testing.T) {
 
 // Red when a removal calls a hook of a cluster that goes: it would never end.
 func TestDeletionHooksOfAClusterThatGoes(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	w.publishChart("gone", "gone", nil, map[string]string{"settings": settings, "a": job("farewell", "pre-delete", "")})
 	w.start()

@@ -36,6 +36,7 @@ func (p *passes) of(name string) int {
 // Red when every installation of an add-on is looked at for each change of another: hundreds of them would take the processor for
 // nothing.
 func TestInstallationsThatShareNothingWakeNobody(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.concurrency = 1 // passes are in the order in which they were asked for
 	counted := &passes{count: map[string]int{}}

@@ -42,6 +42,7 @@ func (w *world) expectCount(object *kubermaticv1.AddonInstallation, want int) {
 // that an upgrade could drop it freely, and is put back until then. Red when an empty rendering is an error; when it is a revision
 // like any other; when its namespace is made; when the approval is not asked for, or any text is one.
 func TestNothingForThisClusterIsReady(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	stop := w.startUntil()
 	w.commit("nothing", onOnly("nothing", 3))
@@ -90,6 +91,7 @@ func TestNothingForThisClusterIsReady(t *testing.T) {
 
 // AC32: A path without any template is wrong, and no add-on that has nothing for its cluster. Red when it is taken for one.
 func TestPathWithoutTemplatesIsAnError(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start()
 	if _, err := w.sources.Commit("wrong", map[string]string{"addon/values.yml": "a: b\n", "README.md": "An add-on."}); err != nil {

@@ -209,7 +209,7 @@ type memory struct {
 	written *written
 }
 
-// cacheLag is how long the cache may take to show what was written.
+// cacheLag is how long the cache may take to show what was written, by the real clock.
 const cacheLag = 10 * time.Second
 
 // written is a status as it was written last.

@@ -26,6 +26,7 @@ const slowClusterSize = 12
 // that one cluster holds are not bounded: then the other cluster's installation is never looked at.
 // Red too when a pass has no end: then nobody is told.
 func TestAClusterThatDripsItsListsHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.passes = fairqueue.Limits{Workers: 10, SlowAfter: 3 * time.Second, Deadline: 4 * time.Second}
 	slow := w.addNeighbour()
@@ -82,7 +83,7 @@ func (w *world) installIn(namespace, name, addon string) *kubermaticv1.AddonInst
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: kubermaticv1.AddonInstallationSpec{
 			AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon), Version: "1.0.0"},
-			TargetNamespace: fmt.Sprintf("%s-%d", name, worlds), CreateNamespace: true,
+			TargetNamespace: w.unique(name), CreateNamespace: true,
 		},
 	}
 	w.create(object)

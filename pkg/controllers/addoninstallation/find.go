@@ -26,7 +26,7 @@ const clusterRecheck = time.Minute
 // with that, a removal too. A Cluster that comes back over the same user cluster has the same IDs
 // as before.
 func (r *Reconciler) locate(ctx context.Context, f *facts) error {
-	f.pass.Now = time.Now()
+	f.pass.Now = r.Clock.Now()
 	found, err := r.Finder.Find(ctx, target.InstalledIn(f.installation))
 	if err != nil {
 		return err

@@ -47,6 +47,7 @@ func nothing(*kubermaticv1.AddonCatalogue) {}
 // TestNothingUnmarkedIsInstalled: of what stands in the catalogue namespace only that is installed which the distributor wrote: not an
 // object without the role, not one that has it and no mark, not an edited one. What is installed stays as it is.
 func TestNothingUnmarkedIsInstalled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.publish("unlabelled", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	w.mark("unlabelled", []byte("no matter"), func(object *kubermaticv1.AddonCatalogue) { object.Labels = nil })
@@ -83,6 +84,7 @@ func TestNothingUnmarkedIsInstalled(t *testing.T) {
 // TestCoreInstallationsGoBack: a version of a core add-on that was hijacked, or withdrawn, is left for the platform's own in one step, in
 // every cluster, without an annotation on each installation; those of Custom catalogues go by theirs.
 func TestCoreInstallationsGoBack(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start()
 	install := func(name string, core bool) *kubermaticv1.AddonInstallation {
@@ -90,7 +92,7 @@ func TestCoreInstallationsGoBack(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
 			Spec: kubermaticv1.AddonInstallationSpec{
 				AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(name)},
-				TargetNamespace: fmt.Sprintf("%s-%d", name, worlds), CreateNamespace: true, CoreAddon: core,
+				TargetNamespace: w.unique(name), CreateNamespace: true, CoreAddon: core,
 			},
 		}
 		w.create(object)
@@ -114,8 +116,7 @@ func TestCoreInstallationsGoBack(t *testing.T) {
 		w.mark(name, []byte("any"), leave)
 	}
 	w.expectInstalled(hijacked, "1.0.0", "")
-	w.expectEvent(kubermaticv1.EventLeft, hijacked,
-		`version "99.0.0" is left for version "1.0.0": a Core catalogue says so (annotation addons.kubermatic.k8c.io/leave-versions)`)
+	w.expectEvent(kubermaticv1.EventLeft, hijacked, `"99.0.0"`, `"1.0.0"`, kubermaticv1.AnnotationLeftVersions)
 	w.expectInstalled(withdrawn, "1.1.0", "")
 	w.expectSaid(custom, kubermaticv1.ReasonWithdrawn,
 		`installed version "99.0.0" of add-on "custom" left the catalogue and stays installed; version "1.0.0" would fit`+isLower, "99.0.0", "")

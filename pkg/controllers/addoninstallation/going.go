@@ -178,7 +178,7 @@ func (r *Reconciler) goWithCluster(ctx, within context.Context, f *facts, outcom
 	if f.isLeft() {
 		r.tellLeft(ctx, f)
 	}
-	return r.inTime(f, f.backOff(f.overdue(within, outcome)))
+	return r.inTime(f, f.backOff(f.overdue(within, outcome), r.Clock.Now()))
 }
 
 // goingOutcome is how an installation stands that lives, and is not removed now.

@@ -86,6 +86,7 @@ func (w *world) expectUntold(object *kubermaticv1.AddonInstallation, logged, tex
 // A user cluster refuses what has a granted value inside of a longer text, and quotes the value. Red when conditions, which events
 // and the log repeat, are written without hideValues.
 func TestAnswersOfTheUserClusterTellNoGrantedValue(t *testing.T) {
+	t.Parallel()
 	w, logged := grantWorld(t)
 	w.refuseQuoting()
 	w.offer("granted", kubermaticv1.CatalogueCustom, w.content("1.0.0", kubermaticv1.MethodGoTemplate, "quoted", map[string]string{
@@ -102,6 +103,7 @@ func TestAnswersOfTheUserClusterTellNoGrantedValue(t *testing.T) {
 // What a set let go keeps a grant that is void: nothing is rendered, whatever else is edited, and that is said, until the annotation is
 // taken off. Red when claimsGrant does not look at the record (the edit is rendered without the values).
 func TestAReleasedInstallationWithAVoidGrantIsNotRendered(t *testing.T) {
+	t.Parallel()
 	w, _ := grantWorld(t)
 	w.create(w.platformSecret(platformText(canary)))
 	object := w.ofSet("released")
@@ -127,6 +129,7 @@ func TestAReleasedInstallationWithAVoidGrantIsNotRendered(t *testing.T) {
 // could shape templates are refused beside it, by no place in the Secret. Red without valuesTemplate, addonRef.digest, set or UID
 // in markFor (target namespace and release name can't be changed), without checkMarks of the installation's valuesTemplate, and without hasReserved.
 func TestAnEditedInstallationHasNoGrant(t *testing.T) {
+	t.Parallel()
 	w, _ := grantWorld(t)
 	w.create(w.platformSecret(platformText(canary)))
 	for name, change := range map[string]func(*kubermaticv1.AddonInstallation){
@@ -170,6 +173,7 @@ func TestAnEditedInstallationHasNoGrant(t *testing.T) {
 // A granted value ends a version, which is given up, and the Secret is changed after that: nobody knows the value any more whose end is
 // still told. Red when GiveWay records the words of the end as they are.
 func TestWhatARollbackTellsHoldsNoGrantedValue(t *testing.T) {
+	t.Parallel()
 	w, logged := grantWorld(t)
 	version := w.content("1.0.0", kubermaticv1.MethodGoTemplate, "given-up", map[string]string{
 		"all.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {version: '{{ if ne .Variables.version \"harmless\" }}password={{ end }}{{ .Variables.version }}'}\n",

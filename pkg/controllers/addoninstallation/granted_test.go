@@ -53,7 +53,7 @@ func (w *world) ofSet(name string) *kubermaticv1.AddonInstallation {
 		},
 		Spec: kubermaticv1.AddonInstallationSpec{
 			AddonRef:        kubermaticv1.AddonReference{Name: "granted", Version: "1.0.0"},
-			TargetNamespace: fmt.Sprintf("%s-%d", name, worlds), CreateNamespace: true,
+			TargetNamespace: w.unique(name), CreateNamespace: true,
 		},
 	}
 	object.Annotations = map[string]string{kubermaticv1.AnnotationPlatformValues: w.grantFor(object, canary)}
@@ -110,6 +110,7 @@ func (w *world) expectGranted(object *kubermaticv1.AddonInstallation, reason, sa
 // is applied is looked after until the grant follows. Red when the layer is not merged (FromPlatform), when the digest is not compared
 // (granted), and when lastApplied does not have it.
 func TestGrantedValuesAreInstalled(t *testing.T) {
+	t.Parallel()
 	w, logged := grantWorld(t)
 	object := w.ofSet("member")
 	w.expectGranted(object, kubermaticv1.ReasonValuesMissing, "grants this installation nothing", "")
@@ -138,6 +139,7 @@ func TestGrantedValuesAreInstalled(t *testing.T) {
 // A grant holds for what the set wrote alone, and content that can't be used is told by the Secret's name. Red when Granted does not
 // verify the mark (anything is rendered), and when an error of the content is told as it is.
 func TestWhatIsNotGrantedIsNotInstalled(t *testing.T) {
+	t.Parallel()
 	w, _ := grantWorld(t)
 	w.create(w.platformSecret(platformText(canary)))
 	right := w.ofSet("right")
@@ -167,6 +169,7 @@ func TestWhatIsNotGrantedIsNotInstalled(t *testing.T) {
 
 // Without the labels of a set the annotation means nothing. Red when claimsGrant looks at the annotation alone.
 func TestAnAnnotationOfATenantIsIgnored(t *testing.T) {
+	t.Parallel()
 	w, _ := grantWorld(t)
 	w.create(w.platformSecret(platformText(canary)))
 	object := w.install("granted", "1.0.0")

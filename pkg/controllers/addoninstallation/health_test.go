@@ -23,7 +23,7 @@ import (
 // judged is a version with ConfigMap settings, which is judged by this.
 func (w *world) judged(version string, by *kubermaticv1.HealthCheck) kubermaticv1.AddonVersion {
 	w.t.Helper()
-	made := w.content(version, kubermaticv1.MethodGoTemplate, fmt.Sprintf("judged-%d", worlds), map[string]string{
+	made := w.content(version, kubermaticv1.MethodGoTemplate, w.unique("judged"), map[string]string{
 		"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {version: '{{ .Variables.version }}', secret: spec-secret}\n",
 	})
 	made.Template.Health = by
@@ -62,6 +62,7 @@ func mapRule(healthy, failed, message string) *kubermaticv1.HealthCheck {
 // its message tells more than status and metadata; and when other rules of the same objects write to the user cluster, or are not
 // followed.
 func TestHealthByRules(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.driftInterval = time.Second
 	heard := w.overhear()
@@ -93,6 +94,7 @@ func TestHealthByRules(t *testing.T) {
 
 // Red when another judgement waits for the next comparison: until then the add-on would be Ready by that of before, and a set would go on.
 func TestAnotherJudgementCountsAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.driftInterval = time.Hour
 	w.start()
@@ -116,6 +118,7 @@ func TestAnotherJudgementCountsAtOnce(t *testing.T) {
 
 // Red when a rule that names an object of the user cluster reads another, or when the version that is withdrawn takes its rules along.
 func TestHealthByAnObjectOfTheCluster(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.driftInterval = time.Second
 	w.start()
@@ -135,6 +138,7 @@ func TestHealthByAnObjectOfTheCluster(t *testing.T) {
 
 // Red when what nobody is to judge is judged, or is said to be healthy.
 func TestHealthIsNotWatched(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start()
 	version := w.slowly("1.0.0", 1) // nothing runs Pods here
@@ -149,6 +153,7 @@ func TestHealthIsNotWatched(t *testing.T) {
 
 // Red when an add-on is Ready that nothing shows to be alive, or is not when its Lease is renewed.
 func TestHealthByLease(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start()
 	version := w.judged("1.0.0", &kubermaticv1.HealthCheck{Mode: kubermaticv1.HealthByLease})
@@ -168,9 +173,10 @@ func TestHealthByLease(t *testing.T) {
 
 // AG22: Red when a Job whose health nobody judges is not looked at until it ended: it would run again once its time to live is over.
 func TestAJobRunsOnceWhateverCounts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start()
-	version := w.content("1.0.0", kubermaticv1.MethodGoTemplate, fmt.Sprintf("job-%d", worlds), map[string]string{
+	version := w.content("1.0.0", kubermaticv1.MethodGoTemplate, w.unique("job"), map[string]string{
 		"job.yaml": lab.Job, "settings.yaml": lab.Settings,
 	})
 	version.Template.Health = &kubermaticv1.HealthCheck{Mode: kubermaticv1.HealthUnwatched}

@@ -82,6 +82,7 @@ func hookMap(name, events string) string {
 // failed revision is not shown as helm would, and when helm can't upgrade or uninstall by hand what we wrote. What it did by
 // hand is put back.
 func TestHelmProgramOnHooks(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	w.publishChart("seen", "seen", nil, map[string]string{
 		"settings": settings, "a": job("prepare", "pre-install", ""), "b": hookMap("told", "post-install,post-upgrade,pre-delete"),
@@ -158,6 +159,7 @@ func TestHelmProgramOnHooks(t *testing.T) {
 // Another chart goes on in the revisions of its release; another release name begins a new one, and the old one's Secrets go
 // once that is there. Red when the first counts anew, or when the old release stays or goes first.
 func TestChangeOfChartAndReleaseName(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	templates := map[string]string{"settings": settings, "a": hookMap("first", "pre-install"), "b": hookMap("later", "pre-upgrade")}
 	w.publishChart("changed", "apples", nil, templates)

@@ -1,7 +1,6 @@
 package addoninstallation_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // Hooks where an add-on turns from go-template into a chart, and where a version is given up.
@@ -18,11 +18,12 @@ import (
 // removal, as in the midst of any upgrade: what the former version left is there to be cleaned up. Red when the release counts as one that was
 // never whole (HasDeletionHooks by the action alone), and when the former method's hook runs.
 func TestRemovalAmidAChangeOfMethodRunsTheHooksOfTheNewOne(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	first := w.templated("1.0.0", map[string]string{
 		"settings.yaml": templateSettings, "account.yaml": account, "d.yaml": ocmJob("farewell", "agent"),
 	})
-	second := w.content("2.0.0", kubermaticv1.MethodHelm, fmt.Sprintf("methods-%d", worlds), map[string]string{
+	second := w.content("2.0.0", kubermaticv1.MethodHelm, w.unique("methods"), map[string]string{
 		"Chart.yaml": "apiVersion: v2\nname: turned\nversion: 2.0.0\n", "values.yaml": "tag: two\n", "templates/settings.yaml": settings,
 		"templates/a.yaml": job("prepare", "pre-install", ""), "templates/b.yaml": job("goodbye", "pre-delete", ""),
 	})
@@ -51,15 +52,17 @@ func TestRemovalAmidAChangeOfMethodRunsTheHooksOfTheNewOne(t *testing.T) {
 
 // A version of go-template that is given up leaves no Job of its hooks beside the one that is back. Red without clearHooks in GiveWay.
 func TestARollbackClearsTheHooksOfTheVersionThatFailed(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
+	w.clock = kit.RunningClock(t)
 	atomic := func(version string, timeout time.Duration, files map[string]string) kubermaticv1.AddonVersion {
 		made := w.templated(version, files)
 		made.Values = raw(`{"tag":"` + version + `"}`)
 		made.Template.Atomic, made.Template.Timeout = true, &metav1.Duration{Duration: timeout}
 		return made
 	}
-	first := atomic("1.0.0", 10*time.Minute, map[string]string{"settings.yaml": templateSettings})
-	second := atomic("1.1.0", 10*time.Second, map[string]string{"settings.yaml": templateSettings, "a.yaml": templateJob("migrate", "pre-upgrade", "")})
+	first := atomic("1.0.0", 10*time.Hour, map[string]string{"settings.yaml": templateSettings})
+	second := atomic("1.1.0", time.Minute, map[string]string{"settings.yaml": templateSettings, "a.yaml": templateJob("migrate", "pre-upgrade", "")})
 	w.offer("back", kubermaticv1.CatalogueCustom, first, second)
 	w.start()
 	object := w.install("back", "1.0.0")
@@ -67,7 +70,9 @@ func TestARollbackClearsTheHooksOfTheVersionThatFailed(t *testing.T) {
 	w.want(object, "1.1.0")
 	migrate := w.awaitJob(object, "migrate")
 	w.end(migrate, false)
-	w.expectReady(object, kubermaticv1.ReasonRolledBack, `version "1.1.0" was given up and version "1.0.0" is back`)
+	w.hurry(100, func() {
+		w.expectReady(object, kubermaticv1.ReasonRolledBack, `version "1.1.0" was given up and version "1.0.0" is back`)
+	})
 	w.expectNoJobs(object.Spec.TargetNamespace)
 	live := configMap(object.Spec.TargetNamespace, "settings")
 	if !w.has(live, live.Namespace, live.Name) || live.Data["tag"] != "1.0.0" {

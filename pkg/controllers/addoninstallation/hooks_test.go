@@ -128,6 +128,7 @@ func (w *world) ready(object *kubermaticv1.AddonInstallation) {
 // of by weight; when hook-succeeded is not followed; when an upgrade runs the hooks of an installation; when hooks are in the
 // inventory (the objects' number); and when a restarted controller makes a hook that runs anew (another UID).
 func TestHooksRunInOrder(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	w.publishChart("ordered", "ordered", nil, map[string]string{
 		"settings": settings,
@@ -198,6 +199,7 @@ func TestHooksRunInOrder(t *testing.T) {
 // AG23: Red when a failed hook is forgotten, when hook-failed is not followed, when a hook that succeeded runs again with the retry,
 // and when an edit does not begin at the beginning. Package hooks has the pauses between attempts.
 func TestFailedHook(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	w.publishChart("failing", "failing", nil, map[string]string{
 		"settings": settings,
@@ -241,6 +243,7 @@ func TestFailedHook(t *testing.T) {
 
 // AG23: Red when a hook that never ends is waited for without end.
 func TestHookDeadline(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	w.publishChart("hanging", "hanging", func(version *kubermaticv1.AddonVersion) {
 		version.Template.Timeout = &metav1.Duration{Duration: time.Second}

@@ -35,6 +35,7 @@ func (w *world) behindHostile() *hostile.Server {
 
 // Red when a list without end is a failure like any other, or when something is concluded from it.
 func TestAListWithoutEndIsTheClustersMisbehaviour(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	server := w.behindHostile()
 	w.start()
@@ -55,6 +56,7 @@ func TestAListWithoutEndIsTheClustersMisbehaviour(t *testing.T) {
 
 // Red when what an answer says of our fields goes into the record, or is dropped without a word.
 func TestRecordsDoNotGrowByUntrueFields(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	server := w.behindHostile()
 	server.SetDose(hostile.ModeNamed("lying-fields"), hostile.Dose{Size: 50_000}) // an object may have as many, and not this one
@@ -121,6 +123,7 @@ func (s savings) SaveApplied(ctx context.Context, namespace string, record *revi
 
 // Red when each repair writes the record, whether there is something new to say or not.
 func TestWhatIsPutBackAsItWasIsNotRecordedAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	saved := &atomic.Int32{}
 	w.records = func(records addoninstallation.Records) addoninstallation.Records { return savings{records, saved} }

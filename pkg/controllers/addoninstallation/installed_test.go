@@ -42,6 +42,7 @@ func (w *world) expectSpeaksOf(object *kubermaticv1.AddonInstallation, installed
 // keeps what it said of the revision before (projectHealth without its last case), and a refused edit leaves Healthy at an
 // earlier generation (maintain without assess).
 func TestStatusSpeaksOfWhatIsInstalled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start()
 	files := map[string]string{}

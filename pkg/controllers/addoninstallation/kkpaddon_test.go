@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,16 +15,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/test/expect"
-	"github.com/trellis-addons/trellis/test/fleet"
 )
-
-// kkpAddons has the seed serve KKP's own kinds.
-func (w *world) kkpAddons() {
-	w.t.Helper()
-	if err := fleet.InstallCRDs(w.t.Context(), fleet.Shared().Cluster("both").Config, "../../cluster/testdata/kkp"); err != nil {
-		w.t.Fatal(err)
-	}
-}
 
 // kkpAddon makes an Addon of KKP in the cluster's namespace, with the finalizer that KKP puts on.
 func (w *world) kkpAddon(name string) *unstructured.Unstructured {
@@ -72,8 +62,8 @@ func (w *world) expectReady(object *kubermaticv1.AddonInstallation, reason strin
 // told, when the end of the Addon wakes nobody (ofChange without its case for the kind: it comes a minute later), or when
 // another cluster's or another name's Addon counts.
 func TestKKPAddonExists(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.kkpAddons()
 	w.start()
 	w.publish("legacy", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	w.kkpAddon("other")
@@ -98,15 +88,10 @@ func TestKKPAddonExists(t *testing.T) {
 		if err := w.seed.Delete(t.Context(), settings); err != nil {
 			t.Fatal(err)
 		}
-		w.edit(object, func(object *kubermaticv1.AddonInstallation) {
-			object.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: "now"}
-		})
-		expect.Always(t, time.Second, func() error {
-			if version := w.installed(object); version != "" {
-				return fmt.Errorf("version %q was put back under KKP's hands", version)
-			}
-			return nil
-		})
+		w.afterAnother(object)
+		if version := w.installed(object); version != "" {
+			t.Errorf("version %q was put back under KKP's hands", version)
+		}
 		w.letGo(again)
 		if err := client.IgnoreNotFound(w.seed.Delete(t.Context(), again)); err != nil {
 			t.Fatal(err)

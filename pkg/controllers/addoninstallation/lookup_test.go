@@ -98,6 +98,7 @@ func (w *world) expectAnotherLook(object *kubermaticv1.AddonInstallation, before
 // A password that a chart makes once stays over changes of values, of Kubernetes and of the process. Red when lookup finds nothing
 // (r.lookup giving nil): each change makes another password.
 func TestLookupKeepsWhatWasMade(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	w.publishChart("looked", "looked", nil, map[string]string{"login": login, "told": told + kubernetes})
 	stop := w.startUntil()
@@ -124,11 +125,12 @@ func TestLookupKeepsWhatWasMade(t *testing.T) {
 // What helm installed keeps its password, and the templates see an upgrade of the release. Red without apply.OfRelease: the
 // password is another one; with the record's revision in renderInput: the release says "1 true false".
 func TestAdoptionLooksUpWhatIsThere(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	templates := map[string]string{"login": login, "told": told}
 	w.publishChart("taken", "taken", nil, templates)
 	w.start()
-	namespace := fmt.Sprintf("taken-%d", worlds)
+	namespace := w.unique("taken")
 	w.program("helm", "", "install", "taken", folder(t, map[string]string{
 		"Chart.yaml": "apiVersion: v2\nname: taken\nversion: 1.0.0\n", "values.yaml": "tag: one\n",
 		"templates/login.yaml": login, "templates/told.yaml": told,
@@ -147,6 +149,7 @@ func TestAdoptionLooksUpWhatIsThere(t *testing.T) {
 // The templates see the revisions that helm shows. Red with IsInstall by the number of the record's revision, or with another
 // revision than that of the Helm release.
 func TestTemplatesSeeHelmsRevision(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	w.publishChart("revised", "revised", nil, map[string]string{"told": told})
 	w.start()
@@ -171,6 +174,7 @@ func TestTemplatesSeeHelmsRevision(t *testing.T) {
 // A chart that prints the checksum of what it makes once stays at its first revision: the checksum is another one as soon as the password
 // can be looked up. Red without the rendering that finds nothing.
 func TestSumsOfWhatIsLookedUpStay(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	w.publishChart("summed", "summed", nil, map[string]string{"login": login, "summed": summed, "told": told})
 	w.start()
@@ -189,6 +193,7 @@ func TestSumsOfWhatIsLookedUpStay(t *testing.T) {
 // Red with asRecorded of pkg/rendering saying no: passwords, certificates, times and names are others after each version of Kubernetes; red
 // with byChance saying yes always: a real change of the chart's is lost.
 func TestChanceAloneChangesNothing(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	w.publishChart("chance", "chance", nil, map[string]string{"login": madeUp, "told": told})
 	w.publishChart("change", "change", nil, map[string]string{"login": madeUp, "told": told + kubernetes})
@@ -239,6 +244,7 @@ func (w *world) versionsIn(namespace string) map[string]string {
 // A revision on its way goes on where nobody asked for another one. Red without revision.AmendInputs: the release is at
 // revision 2, and the hook runs again.
 func TestRolloutGoesOnWhereNobodyAsked(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	w.publishChart("underway", "underway", nil, map[string]string{"login": madeUp, "a": job("prepare", "pre-install", "")})
 	w.start()

@@ -5,13 +5,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/revision"
-	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // panics counts the passes of this process that ended in a panic, which the next pass hides.
@@ -55,9 +54,12 @@ func (f *forgetful) SaveApplied(ctx context.Context, namespace string, record *r
 // Red when a pass speaks of the record after a save of what hooks did was lost: before the rollout is through, once it is on record
 // as applied, or once the objects' health is known.
 func TestSavesOfHooksMayBeLost(t *testing.T) {
+	t.Parallel()
 	for name, waits := range map[string]bool{"plain": false, "atomic": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newHookWorld(t)
+			w.clock = kit.RunningClock(t)
 			saves := &forgetful{}
 			w.records = func(records addoninstallation.Records) addoninstallation.Records {
 				saves.Records = records
@@ -71,12 +73,7 @@ func TestSavesOfHooksMayBeLost(t *testing.T) {
 				"settings": settings, "before": hook("before", "pre-install"), "after": hook("after", "post-install"),
 			})
 			object := w.install("hooked", "")
-			expect.Eventually(t, 5*expect.Patience, func() error { // a save that was lost is tried again after a pause, which grows
-				if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-					return err
-				}
-				return expect.Condition(object, kubermaticv1.ConditionReady, "True", "")
-			})
+			w.hurry(20, func() { w.ready(object) }) // a save that was lost is tried again after a pause, which grows
 			if saves, count := saves.count.Load(), panics(t); saves < 4 || count > 0 {
 				t.Errorf("of %d saves every second one was lost, and %v passes ended in a panic", saves, count)
 			}

@@ -1,6 +1,7 @@
 package addoninstallation_test
 
 import (
+	"flag"
 	"os"
 	"runtime"
 	"testing"
@@ -19,5 +20,19 @@ func TestMain(m *testing.M) {
 		}
 	}
 	rendering.Serve()
+	sideBySide()
 	fleet.Main(m, fleet.ClusterOptions{Name: "both", Controllers: true}, fleet.ClusterOptions{Name: "elsewhere"})
+}
+
+// sideBySide has six tests run at a time, unless -parallel says otherwise: most of a test is waiting, whatever the number of processors.
+func sideBySide() {
+	flag.Parse()
+	isSet := false
+	flag.Visit(func(one *flag.Flag) { isSet = isSet || one.Name == "test.parallel" })
+	if isSet {
+		return
+	}
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
 }

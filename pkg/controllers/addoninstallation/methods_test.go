@@ -41,7 +41,7 @@ func (w *world) methods(version string, method kubermaticv1.Method, more string)
 	if method == kubermaticv1.MethodHelm {
 		files = asChart(version, objects)
 	}
-	return w.content(version, method, fmt.Sprintf("methods-%d/%s", worlds, version), files)
+	return w.content(version, method, fmt.Sprintf("methods-%s/%s", w.id, version), files)
 }
 
 // born is what tells an object from another of its name that was made in its place.
@@ -130,6 +130,7 @@ func (w *world) helmSecrets(object *kubermaticv1.AddonInstallation) int {
 // method is another (intent without what is known: what the version before alone has stays), and when the release stays where no
 // release comes after it (formerRelease only for another name).
 func TestMethodChangesBetweenVersions(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.renderers = bothMethods()
 	w.start()

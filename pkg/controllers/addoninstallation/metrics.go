@@ -55,32 +55,33 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return made
 }
 
-// measure what a pass did, by the status that it made.
-func (m *Metrics) measure(f *facts, began time.Time) {
+// measure what a pass did that ends now, by the status that it made.
+func (m *Metrics) measure(f *facts, now time.Time) {
 	m.repaired.Add(float64(len(f.pass.Repaired)))
 	if f.pass.Applied != nil {
 		m.written.Add(float64(f.pass.Progress.Written))
-		m.ended(f, began)
+		m.ended(f, now)
 	}
 	switch {
 	case meta.IsStatusConditionTrue(f.installation.Status.Conditions, kubermaticv1.ConditionApplied):
 		f.memory.asked = time.Time{}
 	case f.memory.asked.IsZero():
-		f.memory.asked = began
+		f.memory.asked = f.pass.Now
 	}
 }
 
 // ended says that a revision was applied to its end.
-func (m *Metrics) ended(f *facts, began time.Time) {
+func (m *Metrics) ended(f *facts, now time.Time) {
 	if f.pass.Applied.Rollback != nil {
 		m.rolledBack.Inc()
 		return
 	}
 	m.applied.Inc()
+	began := f.pass.Now
 	if !f.memory.asked.IsZero() {
 		began = f.memory.asked
 	}
-	m.delay.Observe(time.Since(began).Seconds())
+	m.delay.Observe(now.Sub(began).Seconds())
 }
 
 // mostAddons have figures of their own.

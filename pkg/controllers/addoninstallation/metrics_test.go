@@ -56,6 +56,7 @@ func (w *world) expectFigures(want ...string) {
 // installation is not counted by its state and reason, or by an add-on that is only asked for, when a revision, a written or a repaired
 // object is not counted, and when a pass that applies nothing is.
 func TestInstallationsAreCounted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start()
 	w.publish("counted", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "1.1.0"})

@@ -48,10 +48,11 @@ func (w *world) charts(charts map[string]map[string]string) func(version, folder
 // Red when an installation goes on with the Helm release of a younger one (found.Installation not looked at in CheckRelease): it
 // would take the release's Secrets, and prune the other's objects; red too when it can't once the other is gone.
 func TestReleaseOfAnInstallationThatExistsIsRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.renderers = bothMethods()
 	w.start()
-	namespace := fmt.Sprintf("agents-%d", worlds)
+	namespace := w.unique("agents")
 	elder := webChart("1.0.0")
 	delete(elder, "templates/settings.yaml")
 	elder["templates/elder.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: elder}\n"
@@ -93,7 +94,7 @@ func TestReleaseOfAnInstallationThatExistsIsRefused(t *testing.T) {
 	if err := w.seed.Delete(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
-	w.expectEvent(kubermaticv1.EventRemoved, second, fmt.Sprintf("left in cluster %q as it is: deletionPolicy is Orphan", w.cluster.Name))
+	w.expectEvent(kubermaticv1.EventRemoved, second, w.cluster.Name, "Orphan")
 	expect.Gone(t, w.seed, second)
 	w.edit(first, func(object *kubermaticv1.AddonInstallation) {
 		object.Annotations[kubermaticv1.AnnotationReconcileAt] = "now"
@@ -107,6 +108,7 @@ func TestReleaseOfAnInstallationThatExistsIsRefused(t *testing.T) {
 // Red when the revisions that deletionPolicy Orphan left are not gone on with (helmrelease.Find of another label alone): the copy would
 // begin at revision 1, below what `helm list` shows; red too when what only they have goes, or when adopt is asked for.
 func TestOrphanedReleaseIsGoneOnWith(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.renderers = bothMethods()
 	w.start()
@@ -138,6 +140,5 @@ func TestOrphanedReleaseIsGoneOnWith(t *testing.T) {
 	if _, stays := w.configMaps(namespace)["extra"]; !stays {
 		t.Error("what was left behind on purpose was removed")
 	}
-	w.expectEvent(kubermaticv1.EventAdopted, again, fmt.Sprintf("Helm release %q in namespace %q goes on after its revision 2; it was left "+
-		"behind by an installation of this name, and objects that only it has stay", "left", namespace))
+	w.expectEvent(kubermaticv1.EventAdopted, again, `"left"`, "revision 2", "left behind", "stay")
 }

@@ -1,7 +1,6 @@
 package addoninstallation_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // slow has ConfigMap settings, and a ReplicaSet that is not ready before somebody scales it to nothing: nothing runs its pods.
@@ -61,7 +61,7 @@ func (w *world) wish(name, addon, version string, dependsOn ...string) *kubermat
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
 		Spec: kubermaticv1.AddonInstallationSpec{
 			AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon), Version: version},
-			TargetNamespace: fmt.Sprintf("%s-%d", name, worlds), CreateNamespace: true, DependsOn: namesOf(dependsOn),
+			TargetNamespace: w.unique(name), CreateNamespace: true, DependsOn: namesOf(dependsOn),
 		},
 	}
 	w.create(object)
@@ -132,6 +132,7 @@ func (w *world) expectNotBegun(objects ...*kubermaticv1.AddonInstallation) {
 // Ready; when slots of Core catalogues don't count, or when a neighbour that is as far as it has to be wakes nobody (the watch of ofAwaited
 // taken out).
 func TestTheNetworkComesBeforeTheRest(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.publishSlow("cni", kubermaticv1.CatalogueCore, kubermaticv1.SlotCNI, "1.0.0")
 	w.publishSlow("system", kubermaticv1.CatalogueCustom, kubermaticv1.SlotSystem, "1.0.0")
@@ -140,7 +141,7 @@ func TestTheNetworkComesBeforeTheRest(t *testing.T) {
 	cni := &kubermaticv1.AddonInstallation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "cni"},
 		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: "cni", Version: "2.0.0"}, TargetNamespace: fmt.Sprintf("cni-%d", worlds),
+			AddonRef: kubermaticv1.AddonReference{Name: "cni", Version: "2.0.0"}, TargetNamespace: w.unique("cni"),
 			CreateNamespace: true, CoreAddon: true,
 		},
 	}
@@ -180,6 +181,7 @@ func TestTheNetworkComesBeforeTheRest(t *testing.T) {
 
 // Red when the rest waits on although what it waits for is paused, or has no slot any more (ofCatalogue without those that wait).
 func TestWhatDoesNotCountForASlot(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.publishSlow("cni", kubermaticv1.CatalogueCustom, kubermaticv1.SlotCNI, "1.0.0")
 	w.publishSlow("csi", kubermaticv1.CatalogueCustom, kubermaticv1.SlotCSI, "1.0.0")
@@ -198,6 +200,7 @@ func TestWhatDoesNotCountForASlot(t *testing.T) {
 // Red when members of a circle are applied, or not told each other; when its end wakes nobody; when one that only depends on a member
 // counts as a member; or when a circle holds what is applied already (BeforeVersion by what BeforeFirstApply says).
 func TestACircleIsTold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
 	a, b := w.wish("a", "plain", "1.0.0", "b"), w.wish("b", "plain", "1.0.0", "c")
@@ -224,6 +227,7 @@ func TestACircleIsTold(t *testing.T) {
 
 // Red when a dependency that is not there holds nothing, or wakes nobody when it comes, or holds another version of what is there.
 func TestAMissingDependencyComesLater(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start()
 	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
@@ -245,6 +249,7 @@ func TestAMissingDependencyComesLater(t *testing.T) {
 // Red when another version does not wait, when nobody looks after what is installed meanwhile (maintain without IsHeld), or when the end of
 // the wait wakes nobody.
 func TestAnotherVersionWaitsAndWhatIsThereIsLookedAfter(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.driftInterval = time.Second
 	w.publish("db", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
@@ -281,6 +286,7 @@ func TestAnotherVersionWaitsAndWhatIsThereIsLookedAfter(t *testing.T) {
 // Red when both move at once although one depends on the other (isAboutToMove says false): the dependent's pass comes first, and finds
 // its dependency Ready with the version of before.
 func TestWhatMovesWithItsDependencyComesAfterIt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.concurrency = 1
 	later := &kubermaticv1.Constraints{K8sVersion: ">= 1.37"}
@@ -304,40 +310,39 @@ func TestWhatMovesWithItsDependencyComesAfterIt(t *testing.T) {
 
 // Red when slots are waited for without end, when that is not told, or told again; and the same for another version of what depends on others.
 func TestOrderIsGivenUp(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.orderTimeout = 3 * time.Second
+	w.clock, w.orderTimeout = kit.RunningClock(t), 10*time.Second
 	w.publishSlow("cni", kubermaticv1.CatalogueCustom, kubermaticv1.SlotCNI, "1.0.0")
 	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
 	cni, rest := w.wish("cni", "cni", ""), w.wish("rest", "plain", "1.0.0")
 	w.start()
-	w.expectHeld(rest, kubermaticv1.ReasonWaitingForOrder, `waits for installation "cni", which has an earlier slot; it goes on without that after 3s`)
-	w.expectInstalled(rest, "1.0.0", "2.0.0")
+	w.expectHeld(rest, kubermaticv1.ReasonWaitingForOrder, `waits for installation "cni", which has an earlier slot; it goes on without that after 10s`)
+	w.hurry(50, func() { w.expectInstalled(rest, "1.0.0", "2.0.0") })
 	w.expectEvents(rest, "Warning OrderGivenUp", "Normal Applied")
-	w.expectEvent(kubermaticv1.EventOrderGivenUp, rest, `goes on after 3s although it waits for installation "cni", which has an earlier slot`)
+	w.expectEvent(kubermaticv1.EventOrderGivenUp, rest, "after 10s although", `"cni", which has an earlier slot`)
 
 	w.dependOn(rest, "cni")
 	w.want(rest, "2.0.0")
 	w.expectHeld(rest, kubermaticv1.ReasonWaitingForOrder, `waits until installation "cni", which it depends on`)
-	w.expectInstalled(rest, "2.0.0", "")
+	w.hurry(50, func() { w.expectInstalled(rest, "2.0.0", "") })
 	w.expectEvents(rest, "Warning OrderGivenUp", "Normal Applied", "Warning OrderGivenUp", "Normal Applied")
 
 	web := w.wish("web", "plain", "1.0.0", "cni") // a first apply waits for as long as it takes
 	w.expectHeld(web, kubermaticv1.ReasonWaitingForOrder, `"cni"`)
-	expect.Always(t, 5*time.Second, func() error {
-		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(web), web); err != nil {
-			return err
-		}
-		return expect.Condition(web, kubermaticv1.ConditionApplied, "False", kubermaticv1.ReasonWaitingForOrder)
-	})
+	w.clock.Step(2 * w.orderTimeout)
+	w.afterAnother(web)
+	w.expectHeld(web, kubermaticv1.ReasonWaitingForOrder, `"cni"`)
 	w.expectNotBegun(web)
 	w.scale(cni, 0)
 	w.expectInstalled(web, "1.0.0", "2.0.0")
 }
 
-// Red when a new process begins the wait anew (waited gives 0): nothing would be applied before another 20 seconds are over.
+// Red when a new process begins the wait anew (waited gives 0): nothing would be applied before another ten minutes are over.
 func TestAWaitOutlivesARestart(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.orderTimeout = 20 * time.Second
+	w.clock = kit.RunningClock(t)
 	w.publishSlow("cni", kubermaticv1.CatalogueCustom, kubermaticv1.SlotCNI, "1.0.0")
 	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	w.wish("cni", "cni", "")
@@ -346,25 +351,15 @@ func TestAWaitOutlivesARestart(t *testing.T) {
 	t.Cleanup(stop)
 	w.expectHeld(rest, kubermaticv1.ReasonWaitingForOrder, `"cni"`)
 	stop()
-	since := meta.FindStatusCondition(rest.Status.Conditions, kubermaticv1.ConditionApplied).LastTransitionTime
-	expect.Eventually(t, time.Minute, func() error {
-		if time.Since(since.Time) < w.orderTimeout {
-			return errors.New("the time is not over")
-		}
-		return nil
-	})
+	w.clock.Step(10 * time.Minute)
 	w.start()
-	expect.Eventually(t, 15*time.Second, func() error {
-		if have := w.installed(rest); have != "1.0.0" {
-			return fmt.Errorf("the settings have %q", have)
-		}
-		return nil
-	})
+	w.expectInstalled(rest, "1.0.0", "")
 }
 
 // A condition says that the wait began an hour from now: the clock was set back since. Red when that hour is waited for too, before an apply or
 // before a removal.
 func TestAWaitThatBeginsInTheFutureIsOver(t *testing.T) {
+	t.Parallel()
 	later := metav1.NewTime(time.Now().Add(time.Hour).Truncate(time.Second))
 	say := func(w *world, object *kubermaticv1.AddonInstallation, kind, reason string) {
 		t.Helper()
@@ -380,6 +375,7 @@ func TestAWaitThatBeginsInTheFutureIsOver(t *testing.T) {
 		})
 	}
 	t.Run("an apply", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		w.publishSlow("cni", kubermaticv1.CatalogueCustom, kubermaticv1.SlotCNI, "1.0.0")
 		w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
@@ -391,6 +387,7 @@ func TestAWaitThatBeginsInTheFutureIsOver(t *testing.T) {
 		w.expectEvents(rest, "Warning OrderGivenUp", "Normal Applied")
 	})
 	t.Run("a removal", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		web, db, _, stop := w.reversedUntil()
 		stop()
@@ -444,6 +441,7 @@ func (w *world) reversedUntil() (web, db, cni *kubermaticv1.AddonInstallation, s
 // Red when a removal does not wait for what depends on it, or for later slots; when it waits for what stays; when the end of those it waits
 // for wakes it not; or when the wait is not told.
 func TestRemovalsGoInReverse(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	web, db, cni := w.reversed()
 	w.deleteAll(web, db, cni)
@@ -463,18 +461,21 @@ func TestRemovalsGoInReverse(t *testing.T) {
 
 // Red when a removal waits for ever, or although its cluster goes.
 func TestRemovalsWaitNoLongerThanTheyMay(t *testing.T) {
+	t.Parallel()
 	t.Run("given up", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
-		w.orderTimeout = 3 * time.Second
+		w.clock, w.orderTimeout = kit.RunningClock(t), 10*time.Second
 		web, db, cni := w.reversed()
 		w.deleteAll(web, db)
-		expect.Gone(t, w.seed, db)
+		w.hurry(50, func() { expect.Gone(t, w.seed, db) })
 		w.expectEvents(db, "Normal Applied", "Warning OrderGivenUp", "Normal Removed")
 		w.delete(cni)
 		expect.Gone(t, w.seed, cni)
 		w.hold(web, false)
 	})
 	t.Run("the cluster goes", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		web, db, _ := w.reversed()
 		w.deleteAll(web, db)

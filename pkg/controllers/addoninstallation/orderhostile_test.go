@@ -55,7 +55,11 @@ func (w *world) countHeld(reason string) (held int) {
 // A tenant has 500 installations that depend on each other, 16 by each: a chain that closes. Red when members are not told, when each change
 // of one wakes all others (awaiting notes all of them: some 100,000 passes), or when a neighbour's cluster waits for them.
 func TestFiveHundredThatDependOnEachOther(t *testing.T) {
-	const count = 500
+	t.Parallel()
+	count := 500
+	if testing.Short() { // fewer say as much
+		count = 100
+	}
 	w := newWorld(t)
 	w.concurrency = 4
 	counted := w.countPasses()
@@ -88,6 +92,7 @@ func TestFiveHundredThatDependOnEachOther(t *testing.T) {
 // A status that flaps wakes those that wait for it, once each time, and nobody else. Red when every change of a neighbour wakes all that
 // wait (awaiting.of without Contains), or changes that say nothing do (StandOf with the resourceVersion).
 func TestANeighbourThatFlapsWakesThoseThatWaitForIt(t *testing.T) {
+	t.Parallel()
 	const waiting, flaps = 10, 12
 	w := newWorld(t)
 	counted := w.countPasses()
@@ -111,15 +116,12 @@ func TestANeighbourThatFlapsWakesThoseThatWaitForIt(t *testing.T) {
 		}
 		return nil
 	})
-	settled := -1
-	expect.Eventually(t, expect.Patience, func() error { // what they began with is over
-		before := settled
-		if settled = counted.sum(); before != settled {
-			return fmt.Errorf("%d passes, %d before", settled, before)
-		}
-		return nil
-	})
-	others := counted.of("other-0")
+	var last *kubermaticv1.AddonInstallation
+	for i := range waiting { // what they began with is over
+		last = &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: fmt.Sprintf("waiting-%d", i)}}
+		w.afterwards(last, func() { w.label(last) })
+	}
+	settled, others := counted.sum(), counted.of("other-0")
 	tell := func(change func(*kubermaticv1.AddonInstallation)) {
 		expect.Eventually(t, expect.Patience, func() error {
 			if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(flapping), flapping); err != nil {
@@ -138,7 +140,6 @@ func TestANeighbourThatFlapsWakesThoseThatWaitForIt(t *testing.T) {
 		})
 		tell(func(object *kubermaticv1.AddonInstallation) { object.Status.Failures++ }) // says nothing to others
 	}
-	last := &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "waiting-0"}}
 	w.expectReady(last, kubermaticv1.ReasonWaitingForOrder, `"resting"`)
 	if made := counted.sum(); made-settled > 4*waiting {
 		t.Errorf("%d passes for %d changes that %d wait for, of one of two that are not ready", made-settled, flaps, waiting)
@@ -154,7 +155,11 @@ func TestANeighbourThatFlapsWakesThoseThatWaitForIt(t *testing.T) {
 // A chain of hundreds, the last of them made first, is applied in its order. Red when the end of one wakes the next not, or not before its
 // recheck.
 func TestALongChainIsAppliedInItsOrder(t *testing.T) {
-	const count = 120
+	t.Parallel()
+	count := 120
+	if testing.Short() {
+		count = 40
+	}
 	w := newWorld(t)
 	counted := w.countPasses()
 	w.publish("plain", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})

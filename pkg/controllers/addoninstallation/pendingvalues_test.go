@@ -24,6 +24,7 @@ func (h held) RenderValues(ctx context.Context, input render.ValuesInput) (map[s
 // A valuesTemplate that takes long holds no worker: with one worker, installations of others become Ready meanwhile, and its own
 // once it is through. Red when the keeper waits for values to the end (no patience): the second never gets its turn.
 func TestLongValuesTemplateHoldsNoWorker(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.concurrency = 1
 	gate := make(chan struct{})

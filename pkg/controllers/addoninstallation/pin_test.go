@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -91,7 +90,7 @@ func (w *world) installPinned(addon, version, digest string) *kubermaticv1.Addon
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: addon},
 		Spec: kubermaticv1.AddonInstallationSpec{
 			AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon), Version: version, Digest: digest},
-			TargetNamespace: fmt.Sprintf("%s-%d", addon, worlds), CreateNamespace: true,
+			TargetNamespace: w.unique(addon), CreateNamespace: true,
 		},
 	}
 	w.create(object)
@@ -143,6 +142,7 @@ func (w *world) spoilSettings(object *kubermaticv1.AddonInstallation) {
 // are counted), when it is Stalled (not Ready), when its list of steps has no drift, or when it forgets what it is at a restart; red
 // too when it stays as it is once the catalogue goes back.
 func TestAPinnedInstallationKeepsItsContent(t *testing.T) {
+	t.Parallel()
 	w, done := newPinWorld(t)
 	stop := w.startUntil()
 	t.Cleanup(func() { stop() })
@@ -198,6 +198,7 @@ func TestAPinnedInstallationKeepsItsContent(t *testing.T) {
 
 // Red when content that nobody has is taken for the present one, when Ready is True without it, or when what is there is not repaired.
 func TestContentThatIsGoneIsTold(t *testing.T) {
+	t.Parallel()
 	w, _ := newPinWorld(t)
 	w.start()
 	first, second := w.saying("first"), w.saying("second")
@@ -221,6 +222,7 @@ func TestContentThatIsGoneIsTold(t *testing.T) {
 // A process ends between intent and apply, and the content changes, or the version goes, before the next begins. Red when Decide waits
 // there (onlyOnRecord without Finish): the hook ends and nothing comes after it; red too when the next process renders.
 func TestABegunRolloutIsFinishedFromItsRecord(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		pinned        bool
 		change        func(*kubermaticv1.AddonVersion)
@@ -234,6 +236,7 @@ func TestABegunRolloutIsFinishedFromItsRecord(t *testing.T) {
 			kubermaticv1.ReasonWithdrawn, kubermaticv1.ReasonWithdrawn},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w, done := newPinWorld(t)
 			var first kubermaticv1.AddonVersion
 			w.publishChart("begun", "begun", func(version *kubermaticv1.AddonVersion) { first = *version },
@@ -268,13 +271,14 @@ func TestABegunRolloutIsFinishedFromItsRecord(t *testing.T) {
 // A tag that is pushed again, or a branch that moves, under a pin. Red when the artifact is taken by itself (artifactGone says nothing),
 // when nobody is told, when reconcile-at or an edit does not take it, or when the one that is not pinned does not follow.
 func TestAnArtifactThatMovesUnderAPinIsTold(t *testing.T) {
+	t.Parallel()
 	w, _ := newPinWorld(t)
 	w.start()
 	files := func(text string) map[string]string {
 		return map[string]string{"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {version: '" + text +
 			" {{ .Variables.version }}'}\n"}
 	}
-	version := w.content("1.0.0", kubermaticv1.MethodGoTemplate, fmt.Sprintf("moved-%d", worlds), files("first"))
+	version := w.content("1.0.0", kubermaticv1.MethodGoTemplate, w.unique("moved"), files("first"))
 	version.Values = raw(`{"version":"v"}`)
 	digest := contentOf(t, version)
 	w.offer("moved", kubermaticv1.CatalogueCustom, version)
@@ -286,21 +290,18 @@ func TestAnArtifactThatMovesUnderAPinIsTold(t *testing.T) {
 	}
 	fetched(pinned, kubermaticv1.ReasonFetched, "first v")
 	fetched(free, kubermaticv1.ReasonFetched, "first v")
-	w.content("1.0.0", kubermaticv1.MethodGoTemplate, fmt.Sprintf("moved-%d", worlds), files("second"))
+	w.content("1.0.0", kubermaticv1.MethodGoTemplate, w.unique("moved"), files("second"))
 	w.lookAgain(free) // refreshes the source for both
 	fetched(free, kubermaticv1.ReasonFetched, "second v")
 	fetched(pinned, kubermaticv1.ReasonArtifactMoved, "first v")
-	w.running("v1.36.4") // the cluster's own changes wait too
-	expect.Always(t, time.Second, func() error {
-		if has := w.installed(pinned); has != "first v" {
-			return fmt.Errorf("it has %q", has)
-		}
-		return nil
-	})
+	w.afterwards(pinned, func() { w.running("v1.36.4") }) // the cluster's own changes wait too
+	if has := w.installed(pinned); has != "first v" {
+		t.Errorf("it has %q", has)
+	}
 	w.lookAgain(pinned)
 	fetched(pinned, kubermaticv1.ReasonFetched, "second v")
 
-	w.content("1.0.0", kubermaticv1.MethodGoTemplate, fmt.Sprintf("moved-%d", worlds), files("third"))
+	w.content("1.0.0", kubermaticv1.MethodGoTemplate, w.unique("moved"), files("third"))
 	w.lookAgain(free)
 	fetched(free, kubermaticv1.ReasonFetched, "third v")
 	fetched(pinned, kubermaticv1.ReasonArtifactMoved, "second v")
@@ -323,6 +324,7 @@ func (f former) SaveApplied(ctx context.Context, namespace string, record *revis
 
 // Red when a pin of what is applied renders, or writes to the user cluster, or when the record of before does not get its content by the pin, so that it is gone with the next change.
 func TestRecordsOfBeforeArePinned(t *testing.T) {
+	t.Parallel()
 	w, done := newPinWorld(t)
 	w.records = func(records addoninstallation.Records) addoninstallation.Records { return former{records} }
 	heard := w.overhear()
@@ -358,6 +360,7 @@ func TestRecordsOfBeforeArePinned(t *testing.T) {
 
 // Red when ReleaseName does not look at the installation's, or when the second of two that ask for one name in one namespace gets it.
 func TestInstallationsNameTheirReleases(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	w.start()
 	w.publishChart("named", "named", func(version *kubermaticv1.AddonVersion) {
@@ -368,7 +371,7 @@ func TestInstallationsNameTheirReleases(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
 			Spec: kubermaticv1.AddonInstallationSpec{
 				AddonRef: kubermaticv1.AddonReference{Name: "named"}, ReleaseName: release,
-				TargetNamespace: fmt.Sprintf("named-%d", worlds), CreateNamespace: true,
+				TargetNamespace: w.unique("named"), CreateNamespace: true,
 			},
 		}
 		w.create(object)

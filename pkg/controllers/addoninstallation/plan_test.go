@@ -17,7 +17,7 @@ func TestBackOff(t *testing.T) {
 	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
 	failure := loop.RetryAt{Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonFailed}
 	for attempt, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
-		if got := loop.RequeueAfter(f.backOff(failure)); got != want {
+		if got := loop.RequeueAfter(f.backOff(failure, time.Now())); got != want {
 			t.Errorf("attempt %d comes back after %s, want %s", attempt+1, got, want)
 		}
 	}
@@ -25,11 +25,11 @@ func TestBackOff(t *testing.T) {
 	if got := f.installation.Status; got.Failures != 3 || got.NextAttempt == nil {
 		t.Errorf("status tells %d failures, next attempt %v", got.Failures, got.NextAttempt)
 	}
-	project(f, f.backOff(loop.Waiting{Condition: kubermaticv1.ConditionHealthy}))
+	project(f, f.backOff(loop.Waiting{Condition: kubermaticv1.ConditionHealthy}, time.Now()))
 	if got := f.installation.Status; got.Failures != 0 || got.NextAttempt != nil {
 		t.Errorf("waiting counts as a failure: %d, %v", got.Failures, got.NextAttempt)
 	}
-	f.backOff(failure)
+	f.backOff(failure, time.Now())
 	if f.memory.failures != 1 {
 		t.Errorf("after something else, a failure counts as number %d", f.memory.failures)
 	}
@@ -47,7 +47,7 @@ func TestOverduePassesBackOff(t *testing.T) {
 	} {
 		f := passOver(&kubermaticv1.AddonInstallation{}, &memory{failures: 3})
 		f.pass.Connection = &cluster.Connection{}
-		late := f.backOff(f.overdue(within, outcome))
+		late := f.backOff(f.overdue(within, outcome), time.Now())
 		if got := loop.RequeueAfter(late); got != 8*time.Second || verdictOf(late).reason != kubermaticv1.ReasonClusterUnreachable {
 			t.Errorf("%#v becomes %#v, and comes back after %s", outcome, late, got)
 		}

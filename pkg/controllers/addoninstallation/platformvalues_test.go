@@ -97,20 +97,14 @@ func (w *world) expectPlatform(object *kubermaticv1.AddonInstallation, proxy, re
 	w.ready(object)
 }
 
-// settled is a count that did not change for twenty looks.
-func settled(t *testing.T, count func() int) (last int) {
-	t.Helper()
-	looks := 0
-	expect.Eventually(t, expect.Patience, func() error {
-		if now := count(); now != last {
-			last, looks = now, 0
-		}
-		if looks++; looks < 20 {
-			return fmt.Errorf("it is %d since %d looks", last, looks)
-		}
-		return nil
-	})
-	return last
+// looked counts the reconciliations of installations, the last of each being one that is asked for now.
+func (w *world) looked(objects ...*kubermaticv1.AddonInstallation) (count int) {
+	w.t.Helper()
+	for _, object := range objects {
+		w.afterwards(object, func() { w.label(object) })
+		count += w.begun(object)
+	}
+	return count
 }
 
 // expectListEvent waits for an event about the list.
@@ -140,8 +134,8 @@ func (w *world) expectListEvent(reason string, says ...string) {
 // that it is about, and gives no other a pass; a wrong one keeps the last good list, and its event names the item; a deleted
 // list is none.
 func TestThePlatformsValuesComeToWhomTheyAreAbout(t *testing.T) {
+	t.Parallel()
 	w, neighbour := platformWorld(t)
-	counted := w.countPasses()
 	w.start()
 	here, there := []*kubermaticv1.AddonInstallation{}, []*kubermaticv1.AddonInstallation{}
 	for _, name := range []string{"manifests", "chart"} {
@@ -162,8 +156,7 @@ func TestThePlatformsValuesComeToWhomTheyAreAbout(t *testing.T) {
 	for _, object := range here {
 		w.expectPlatform(object, "http://one.example.com", `"registries":{"docker.io":"b.example.com","registry.example.com":"mirror.example.com"}`)
 	}
-	passesThere := func() int { return counted.of(there[0].Name) + counted.of(there[1].Name) }
-	before := settled(t, passesThere)
+	before := w.looked(there...)
 	w.sayOfClusters(first + "- {clusterSelector: {matchLabels: {tier: gold}}, values: {proxy: {http: http://gold.example.com}}}\n")
 	second := fmt.Sprintf(of, w.cluster.Name, "http://two.example.com")
 	w.sayOfClusters(second)
@@ -174,8 +167,8 @@ func TestThePlatformsValuesComeToWhomTheyAreAbout(t *testing.T) {
 	w.expectListEvent(kubermaticv1.EventListRefused, "item 2: values.proxy: http: it has a user part", "the last good list stays in force")
 	w.sayOfClusters(first + "- clusterSelector: {}\n  values: {}\n  values: {}\n")
 	w.expectListEvent(kubermaticv1.EventListRefused, `item 2: line 4: has key "values" twice`, "the last good list stays in force")
-	if after := settled(t, passesThere); after != before {
-		t.Errorf("the neighbour's installations had %d passes for what is not about them", after-before)
+	if after := w.looked(there...); after != before+len(there) {
+		t.Errorf("the neighbour's installations had %d passes, %d of them asked for", after-before, len(there))
 	}
 	for _, object := range here {
 		w.annotate(object, kubermaticv1.AnnotationReconcileAt, "now")
@@ -204,6 +197,7 @@ func TestThePlatformsValuesComeToWhomTheyAreAbout(t *testing.T) {
 // AG25: Where no list was good since the process began, what is applied stays as it is, looked after, and what is new waits,
 // until the list is mended.
 func TestAListThatCanNotBeReadAtTheStartHoldsInstallations(t *testing.T) {
+	t.Parallel()
 	w, neighbour := platformWorld(t)
 	good := "- {clusterSelector: {}, values: {proxy: {http: http://one.example.com}}}"
 	w.create(w.platformList(good))
@@ -240,10 +234,10 @@ func TestAListThatCanNotBeReadAtTheStartHoldsInstallations(t *testing.T) {
 // AG25: Of Clusters of Cluster API in one namespace, an item is for the one that it names, and a change gives the other's
 // installations no pass. One that is for a seed by its name is not guessed at.
 func TestThePlatformsValuesTellNeighboursApart(t *testing.T) {
+	t.Parallel()
 	m := newTeam(t)
 	m.platform = nil
 	m.offerShown()
-	counted := m.countPasses()
 	m.add("one", "both")
 	m.add("two", "both")
 	m.start()
@@ -259,13 +253,12 @@ func TestThePlatformsValuesTellNeighboursApart(t *testing.T) {
 		m.create(of[name])
 		m.expectPlatform(of[name], "", nothingSaid)
 	}
-	passes := func() int { return counted.of("two.manifests") }
-	before := settled(t, passes)
+	before := m.looked(of["two"])
 	item := "- {cluster: " + m.namespace + "/one, values: {proxy: {http: http://one.example.com}}}\n"
 	m.create(m.platformList(item))
 	m.expectPlatform(of["one"], "http://one.example.com", "")
-	if after := settled(t, passes); after != before {
-		t.Errorf("the neighbour's installation had %d passes for what is not about it", after-before)
+	if after := m.looked(of["two"]); after != before+1 {
+		t.Errorf("the neighbour's installation had %d passes, one of them asked for", after-before)
 	}
 	m.sayOfClusters(item + "- {clusterSelector: {matchLabels: {" + kubermaticv1.FactSeed + ": north}}, values: {proxy: {http: http://north.example.com}}}\n")
 	for _, object := range of {

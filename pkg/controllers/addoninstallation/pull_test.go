@@ -57,7 +57,7 @@ func (w *world) havePull() (original *corev1.Secret) {
 	}
 	w.create(original)
 	for _, name := range []string{"first", "second"} {
-		repository := fmt.Sprintf("pull-%d-%s", worlds, name)
+		repository := fmt.Sprintf("pull-%s-%s", w.id, name)
 		w.commit(repository, strings.ReplaceAll(pulling, "NAME", name))
 		w.publishFrom(name, kubermaticv1.CatalogueCustom, repository)
 	}
@@ -91,9 +91,10 @@ func (w *world) updateOriginal(original *corev1.Secret, change func()) {
 // AG24: Copies come before the pods, in labelled namespaces too, follow the original, are put back, stay while another
 // installation needs them, and go with the last. Red when any of this does not hold.
 func TestThePullSecretFollows(t *testing.T) {
+	t.Parallel()
 	w, original := pullWorld(t)
-	labelled := fmt.Sprintf("labelled-%d", worlds)
-	repository := fmt.Sprintf("pull-%d-labels", worlds)
+	labelled := w.unique("labelled")
+	repository := fmt.Sprintf("pull-%s-labels", w.id)
 	w.commit(repository, fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s, labels: {%s: 'true'}}\n",
 		labelled, kubermaticv1.LabelPullSecret))
 	w.publishFrom("labels", kubermaticv1.CatalogueCustom, repository)
@@ -163,13 +164,14 @@ func (w *world) pullRecord() *corev1.ConfigMap {
 // AG24: A Secret with our label, our field manager and the mark of another copy stays what its maker wrote,
 // in place of a copy that was deleted too, and the installation says where it is. Red when marks of the user cluster count.
 func TestTheCopyOfAPullSecretIsKnownByItsUID(t *testing.T) {
+	t.Parallel()
 	w, _ := pullWorld(t)
 	w.start()
 	first := w.install("first", "")
 	w.ready(first)
 	ours := w.expectCopy(first.Spec.TargetNamespace, "first-word")
 
-	second := "second-" + fmt.Sprint(worlds)
+	second := w.unique("second")
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: second}})
 	owner := ownership.Owner{ClusterUID: w.cluster.UID}
 	forge := func(namespace string) types.UID {
@@ -218,6 +220,7 @@ func TestTheCopyOfAPullSecretIsKnownByItsUID(t *testing.T) {
 // AG24: A label of a tenant's on a namespace brings nothing there either. Red when a restart writes a copy or its
 // record, or when a namespace counts for what the user cluster says of it.
 func TestARestartCopiesNothingAnew(t *testing.T) {
+	t.Parallel()
 	w, _ := pullWorld(t)
 	heard := w.overhear()
 	stop := w.startUntil()
@@ -229,7 +232,7 @@ func TestARestartCopiesNothingAnew(t *testing.T) {
 		t.Error("the record has the content")
 	}
 	stop()
-	other := fmt.Sprintf("tenants-%d", worlds)
+	other := w.unique("tenants")
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other, Labels: map[string]string{kubermaticv1.LabelPullSecret: "true"}}})
 	heard.sinceThen()
 	w.start()
@@ -261,12 +264,13 @@ func TestARestartCopiesNothingAnew(t *testing.T) {
 // TestHooksMakeTheNamespaceThatTheyPullIn: a namespace that hooks make is no reason to keep the hook that makes it waiting, and has the copy
 // then. Red when a copy that hooks alone need holds up what is applied.
 func TestHooksMakeTheNamespaceThatTheyPullIn(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	w.havePull()
 	namespaces := map[string]string{}
 	templates := map[string]string{"settings": settings}
 	for _, event := range []string{"pre-install", "post-install", "pre-delete"} {
-		namespaces[event] = fmt.Sprintf("%s-%d", event, worlds)
+		namespaces[event] = w.unique(event)
 		marks := fmt.Sprintf("annotations: {helm.sh/hook: %s, helm.sh/hook-weight: '%%d'}", event)
 		templates[event+"-space"] = fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s, "+marks+"}\n", namespaces[event], 1)
 		templates[event+"-pods"] = strings.ReplaceAll(strings.ReplaceAll(pulling, "{name: NAME}",

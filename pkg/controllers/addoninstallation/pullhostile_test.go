@@ -17,12 +17,14 @@ import (
 	"github.com/trellis-addons/trellis/pkg/pullsecret"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/hostile"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // TestLiesAboutCopiesOfThePullSecret: whatever a user cluster answers for a copy whose original changes, no answer and no password is
 // repeated, the record stays small, and the copy is right, and the same, once the answers are. Red when the UID of any answer counts: mode
 // changing-uid leaves ObjectExists.
 func TestLiesAboutCopiesOfThePullSecret(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{
 		"huge-secrets", "no-secrets", "losing-secrets", "quoting-secrets", "lying-uid", "changing-uid", "lying-fields", "forgets-writes",
 	} {
@@ -31,6 +33,7 @@ func TestLiesAboutCopiesOfThePullSecret(t *testing.T) {
 }
 
 func lieAboutCopies(t *testing.T, mode string) {
+	t.Parallel()
 	w, original := pullWorld(t)
 	w.driftInterval = time.Hour // nothing else has it looked at
 	server := w.behindHostile()
@@ -78,11 +81,13 @@ func lieAboutCopies(t *testing.T, mode string) {
 // TestACopyThatIsTakenAwayInALoop: a tenant deletes the copy whenever it is there, and has a hundred namespaces that ask for one. Red when
 // more is written than twice a comparison, or a label of a tenant's counts.
 func TestACopyThatIsTakenAwayInALoop(t *testing.T) {
+	t.Parallel()
 	w, _ := pullWorld(t)
+	w.clock = kit.RunningClock(t)
 	heard := w.overhear()
 	var tenants []string
 	for at := range 100 {
-		tenants = append(tenants, fmt.Sprintf("tenant-%d-%d", worlds, at))
+		tenants = append(tenants, fmt.Sprintf("tenant-%s-%d", w.id, at))
 		w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tenants[at], Labels: map[string]string{kubermaticv1.LabelPullSecret: "true"}}})
 	}
 	w.start()
@@ -90,7 +95,7 @@ func TestACopyThatIsTakenAwayInALoop(t *testing.T) {
 	w.ready(first)
 	heard.sinceThen()
 	target, comparisons, writes := first.Spec.TargetNamespace, 0, 0
-	expect.Eventually(t, expect.Patience, func() error {
+	takeAway := func() error {
 		if err := client.IgnoreNotFound(w.seed.Delete(t.Context(), w.copyIn(target))); err != nil {
 			return err
 		}
@@ -106,7 +111,8 @@ func TestACopyThatIsTakenAwayInALoop(t *testing.T) {
 			return fmt.Errorf("%d comparisons", comparisons)
 		}
 		return nil
-	})
+	}
+	w.hurry(4, func() { expect.Eventually(t, expect.Patience, takeAway) })
 	t.Logf("%d comparisons, %d writes to the user cluster", comparisons, writes)
 	if writes < comparisons/2 || writes > 2*(comparisons+1) {
 		t.Errorf("%d writes to the user cluster for %d comparisons", writes, comparisons)
@@ -126,13 +132,14 @@ func TestACopyThatIsTakenAwayInALoop(t *testing.T) {
 
 // TestAnAddonThatLabelsHundredsOfNamespaces: who writes an add-on may ask for copies in so many namespaces. Red when there are more.
 func TestAnAddonThatLabelsHundredsOfNamespaces(t *testing.T) {
+	t.Parallel()
 	w, _ := pullWorld(t)
 	var manifests strings.Builder
 	for at := range pullsecret.MaxNamespaces + 20 {
-		fmt.Fprintf(&manifests, "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: wide-%d-%03d, labels: {%s: 'true'}}\n",
-			worlds, at, kubermaticv1.LabelPullSecret)
+		fmt.Fprintf(&manifests, "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: wide-%s-%03d, labels: {%s: 'true'}}\n",
+			w.id, at, kubermaticv1.LabelPullSecret)
 	}
-	repository := fmt.Sprintf("pull-%d-wide", worlds)
+	repository := fmt.Sprintf("pull-%s-wide", w.id)
 	w.commit(repository, manifests.String())
 	w.publishFrom("wide", kubermaticv1.CatalogueCustom, repository)
 	w.start()

@@ -40,6 +40,7 @@ func isLeft(known pullsecret.Copies) error {
 // TestOrphansLeaveTheRecordOfCopies: the copy of an installation that went with Orphan stays as it is, and is taken up again with what
 // comes back. Red when the installation stays on record, or the copy goes, or is somebody else's afterwards.
 func TestOrphansLeaveTheRecordOfCopies(t *testing.T) {
+	t.Parallel()
 	w, original := pullWorld(t)
 	w.start()
 	first := w.install("first", "")
@@ -84,6 +85,7 @@ func TestOrphansLeaveTheRecordOfCopies(t *testing.T) {
 // TestCopiesGoWithTheFlag: a manager that is started without the name of the pull Secret removes the copies that there are. Red when it
 // does not look which ones it made before.
 func TestCopiesGoWithTheFlag(t *testing.T) {
+	t.Parallel()
 	w, _ := pullWorld(t)
 	stop := w.startUntil()
 	first := w.install("first", "")
@@ -102,6 +104,7 @@ func TestCopiesGoWithTheFlag(t *testing.T) {
 // TestAClusterThatGoesHasNoUsesOfCopies: an installation that goes with its Cluster needs no copy any more, and is on record as little as one
 // that is left. Red when its use stays on record, or the user cluster is called.
 func TestAClusterThatGoesHasNoUsesOfCopies(t *testing.T) {
+	t.Parallel()
 	w, _ := pullWorld(t)
 	w.start()
 	first := w.install("first", "")

@@ -22,7 +22,7 @@ func (r *Reconciler) remove(ctx, within context.Context, f *facts) loop.Outcome 
 	if _, done := outcome.(loop.Done); done {
 		return outcome
 	}
-	return r.inTime(f, f.backOff(f.overdue(within, outcome)))
+	return r.inTime(f, f.backOff(f.overdue(within, outcome), r.Clock.Now()))
 }
 
 // leave ends a removal that needs no call to the user cluster: the cluster goes or is gone, or the

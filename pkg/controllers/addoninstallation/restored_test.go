@@ -44,6 +44,7 @@ func awaitNextSecond(t *testing.T) {
 // the user cluster, where every field is still ours; when the update is taken back unasked; when it is not where somebody asks; and when
 // that is told again once it is so.
 func TestARestoredSeedTakesNoUpdateBackUnasked(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	stop := w.startUntil()
 	t.Cleanup(func() { stop() })
@@ -68,7 +69,7 @@ func TestARestoredSeedTakesNoUpdateBackUnasked(t *testing.T) {
 	})
 	w.expectDrifted(object, "False", kubermaticv1.ReasonRepaired)
 	w.expectInstalled(object, "1.0.0", "2.0.0")
-	w.expectEvent(kubermaticv1.EventRepaired, object, "ConfigMap "+object.Spec.TargetNamespace+"/settings was put back")
+	w.expectEvent(kubermaticv1.EventRepaired, object, "ConfigMap "+object.Spec.TargetNamespace+"/settings")
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
 		object.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: "again"}
 	})

@@ -50,9 +50,10 @@ func node(name string) map[string]string {
 // Red where kube-* and pod security are for Core catalogues (NotAllowed), where createNamespace counts as the add-on's own Namespace
 // kube-system, and where a manifest of that Namespace gets through.
 func TestCustomAddonsWriteToKubeSystem(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start()
-	name := fmt.Sprintf("node-%d", worlds)
+	name := w.unique("node")
 	w.offer(name, kubermaticv1.CatalogueCustom, w.content("1.0.0", kubermaticv1.MethodGoTemplate, name, node(name)))
 	before := w.kubeSystem()
 	object := w.inKubeSystem(name, nil)
@@ -82,10 +83,11 @@ func TestCustomAddonsWriteToKubeSystem(t *testing.T) {
 
 // Red when allowed does not look at the restrictions, or its message does not name the flag; red too when it holds up Core catalogues.
 func TestRestrictedSeedKeepsCustomAddonsOut(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.restrictions = catalogue.Restrictions{KubeNamespaces: true, PodSecurity: true}
 	w.start()
-	name := fmt.Sprintf("closed-%d", worlds)
+	name := w.unique("closed")
 	content := w.content("1.0.0", kubermaticv1.MethodGoTemplate, name, node(name))
 	w.offer(name, kubermaticv1.CatalogueCustom, content)
 	w.offer(name+"-labels", kubermaticv1.CatalogueCustom, content)
@@ -103,10 +105,11 @@ func ofCore(object *kubermaticv1.AddonInstallation) { object.Spec.CoreAddon = tr
 // decide of pkg/apply adopts what a living installation has (its case Anothers taken out), and when releaseNameFree
 // lets both have the release.
 func TestCoreObjectsInKubeSystemAreNotForAdoption(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.renderers = bothMethods()
 	w.start()
-	core := fmt.Sprintf("core-%d", worlds)
+	core := w.unique("core")
 	chart := webChart("1.0.0", core)
 	delete(chart, "templates/settings.yaml")
 	chart["templates/secret.yaml"] = "apiVersion: v1\nkind: Secret\nmetadata: {name: " + core + "}\nstringData: {password: core}\n"
@@ -125,13 +128,13 @@ func TestCoreObjectsInKubeSystemAreNotForAdoption(t *testing.T) {
 	}
 	var thieves []*kubermaticv1.AddonInstallation
 	for stolen := range before {
-		addon := fmt.Sprintf("thief-%d-%d", worlds, len(thieves))
+		addon := fmt.Sprintf("thief-%s-%d", w.id, len(thieves))
 		w.offer(addon, kubermaticv1.CatalogueCustom, thief(addon, "apiVersion: v1\nkind: Secret\nmetadata: {name: "+stolen+"}\nstringData: {password: thief}\n"))
 		object := w.inKubeSystem(addon, adopts)
 		w.expectReady(object, kubermaticv1.ReasonObjectExists, fmt.Sprintf("belongs to add-on installation %q", core))
 		thieves = append(thieves, object)
 	}
-	release := fmt.Sprintf("thief-%d-release", worlds)
+	release := fmt.Sprintf("thief-%s-release", w.id)
 	version := w.content("1.0.0", kubermaticv1.MethodHelm, release, webChart("1.0.0"))
 	version.Template.Helm = &kubermaticv1.HelmOptions{ReleaseName: core}
 	w.offer(release, kubermaticv1.CatalogueCustom, version)

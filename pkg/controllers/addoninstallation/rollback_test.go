@@ -20,6 +20,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // settingsTwin is healthy with no replicas, and never with one: nothing runs Pods here.
@@ -41,17 +42,17 @@ spec:
 
 const extra = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\ndata: {of: two}\n"
 
-// atomic is a version with a ReplicaSet, as a chart. One that has further values is to fail, and has ten seconds to get
-// healthy; one that is to work has all the time that a busy machine may need.
+// atomic is a version with a ReplicaSet, as a chart. One that has further values is to fail, and has a minute to get
+// healthy; one that is to work has ten hours, also of a clock that hurries.
 func (w *world) atomic(version, values, more string) kubermaticv1.AddonVersion {
 	w.t.Helper()
-	made := w.content(version, kubermaticv1.MethodHelm, fmt.Sprintf("atomic-%d/%s", worlds, version), map[string]string{
+	made := w.content(version, kubermaticv1.MethodHelm, fmt.Sprintf("atomic-%s/%s", w.id, version), map[string]string{
 		"Chart.yaml": "apiVersion: v2\nname: web\nversion: " + version + "\n", "templates/all.yaml": settingsTwin + more,
 		"values.yaml": "replicas: 0\napp: web\nversion: none\n",
 	})
-	made.Template.Atomic, made.Template.Timeout = true, &metav1.Duration{Duration: 10 * time.Minute}
+	made.Template.Atomic, made.Template.Timeout = true, &metav1.Duration{Duration: 10 * time.Hour}
 	if values != "" {
-		made.Template.Timeout.Duration = 10 * time.Second
+		made.Template.Timeout.Duration = time.Minute
 	}
 	made.Values = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"version":%q%s}`, version, values)}
 	return made
@@ -100,8 +101,10 @@ func (w *world) expectRevisions(object *kubermaticv1.AddonInstallation, want ...
 // expectBack waits until version 1.0.0 is back and healthy, with nothing of the version that failed.
 func (w *world) expectBack(object *kubermaticv1.AddonInstallation) {
 	w.t.Helper()
-	w.expectReady(object, kubermaticv1.ReasonRolledBack, `version "2.0.0" was given up and version "1.0.0" is back`,
-		kubermaticv1.AnnotationReconcileAt)
+	w.hurry(100, func() {
+		w.expectReady(object, kubermaticv1.ReasonRolledBack, `version "2.0.0" was given up and version "1.0.0" is back`,
+			kubermaticv1.AnnotationReconcileAt)
+	})
 	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
 		if _, stays := w.configMaps(object.Spec.TargetNamespace)["extra"]; stays || w.installed(object) != "1.0.0" {
 			return fmt.Errorf("version %q is there, and what the failed one brought: %t", w.installed(object), stays)
@@ -119,8 +122,9 @@ func (w *world) expectBack(object *kubermaticv1.AddonInstallation) {
 // (Superseded not handed on by rollbackOf); when objects are made anew; when a later trouble of a version that was healthy once
 // rolls it back (recordHealth without proof).
 func TestAtomicUpgradeGivesWay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.renderers = bothMethods()
+	w.renderers, w.clock = bothMethods(), kit.RunningClock(t)
 	w.start()
 	first := w.atomic("1.0.0", "", hookJob)
 	w.offer("atomic", kubermaticv1.CatalogueCustom, first)
@@ -129,6 +133,7 @@ func TestAtomicUpgradeGivesWay(t *testing.T) {
 	before := uids(w.configMaps(object.Spec.TargetNamespace))
 
 	w.offer("atomic", kubermaticv1.CatalogueCustom, first, w.atomic("2.0.0", `,"replicas":1`, extra))
+	w.expectRevisions(object, "1 Applied 1.0.0", "2 Applied 2.0.0")
 	w.expectBack(object)
 	after := uids(w.configMaps(object.Spec.TargetNamespace))
 	if after["told"] == "" {
@@ -142,18 +147,18 @@ func TestAtomicUpgradeGivesWay(t *testing.T) {
 	if diff := cmp.Diff([]string{"1 superseded", "2 superseded", "3 deployed"}, w.helmHistory("atomic", object.Spec.TargetNamespace)); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
-	expect.Always(t, 2*time.Second, func() error {
-		if rows := w.revisions(object); len(rows) != 3 {
-			return fmt.Errorf("it is tried again by itself: %q", rows)
-		}
-		return nil
-	})
+	w.clock.Step(time.Hour)
+	w.afterwards(object, func() { w.label(object) })
+	w.expectRevisions(object, "1 Applied 1.0.0", "2 Applied 2.0.0", "3 Applied 1.0.0 for 1 after 2") // it is not tried again by itself
 
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
 		object.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: "once more"}
 	})
-	w.expectRevisions(object, "1 Applied 1.0.0", "2 Applied 2.0.0", "3 Applied 1.0.0 for 1 after 2", "4 Applied 2.0.0",
-		"5 Applied 1.0.0 for 3 after 4")
+	w.expectRevisions(object, "1 Applied 1.0.0", "2 Applied 2.0.0", "3 Applied 1.0.0 for 1 after 2", "4 Applied 2.0.0")
+	w.hurry(100, func() {
+		w.expectRevisions(object, "1 Applied 1.0.0", "2 Applied 2.0.0", "3 Applied 1.0.0 for 1 after 2", "4 Applied 2.0.0",
+			"5 Applied 1.0.0 for 3 after 4")
+	})
 	w.expectBack(object)
 	if figures := figuresOf(t, w.figures); !slices.Contains(figures, "installation_revisions_total rolledBack 2") ||
 		!slices.Contains(figures, "installation_delay_seconds 3") {
@@ -178,8 +183,9 @@ func TestAtomicUpgradeGivesWay(t *testing.T) {
 // Red when an upgrade that the cluster refuses stays half applied (GiveWay taken out of Advance), or when the rollback of one that
 // never was through leaves what it had written.
 func TestAtomicRefusedUpgradeGivesWay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.renderers = bothMethods()
+	w.renderers, w.clock = bothMethods(), kit.RunningClock(t)
 	w.start()
 	first := w.atomic("1.0.0", "", "")
 	w.offer("refused", kubermaticv1.CatalogueCustom, first)
@@ -193,8 +199,9 @@ func TestAtomicRefusedUpgradeGivesWay(t *testing.T) {
 
 // Red when a rollback needs the catalogue (GoBack taken out of maintain).
 func TestAtomicRollbackNeedsNoCatalogue(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.renderers = bothMethods()
+	w.renderers, w.clock = bothMethods(), kit.RunningClock(t)
 	w.start()
 	first := w.atomic("1.0.0", "", "")
 	w.offer("alone", kubermaticv1.CatalogueCustom, first)
@@ -208,23 +215,29 @@ func TestAtomicRollbackNeedsNoCatalogue(t *testing.T) {
 		return nil
 	})
 	w.withdraw("alone")
-	expect.Eventually(t, expect.Patience, func() error {
-		if _, stays := w.configMaps(object.Spec.TargetNamespace)["extra"]; stays || w.installed(object) != "1.0.0" {
-			return fmt.Errorf("version %q is there, and what the failed one brought: %t", w.installed(object), stays)
-		}
-		return nil
+	w.hurry(100, func() {
+		expect.Eventually(t, expect.Patience, func() error {
+			if _, stays := w.configMaps(object.Spec.TargetNamespace)["extra"]; stays || w.installed(object) != "1.0.0" {
+				return fmt.Errorf("version %q is there, and what the failed one brought: %t", w.installed(object), stays)
+			}
+			return nil
+		})
 	})
 	w.expectReady(object, kubermaticv1.ReasonWithdrawn)
 }
 
 // Red when a first installation that fails is removed, or when nobody is told that there is nothing to go back to.
 func TestAtomicFirstInstallationStays(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.renderers = bothMethods()
+	w.renderers, w.clock = bothMethods(), kit.RunningClock(t)
 	w.start()
 	w.offer("first", kubermaticv1.CatalogueCustom, w.atomic("1.0.0", `,"replicas":1`, ""))
 	object := w.install("first", "")
-	w.expectReady(object, kubermaticv1.ReasonTimeout, "no earlier revision to go back to, so nothing is undone")
+	w.expectRevisions(object, "1 Applied 1.0.0")
+	w.hurry(100, func() {
+		w.expectReady(object, kubermaticv1.ReasonTimeout, "no earlier revision to go back to, so nothing is undone")
+	})
 	if version := w.installed(object); version != "1.0.0" {
 		t.Errorf("version %q is there", version)
 	}
@@ -269,8 +282,9 @@ func (l *lossy) SaveApplied(ctx context.Context, namespace string, record *revis
 // RS05: Wherever a save is lost, before it or after it, the end is the same. Red when a rollback
 // that is on record is not gone on with (Decide without gaveUp for an intent), or is begun twice.
 func TestRollbackEndsTheSameWhereverASaveIsLost(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.renderers = bothMethods()
+	w.renderers, w.clock = bothMethods(), kit.RunningClock(t)
 	saves := &lossy{}
 	w.records = func(records addoninstallation.Records) addoninstallation.Records {
 		saves.Records = records
@@ -280,17 +294,9 @@ func TestRollbackEndsTheSameWhereverASaveIsLost(t *testing.T) {
 	first := w.atomic("1.0.0", "", "")
 	w.offer("lossy", kubermaticv1.CatalogueCustom, first)
 	object := w.install("lossy", "")
-	w.expectInstalled(object, "1.0.0", "")
+	w.hurry(20, func() { w.expectInstalled(object, "1.0.0", "") }) // a save that was lost is tried again after a pause, which grows
 	w.offer("lossy", kubermaticv1.CatalogueCustom, first, w.atomic("2.0.0", `,"replicas":1`, extra))
-	expect.Eventually(t, 5*expect.Patience, func() error { // a save that was lost is tried again after a pause, which grows
-		if rows := w.revisions(object); len(rows) < 3 || rows[2] != "3 Applied 1.0.0 for 1 after 2" {
-			return fmt.Errorf("revisions %q", rows)
-		}
-		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
-		return expect.Condition(object, kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonRolledBack)
-	})
+	w.hurry(4, func() { w.expectRevisions(object, "1 Applied 1.0.0", "2 Applied 2.0.0") })
 	w.expectBack(object)
 	w.expectRevisions(object, "1 Applied 1.0.0", "2 Applied 2.0.0", "3 Applied 1.0.0 for 1 after 2")
 	t.Logf("%d saves were lost", saves.lost)

@@ -18,6 +18,7 @@ import (
 // Red when values are taken with marks (checkMarks taken out of layers) and tpl shows everything (the guard taken out of the
 // renderer); and when secretsAskedFor is taken out of Render of pkg/rendering.
 func TestUserValuesOfCoreChartsNeverMeetSecrets(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.renderers = bothMethods()
 	w.start()

@@ -3,14 +3,11 @@ package addoninstallation_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -113,7 +110,7 @@ func (w *world) install(addon, version string) *kubermaticv1.AddonInstallation {
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: addon},
 		Spec: kubermaticv1.AddonInstallationSpec{
 			AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon), Version: version},
-			TargetNamespace: fmt.Sprintf("%s-%d", addon, worlds), CreateNamespace: true,
+			TargetNamespace: w.unique(addon), CreateNamespace: true,
 		},
 	}
 	w.create(object)
@@ -176,6 +173,7 @@ func (w *world) installed(object *kubermaticv1.AddonInstallation) string {
 }
 
 func TestVersionsAreSelected(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start()
 	t.Run("a range follows the catalogue and the cluster, and never goes down", func(t *testing.T) {
@@ -273,6 +271,7 @@ func TestVersionsAreSelected(t *testing.T) {
 // TestRemovalWithoutAClusterLetsNothingGo: an installation whose Cluster can't be found any more, deleted right after it got
 // something, keeps its finalizer until the Cluster is known to be gone.
 func TestRemovalWithoutAClusterLetsNothingGo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start()
 	w.publish("kept", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
@@ -294,6 +293,7 @@ func TestRemovalWithoutAClusterLetsNothingGo(t *testing.T) {
 
 // Red when an installation goes by its status alone, which a process that was killed had not written yet.
 func TestRemovalWithoutAClusterGoesByTheRecords(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	stop := w.startUntil()
 	w.publish("untold", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
@@ -339,6 +339,7 @@ func (w *witness) SaveIntent(ctx context.Context, namespace string, record *revi
 
 // Red when something of a core add-on may be applied before its status names the Cluster: its protection goes by the status.
 func TestCoreAddonsNameTheirClusterFirst(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	names := make(chan bool, 10)
 	w.records = func(records addoninstallation.Records) addoninstallation.Records {
@@ -350,7 +351,7 @@ func TestCoreAddonsNameTheirClusterFirst(t *testing.T) {
 		object := &kubermaticv1.AddonInstallation{
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
 			Spec: kubermaticv1.AddonInstallationSpec{
-				AddonRef: kubermaticv1.AddonReference{Name: "guarded"}, TargetNamespace: fmt.Sprintf("guarded-%s-%d", name, worlds),
+				AddonRef: kubermaticv1.AddonReference{Name: "guarded"}, TargetNamespace: fmt.Sprintf("guarded-%s-%s", name, w.id),
 				CreateNamespace: true, CoreAddon: true,
 			},
 		}
@@ -385,11 +386,8 @@ func (w *world) expectHeldWithoutCluster(object *kubermaticv1.AddonInstallation)
 		}
 		return nil
 	})
-	expect.Always(t, time.Second, func() error {
-		err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object)
-		if apierrors.IsNotFound(err) || w.installed(object) == "" {
-			return errors.New("it was let go")
-		}
-		return err
-	})
+	w.afterAnother(object)
+	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil || w.installed(object) == "" {
+		t.Errorf("it was let go: %v", err)
+	}
 }

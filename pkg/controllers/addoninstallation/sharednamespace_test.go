@@ -1,7 +1,6 @@
 package addoninstallation_test
 
 import (
-	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +16,7 @@ import (
 // or not at all (Inherited gives nothing), when two that go at once leave it to one another (no one waits for the others), or when it
 // stays for one that never applied anything (usersOf does not ask for the record).
 func TestSharedNamespaceGoesWithItsLastInstallation(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.renderers = bothMethods()
 	w.start()
@@ -50,7 +50,7 @@ func TestSharedNamespaceGoesWithItsLastInstallation(t *testing.T) {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	}
 
-	shared := namespaceOf(fmt.Sprintf("shared-%d", worlds))
+	shared := namespaceOf(w.unique("shared"))
 	maker, second, third := install("b-maker", shared.Name), install("a-second", shared.Name), install("c-third", shared.Name)
 	remove(maker)
 	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(shared), shared); err != nil || shared.DeletionTimestamp != nil {
@@ -59,7 +59,7 @@ func TestSharedNamespaceGoesWithItsLastInstallation(t *testing.T) {
 	remove(third, second)
 	expect.Gone(t, w.seed, shared)
 
-	unused := namespaceOf(fmt.Sprintf("unused-%d", worlds))
+	unused := namespaceOf(w.unique("unused"))
 	only := install("only", unused.Name)
 	never := &kubermaticv1.AddonInstallation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "never"},
@@ -73,7 +73,7 @@ func TestSharedNamespaceGoesWithItsLastInstallation(t *testing.T) {
 	expect.Gone(t, w.seed, unused)
 	remove(never)
 
-	foreign := namespaceOf(fmt.Sprintf("foreign-%d", worlds))
+	foreign := namespaceOf(w.unique("foreign"))
 	if err := w.seed.Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}

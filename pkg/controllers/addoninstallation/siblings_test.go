@@ -19,6 +19,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // operator is an add-on with a kind, a role of the whole cluster that a value changes, and an object of the kind.
@@ -44,7 +45,7 @@ func (w *world) instance(addon, name, version, values string) *kubermaticv1.Addo
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
 		Spec: kubermaticv1.AddonInstallationSpec{
 			AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon), Version: version},
-			TargetNamespace: fmt.Sprintf("%s-%d", name, worlds), CreateNamespace: true,
+			TargetNamespace: w.unique(name), CreateNamespace: true,
 		},
 	}
 	if values != "" {
@@ -127,8 +128,9 @@ func (w *world) deleteAll(objects ...client.Object) {
 // Red when what another instance has is refused (share never settles); red when the owner takes along what others
 // use (removable without SplitShared), when nobody takes it over after that (no step inherit), or when it stays with the last one gone.
 func TestInstancesOfAnAddonShareWhatIsOfTheCluster(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.driftInterval = 3 * time.Second
+	w.clock, w.driftInterval = kit.RunningClock(t), 3*time.Second
 	w.start()
 	w.offer("operator", kubermaticv1.CatalogueCustom, w.addons(map[string]string{"operator": w.operator()})("1.0.0", "operator"))
 	first := w.instance("operator", "first", "1.0.0", "")
@@ -182,8 +184,9 @@ func TestInstancesOfAnAddonShareWhatIsOfTheCluster(t *testing.T) {
 // Red when the older instance puts its content back (yield never settles), or when what the newer one has is not used by an older
 // one that comes later.
 func TestNewerVersionTakesWhatIsShared(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.driftInterval = 3 * time.Second
+	w.clock, w.driftInterval = kit.RunningClock(t), 3*time.Second
 	w.start()
 	newer := strings.Replace(w.operator(), "verbs: [", "verbs: [list, ", 1)
 	addons := w.addons(map[string]string{"old": w.operator(), "new": newer})
@@ -232,8 +235,9 @@ func TestNewerVersionTakesWhatIsShared(t *testing.T) {
 
 // Red when what differs in the same version is taken or used, or when another add-on's object is.
 func TestWhatDiffersOrIsForeignIsNotShared(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.driftInterval = 3 * time.Second
+	w.clock, w.driftInterval = kit.RunningClock(t), 3*time.Second
 	w.start()
 	addons := w.addons(map[string]string{"operator": w.operator()})
 	w.offer("operator", kubermaticv1.CatalogueCustom, addons("1.0.0", "operator"))
@@ -263,6 +267,7 @@ func TestWhatDiffersOrIsForeignIsNotShared(t *testing.T) {
 
 // Red when the refusal of what differs says that removing the owner helps: its object stays, and is taken by annotation only.
 func TestWhatDiffersIsRefusedWithWhatHelps(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start()
 	addons := w.addons(map[string]string{"operator": w.operator()})
@@ -287,8 +292,9 @@ func TestWhatDiffersIsRefusedWithWhatHelps(t *testing.T) {
 // Red when two that begin together both have what is shared, refuse each other, or leave it behind when they go together; and when
 // what an installation left on purpose has no owner after that.
 func TestInstancesThatComeAndGoTogether(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.driftInterval, w.concurrency = 3*time.Second, 4
+	w.clock, w.driftInterval, w.concurrency = kit.RunningClock(t), 3*time.Second, 4
 	w.start()
 	w.offer("operator", kubermaticv1.CatalogueCustom, w.addons(map[string]string{"operator": w.operator()})("1.0.0", "operator"))
 	names := []string{"a", "b", "c", "d"}
@@ -335,6 +341,7 @@ func TestInstancesThatComeAndGoTogether(t *testing.T) {
 // Hostile record. Red when a record that can't be read is taken for one that has nothing (sibling without Unknown): what its installation
 // may use would go with the other one.
 func TestWhatAnUnreadableRecordMayHaveStays(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start()
 	w.offer("operator", kubermaticv1.CatalogueCustom, w.addons(map[string]string{"operator": w.operator()})("1.0.0", "operator"))

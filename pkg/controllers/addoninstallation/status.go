@@ -89,6 +89,7 @@ func project(f *facts, outcome loop.Outcome) {
 		return
 	}
 	result, state := verdictOf(outcome), &f.installation.Status
+	defer conditions.Date(&state.Conditions, slices.Clone(state.Conditions), f.pass.Now)
 	before, unversioned := f.beforeEntryDigest(), f.unversioned()
 	state.ObservedGeneration = f.installation.Generation
 	projectRetries(state, f.retries)
@@ -396,32 +397,32 @@ type retries struct {
 
 // backOff gives a failure without a wait of its own the wait of its number in a row.
 // Waiting for something is no failure.
-func (f *facts) backOff(outcome loop.Outcome) loop.Outcome {
+func (f *facts) backOff(outcome loop.Outcome, now time.Time) loop.Outcome {
 	retry, failed := outcome.(loop.RetryAt)
 	if !failed || retry.After > 0 {
 		f.memory.failures, f.retries = 0, retries{f.pass.HookAttempts, f.pass.HookRetry}
 		if f.retries.count == 0 {
-			f.refused(outcome)
+			f.refused(outcome, now)
 		}
 		return outcome
 	}
 	f.memory.failures++
 	retry.After = backoff.After(f.memory.failures, time.Second, installer.SlowestRetry)
-	f.retries = retries{f.memory.failures, time.Now().Add(retry.After)}
+	f.retries = retries{f.memory.failures, now.Add(retry.After)}
 	return retry
 }
 
 // refused counts how often it was found that somebody has to do something first, and says when all
 // of it is tried again at the latest. Each is in the status once an attempt, and attempts are
 // minutes apart.
-func (f *facts) refused(outcome loop.Outcome) {
+func (f *facts) refused(outcome loop.Outcome, now time.Time) {
 	said, wait := verdictOf(outcome), loop.RequeueAfter(outcome)
 	if !triedAgain[said.reason] || wait < installer.RefusedRecheck {
 		f.memory.refusals = 0
 		return
 	}
 	f.memory.refusals++
-	f.retries = retries{f.memory.refusals, time.Now().Add(wait)}
+	f.retries = retries{f.memory.refusals, now.Add(wait)}
 }
 
 // triedAgain are reasons of what is tried again although nothing is known to have changed.

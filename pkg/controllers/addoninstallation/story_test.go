@@ -13,6 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/golden"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // chronicle has what is recorded among the calls to the user cluster.
@@ -77,8 +78,9 @@ func (w *world) expectHealthy(object *kubermaticv1.AddonInstallation, number int
 // user cluster. Red when a revision is written before its intent is recorded, or when a rollback
 // writes, deletes or records in another order.
 func TestRollbackStory(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.renderers = bothMethods()
+	w.renderers, w.clock = bothMethods(), kit.RunningClock(t)
 	heard := w.overhear()
 	w.records = func(records addoninstallation.Records) addoninstallation.Records { return chronicle{records, heard} }
 	w.start()
@@ -90,6 +92,7 @@ func TestRollbackStory(t *testing.T) {
 	w.expectHealthy(object, 1)
 	story.Tell("Version 1.0.0 is installed.", heard.writesSinceThen()...)
 	w.offer("story", kubermaticv1.CatalogueCustom, first, w.atomic("2.0.0", `,"replicas":1`, extra))
+	w.expectRevisions(object, "1 Applied 1.0.0", "2 Applied 2.0.0")
 	w.expectBack(object)
 	w.expectHealthy(object, 3)
 	story.Tell("Version 2.0.0, with one more ConfigMap, never gets healthy.", heard.writesSinceThen()...)

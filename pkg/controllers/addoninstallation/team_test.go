@@ -44,12 +44,9 @@ type team struct {
 func newTeam(t *testing.T) *team {
 	t.Helper()
 	w := newWorld(t)
-	if err := clusterapi.InstallCRDs(t.Context(), fleet.Shared().Cluster("both").Config); err != nil {
-		t.Fatal(err)
-	}
 	w.kinds = cluster.Kinds{Served: []schema.GroupKind{target.KindKKP, target.KindClusterAPI}}
 	w.platform = func(before addoninstallation.Platform) addoninstallation.Platform { return named{before} }
-	m := &team{world: w, namespace: fmt.Sprintf("team-%d", worlds), owner: clusterapi.ClusterKind.GroupVersion().String()}
+	m := &team{world: w, namespace: w.unique("team"), owner: clusterapi.ClusterKind.GroupVersion().String()}
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.namespace}})
 	w.neighbours = append(w.neighbours, m.namespace)
 	return m

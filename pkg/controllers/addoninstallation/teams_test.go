@@ -16,8 +16,9 @@ import (
 // Red when the spec is not completed from the catalogue, when an installation does not end with its Cluster, when status or records name
 // another kind, when the applied Kubernetes version is not told, or when what has all of that is written.
 func TestInstallationsAreCompleted(t *testing.T) {
+	t.Parallel()
 	m := newTeam(t)
-	into := fmt.Sprintf("completed-%d", worlds)
+	into := m.unique("completed")
 	m.publishInto("web", into)
 	m.publishInto("bare", "")
 	one, two := m.add("one", "both"), m.add("two", "elsewhere")
@@ -63,9 +64,10 @@ func TestInstallationsAreCompleted(t *testing.T) {
 // Red when what installations of a neighbour have, or what they are called, counts in a cluster: dependencies, Helm releases, objects
 // that are shared.
 func TestNeighboursAreNoneOfAClusters(t *testing.T) {
+	t.Parallel()
 	m := newTeam(t)
 	m.renderers = bothMethods()
-	into := fmt.Sprintf("neighbours-%d", worlds)
+	into := m.unique("neighbours")
 	m.publishInto("web", into)
 	chart := m.charts(map[string]map[string]string{"web": webChart("1.0.0")})
 	m.publishInto("chart", into+"-chart", chart("1.0.0", "web"))
@@ -99,8 +101,9 @@ func TestNeighboursAreNoneOfAClusters(t *testing.T) {
 
 // Red when a Cluster that goes takes anything of its neighbours, leaves anything of its own, or when its installations are held by it.
 func TestAClusterGoesAlone(t *testing.T) {
+	t.Parallel()
 	m := newTeam(t)
-	into := fmt.Sprintf("alone-%d", worlds)
+	into := m.unique("alone")
 	m.publishInto("web", into)
 	m.publishInto("other", into+"-three") // two and three have one API server
 	one := m.add("one", "both")
@@ -177,8 +180,9 @@ func TestAClusterGoesAlone(t *testing.T) {
 // Garbage collection deletes what a Cluster had, and another one has its name before that is gone, over the same user cluster as after a
 // restore. Red when what goes becomes the next Cluster's, and when it is removed as one of that, whose user cluster may be the same.
 func TestWhatGoesWithAFormerClusterIsNotTheNextOnes(t *testing.T) {
+	t.Parallel()
 	m := newTeam(t)
-	into := fmt.Sprintf("former-%d", worlds)
+	into := m.unique("former")
 	m.publishInto("web", into)
 	one := m.add("one", "both")
 	stop := m.startUntil()

@@ -91,12 +91,13 @@ func (w *world) tryAgain(object *kubermaticv1.AddonInstallation, times int) {
 // Red when a failure is not told, when each try is told, when a restart tells it once more, when a new reason is not told, or when the
 // log has other words.
 func TestAFailureIsToldOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var log lines
 	w.logger = funcr.New(log.add, funcr.Options{})
 	stop := w.startUntil()
 	w.publish("blocked", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
-	namespace := fmt.Sprintf("blocked-%d", worlds)
+	namespace := w.unique("blocked")
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "settings"}}
 	w.create(foreign)
@@ -126,6 +127,7 @@ func TestAFailureIsToldOnce(t *testing.T) {
 
 // Red when an add-on that is applied and does not work ends its events with what was applied, or when work under way is told as failure.
 func TestEventsOfWhatFailsDoNotEndInApplied(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start()
 	if _, err := w.sources.Commit("stuck", map[string]string{"job.yaml": stuckJob}); err != nil {
@@ -147,6 +149,7 @@ func TestEventsOfWhatFailsDoNotEndInApplied(t *testing.T) {
 
 // Red when trouble is told that another worker found.
 func TestTroubleOfAnotherWorkerIsItsToTell(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var log lines
 	w.logger = funcr.New(log.add, funcr.Options{Verbosity: 1})
@@ -174,6 +177,7 @@ func TestTroubleOfAnotherWorkerIsItsToTell(t *testing.T) {
 
 // Red when a worker goes by what it remembers of an installation that another one had since: it would take revision 1 for what is there.
 func TestWhatAnotherWorkerAppliedIsOnRecord(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.driftInterval = time.Hour // the look for drift would put it back
 	var first, second lines

@@ -1,7 +1,6 @@
 package addoninstallation_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -48,6 +47,7 @@ func (w *world) templated(version string, files map[string]string) kubermaticv1.
 // they come before, when an upgrade runs the hooks of an installation, when a restarted controller makes a hook anew that runs, when a
 // removal deletes anything before its hook is complete, and when hooks that are over stay.
 func TestHooksOfTemplatesRunInOrder(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	files := map[string]string{
 		"settings.yaml": templateSettings, "account.yaml": account,
@@ -115,6 +115,7 @@ func (w *world) expectNoJobs(namespace string) {
 // AG23: What a removal does with hooks that can't, or need not, run. Red when a Job waits for an account that is gone, when the hook of an
 // installation that was never whole runs, when one of a version that is withdrawn does not, and when skip-hooks is not heeded.
 func TestRemovalsWithHooksOfTemplates(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	files := map[string]string{"account.yaml": account, "d.yaml": ocmJob("farewell", "agent")}
 	half := map[string]string{"account.yaml": account, "a.yaml": templateJob("prepare", "pre-install", ""), "d.yaml": ocmJob("farewell", "agent")}
@@ -132,8 +133,7 @@ func TestRemovalsWithHooksOfTemplates(t *testing.T) {
 	w.delete(homeless)
 	expect.Gone(t, w.seed, homeless)
 	namespace := homeless.Spec.TargetNamespace
-	w.expectEvent(kubermaticv1.EventHookSkipped, homeless, fmt.Sprintf(`hook "%s/Job/farewell" of event pre-delete was not run: `+
-		`Job.batch %s/farewell: service account "agent" that it runs as is not in namespace %q`, namespace, namespace, namespace))
+	w.expectEvent(kubermaticv1.EventHookSkipped, homeless, "pre-delete", namespace+"/farewell", `service account "agent"`)
 
 	w.delete(skipped)
 	w.end(w.awaitJob(skipped, "farewell"), false)
@@ -154,6 +154,7 @@ func TestRemovalsWithHooksOfTemplates(t *testing.T) {
 // Red when a hook of a Custom add-on is written where such an add-on may write nothing, and when a manifest that is no hook that could
 // run is applied.
 func TestHooksOfTemplatesAreRefused(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	w.restrictions = catalogue.Restrictions{KubeNamespaces: true}
 	outside := templateJob("outside", "pre-install", "")
@@ -171,6 +172,7 @@ func TestHooksOfTemplatesAreRefused(t *testing.T) {
 // An edit while a hook runs makes it anew, however soon it comes. Red when runs of two intents of one number and second are one (the time of
 // Pass.intent).
 func TestAnEditRunsHooksOfTemplatesAnew(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	w.offer("edited", kubermaticv1.CatalogueCustom, w.templated("1.0.0", map[string]string{
 		"a.yaml": templateJob("prepare", "pre-install", ""), "settings.yaml": templateSettings,
@@ -192,6 +194,7 @@ const templateSettings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: sett
 // Hooks that nobody waits for any more go: a running one with the next version, which has it no more, and one that failed before a removal
 // with that. Red without the calls of Clear in Begin and PreDelete.
 func TestHooksOfTemplatesLeaveNothing(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	with := map[string]string{"settings.yaml": templateSettings, "a.yaml": templateJob("migrate", "pre-upgrade", "")}
 	without := map[string]string{"settings.yaml": templateSettings, "b.yaml": templateJob("other", "pre-upgrade", "")}
@@ -220,6 +223,7 @@ func TestHooksOfTemplatesLeaveNothing(t *testing.T) {
 
 // Red when a removal is blocked by an object of the add-on itself, which the newest version has as a hook and which was not pruned yet.
 func TestAnObjectThatBecameAHookGivesWayToTheRemoval(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	plain := strings.Replace(ocmJob("farewell", "agent"), `labels: {open-cluster-management.io/addon-pre-delete: ""}`, "labels: {a: b}", 1)
 	never := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: never}\nspec:\n  selector: {matchLabels: {app: never}}\n" +

@@ -18,11 +18,13 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // kindOf is a CustomResourceDefinition of a kind of namespaces, in a group of the world's.
 func (w *world) kindOf(kind string) string {
 	plural := strings.ToLower(kind) + "s"
+	w.removeAtTheEnd(definitionNamed(plural + "." + w.group()))
 	return fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: %[1]s.%[3]s}
@@ -87,7 +89,7 @@ func (w *world) replaced(objects ...client.Object) {
 			w.t.Fatal(err)
 		}
 	}
-	back()
+	w.hurry(5, back) // they are missed with the next comparison
 }
 
 // addons commits go-template add-ons, each of one file; the function gives the version that has one of them.
@@ -109,8 +111,9 @@ func (w *world) addons(files map[string]string) func(version, addon string) kube
 // Red when a kind that is not served any more fails the look for drift: nothing of the installation comes back, and no edit of
 // anything but the installation ends that; red for the others when what is theirs is not missed with it.
 func TestDefinitionDeletedByHandIsPutBack(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.driftInterval = 3 * time.Second
+	w.clock, w.driftInterval = kit.RunningClock(t), 3*time.Second
 	w.start()
 	widget := fmt.Sprintf("---\napiVersion: %s/v1\nkind: Widget\nmetadata: {name: first}\nspec: {size: 3}\n", w.group())
 	settings := "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {color: green}\n"
@@ -122,7 +125,7 @@ func TestDefinitionDeletedByHandIsPutBack(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
 			Spec: kubermaticv1.AddonInstallationSpec{
 				AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon)},
-				TargetNamespace: fmt.Sprintf("%s-%d", name, worlds), CreateNamespace: true,
+				TargetNamespace: w.unique(name), CreateNamespace: true,
 			},
 		}
 		w.create(object)
@@ -145,7 +148,7 @@ func TestDefinitionDeletedByHandIsPutBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	back()
+	w.hurry(5, back)
 	for _, object := range installations {
 		w.expectReady(object, kubermaticv1.ReasonReady)
 	}

@@ -25,6 +25,7 @@ const unchanged = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: unchanged}\
 // A namespace that somebody deleted takes along what an update does not write. Red when doubtCluster keeps the inventory: the namespace
 // counts as applied, and the update waits for it for ever.
 func TestUpdateBringsBackWhatWentWithItsNamespace(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	w.publishChart("emptied", "emptied", nil, map[string]string{"settings": settings, "unchanged": unchanged})
 	w.start()
@@ -43,6 +44,7 @@ func TestUpdateBringsBackWhatWentWithItsNamespace(t *testing.T) {
 // As with helm, what a hook takes away is there again once the upgrade is through. Red when surveyAfter leaves the look for later, or
 // has it go by lists that are older than the hook.
 func TestUpdateBringsBackWhatAHookTookAway(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	w.publishChart("sweeping", "sweeping", nil, map[string]string{
 		"settings": settings, "unchanged": unchanged, "sweep": job("sweep", "pre-upgrade", ""),
@@ -68,6 +70,7 @@ func TestUpdateBringsBackWhatAHookTookAway(t *testing.T) {
 // Two versions of the same content have the same objects, and are two versions. Red when compare finds nothing changed where the inputs
 // are equal: the status names the version before, and Ready, for ever.
 func TestVersionsOfTheSameContentHaveTheirNames(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	heard := w.overhear()
 	w.start()
@@ -104,6 +107,7 @@ func TestVersionsOfTheSameContentHaveTheirNames(t *testing.T) {
 // A version of the same content gives an intent another name, and no more. Red when the record says that it is applied by that: a process
 // that starts then applies nothing of it.
 func TestAnotherNameAppliesNoIntent(t *testing.T) {
+	t.Parallel()
 	w := newHookWorld(t)
 	var first kubermaticv1.AddonVersion
 	w.publishChart("renamed", "renamed", func(version *kubermaticv1.AddonVersion) { first = *version },
@@ -149,6 +153,7 @@ func (w *world) expectVersion(object *kubermaticv1.AddonInstallation, version st
 // What stands at an earlier record is not known where the newest can't be read. Red when InCluster believes its contents: the settings
 // stay those of the lost revision.
 func TestUpdateOverDamagedRecordWritesEverything(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.publish("spoilt", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "2.0.0"})
 	stop := w.startUntil()

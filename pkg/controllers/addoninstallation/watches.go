@@ -108,7 +108,7 @@ func (r *Reconciler) newQueue(
 	r.queue = fairqueue.New(fairqueue.Options[reconcile.Request]{
 		Name: name, Limits: r.Options.Passes, RateLimiter: limiter, Metrics: r.QueueMetrics,
 		Cluster: func(request reconcile.Request) fairqueue.Cluster { return r.clusters.of(request.NamespacedName) },
-		Logger:  ctrl.Log.WithName(name),
+		Logger:  ctrl.Log.WithName(name), Clock: r.Clock,
 	})
 	return r.queue
 }

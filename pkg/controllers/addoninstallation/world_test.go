@@ -2,8 +2,12 @@ package addoninstallation_test
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,7 +16,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -34,6 +40,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/images"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
+	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -45,6 +52,8 @@ type world struct {
 	t       testing.TB
 	seed    client.Client
 	sources *fleet.Sources
+	// id is the world's own: what it has of the cluster is named by it, since tests run side by side.
+	id string
 	// namespace of the Cluster, catalogue that of merged catalogues.
 	namespace, catalogue string
 	cluster              *kkpv1.Cluster
@@ -97,21 +106,39 @@ type world struct {
 	logger logr.Logger
 	// marks tell merged catalogues from others.
 	marks *mergedcatalogue.Marks
-	// figures are those of the controller that was started last.
+	// figures are those of the controller that was started last, and manager is what it runs in.
 	figures *prometheus.Registry
+	manager *kit.Manager
+	// clock, where set, is the controller's, and passes end in any time that a test lets pass by it.
+	clock *clocktesting.FakeClock
 }
 
-var worlds int
+// installKinds installs ours, those of KKP and of Cluster API: worlds that run side by side all have them from the beginning.
+var installKinds = sync.OnceValue(func() error {
+	folders, err := fleet.CRDFolders()
+	if err != nil {
+		return err
+	}
+	config, ctx := fleet.Shared().Cluster("both").Config, context.Background()
+	return errors.Join(
+		fleet.InstallCRDs(ctx, config, append(folders, "../../cluster/testdata/kkp")...), clusterapi.InstallCRDs(ctx, config))
+})
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	worlds++
+	if err := installKinds(); err != nil {
+		t.Fatal(err)
+	}
+	id := kit.Name(t)
 	w := &world{
-		t: t, sources: fleet.SourcesForTest(t),
-		namespace: fmt.Sprintf("cluster-world-%d", worlds), catalogue: fmt.Sprintf("catalogue-%d", worlds),
+		t: t, sources: fleet.SourcesForTest(t), id: id, namespace: "cluster-" + id, catalogue: "catalogue-" + id,
 		marks: mergedcatalogue.New(logr.Discard()),
 	}
-	w.seed = client.WithFieldOwner(kit.Client(t, fleet.Shared().Cluster("both").Config), "test")
+	made, err := client.New(fleet.Shared().Cluster("both").Config, client.Options{Scheme: wiring.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.seed = client.WithFieldOwner(made, "test")
 	if _, err := w.sources.Commit("addons", map[string]string{
 		"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {version: '{{ .Variables.version }}'}\n",
 	}); err != nil {
@@ -120,6 +147,9 @@ func newWorld(t testing.TB) *world {
 	w.layOut()
 	return w
 }
+
+// unique is a name that no other world gives to anything.
+func (w *world) unique(name string) string { return name + "-" + w.id }
 
 // layOut makes the Cluster, and the namespace of merged catalogues with the sources' authority.
 func (w *world) layOut() {
@@ -138,7 +168,7 @@ func (w *world) layOut() {
 // addNeighbour makes a further Cluster, before the controller is started, and gives its namespace.
 func (w *world) addNeighbour() string {
 	w.t.Helper()
-	namespace := fmt.Sprintf("%s-neighbour-%d", w.namespace, len(w.neighbours))
+	namespace := fmt.Sprintf("%s-n%d", w.namespace, len(w.neighbours))
 	w.addCluster(namespace)
 	w.neighbours = append(w.neighbours, namespace)
 	return namespace
@@ -162,6 +192,16 @@ func (w *world) addCluster(namespace string) *kkpv1.Cluster {
 	return made
 }
 
+// removeAtTheEnd deletes an object of the whole cluster, which other worlds would go on to see.
+func (w *world) removeAtTheEnd(object client.Object) {
+	gone := object.DeepCopyObject().(client.Object)
+	w.t.Cleanup(func() {
+		ctx := context.WithoutCancel(w.t.Context())
+		_ = w.seed.Patch(ctx, gone, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+		_ = w.seed.Delete(ctx, gone)
+	})
+}
+
 // ofClusters are the caches of the Clusters' namespaces.
 func (w *world) ofClusters() map[string]cache.Config {
 	caches := map[string]cache.Config{w.namespace: {}}
@@ -181,9 +221,13 @@ func (w *world) running(version string) {
 	}
 }
 
+// create makes an object. What is of the whole cluster goes with the world, but for namespaces: to remove one takes longer than most tests.
 func (w *world) create(object client.Object) {
 	w.t.Helper()
 	kit.Create(w.t, w.seed, object)
+	if _, isNamespace := object.(*corev1.Namespace); object.GetNamespace() == "" && !isNamespace {
+		w.removeAtTheEnd(object)
+	}
 }
 
 // start runs the controller until the end of the test.
@@ -199,12 +243,17 @@ func (w *world) startUntil() (stop func()) {
 	if kinds.Served == nil {
 		kinds = cluster.OnlyKKP
 	}
-	made := kit.SeedOf(w.t, cmp.Or(w.through, fleet.Shared().Cluster("both").Config), w.catalogue, kinds, func(options *manager.Options) {
+	config := cmp.Or(w.through, fleet.Shared().Cluster("both").Config)
+	if w.agents != nil {
+		config = w.withOwnLists(config)
+	}
+	made := kit.SeedOf(w.t, config, w.catalogue, kinds, func(options *manager.Options) {
 		options.Logger = w.logger
 		options.Cache.ByObject[&kubermaticv1.AddonInstallation{}] = cache.ByObject{Namespaces: w.ofClusters()}
 	})
 	made.SetUp(addoninstallation.New(w.dependencies(made)))
 	made.Run()
+	w.manager = made
 	return made.Stop
 }
 
@@ -239,7 +288,7 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 		Options: addoninstallation.Options{
 			CatalogueNamespace: w.catalogue, WorkerName: w.worker, DriftInterval: cmp.Or(w.driftInterval, time.Minute),
 			OrderTimeout: cmp.Or(w.orderTimeout, 10*time.Minute), GoingTime: w.goingTime,
-			Restrictions: w.restrictions, Passes: cmp.Or(w.passes, fairqueue.Limits{Workers: cmp.Or(w.concurrency, 2)}),
+			Restrictions: w.restrictions, Passes: cmp.Or(w.passes, w.limits()),
 		},
 	}
 	if w.identities {
@@ -251,6 +300,9 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 	}
 	if w.pull != "" {
 		dependencies.PullSecret.Away = w.pullAway
+	}
+	if w.clock != nil {
+		dependencies.Clock = w.clock
 	}
 	w.figures = prometheus.NewPedanticRegistry()
 	dependencies.Metrics = addoninstallation.NewMetrics(w.figures)
@@ -272,8 +324,17 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 	return dependencies
 }
 
-// expectEvent waits for an event about an object.
-func (w *world) expectEvent(reason string, about client.Object, text string) {
+// limits are those of the manager, for so many workers.
+func (w *world) limits() fairqueue.Limits {
+	limits := fairqueue.Limits{Workers: cmp.Or(w.concurrency, 2)}
+	if w.clock != nil {
+		limits.SlowAfter, limits.Deadline = 1000*time.Hour, 1000*time.Hour
+	}
+	return limits
+}
+
+// expectEvent waits for an event about an object that says all of that.
+func (w *world) expectEvent(reason string, about client.Object, words ...string) {
 	w.t.Helper()
 	expect.Eventually(w.t, expect.Patience, func() error {
 		var list eventsv1.EventList
@@ -285,11 +346,11 @@ func (w *world) expectEvent(reason string, about client.Object, text string) {
 			if item.Reason != reason || item.Regarding.Name != about.GetName() {
 				continue
 			}
-			if item.Note == text {
+			if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(item.Note, word) }) {
 				return nil
 			}
 			told = append(told, item.Note)
 		}
-		return fmt.Errorf("no event %s of %s says %q; there are %q", reason, about.GetName(), text, told)
+		return fmt.Errorf("no event %s of %s says %q; there are %q", reason, about.GetName(), words, told)
 	})
 }

@@ -101,6 +101,7 @@ func (w *world) expectNothing(object *kubermaticv1.AddonInstallation) {
 // recorded. Red when step allowed is taken out of the steps, stands behind the intent, or does not
 // look at the catalogue's type.
 func TestRestrictedCustomAddonWritesNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.restrictions = catalogue.Restrictions{KubeNamespaces: true}
 	w.start()
@@ -171,6 +172,7 @@ func (w *world) lookAgain(object *kubermaticv1.AddonInstallation) {
 // AC46: An add-on of too many objects is refused before anything is written or recorded. Red when
 // neither the renderer nor Prepare counts objects, or the intent is recorded before they do.
 func TestTooManyObjectsWriteNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start()
 	w.commit("many", manifestOf("many", 2001))
@@ -184,6 +186,7 @@ func TestTooManyObjectsWriteNothing(t *testing.T) {
 // condition says why. Red when NoManifestsError is not an outcome of its own but empties the
 // objects.
 func TestEmptyPathOfAnInstalledAddonRemovesNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start()
 	w.commit("emptied", manifestOf("emptied", 3))
@@ -208,6 +211,7 @@ func TestEmptyPathOfAnInstalledAddonRemovesNothing(t *testing.T) {
 // is computed of the new inventory and the old one together: twenty new objects would let all eight
 // old ones go.
 func TestUpgradeThatDropsEverythingWaitsForApproval(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.start()
 	w.commit("before", manifestOf("old", 8))
