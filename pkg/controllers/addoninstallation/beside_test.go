@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -59,25 +60,41 @@ const (
 	labelLook = "test.example.com/look"
 )
 
-// withOwnLists has the controller see no lists of what agents may have but those of its world.
+// withOwnLists has the controller see no lists of what agents may have but those of its world, and nothing that is made for agents of other
+// worlds, where it has one namespace.
 func (w *world) withOwnLists(config *rest.Config) *rest.Config {
+	lists := ownLists{id: w.id}
+	if len(w.neighbours) == 0 {
+		lists.namespace = w.namespace
+	}
 	own := rest.CopyConfig(config)
-	own.Wrap(func(next http.RoundTripper) http.RoundTripper { return ownLists{next, w.id} })
+	own.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		lists.next = next
+		return lists
+	})
 	return own
 }
 
 type ownLists struct {
 	next http.RoundTripper
 	id   string
+	// namespace is the only one of the world; empty where it has several.
+	namespace string
 }
 
 // RoundTrip implements http.RoundTripper.
 func (o ownLists) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method == http.MethodGet && request.URL.Path == "/apis/rbac.authorization.k8s.io/v1/clusterroles" {
-		request = request.Clone(request.Context())
-		query := request.URL.Query()
-		query.Set("labelSelector", query.Get("labelSelector")+","+labelWorld+"="+o.id)
-		request.URL.RawQuery = query.Encode()
+	query := request.URL.Query()
+	selector := query.Get("labelSelector")
+	switch {
+	case request.Method != http.MethodGet || selector == "":
+		return o.next.RoundTrip(request)
+	case strings.Contains(selector, kubermaticv1.LabelAgents):
+		query.Set("labelSelector", selector+","+labelWorld+"="+o.id)
+	case selector == kubermaticv1.LabelAccess && o.namespace != "" && query.Get("fieldSelector") == "":
+		query.Set("fieldSelector", "metadata.namespace="+o.namespace)
 	}
+	request = request.Clone(request.Context())
+	request.URL.RawQuery = query.Encode()
 	return o.next.RoundTrip(request)
 }

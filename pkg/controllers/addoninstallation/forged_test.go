@@ -116,7 +116,7 @@ func TestCoreInstallationsGoBack(t *testing.T) {
 		w.mark(name, []byte("any"), leave)
 	}
 	w.expectInstalled(hijacked, "1.0.0", "")
-	w.expectEvent(kubermaticv1.EventLeft, hijacked, `"99.0.0"`, `"1.0.0"`, kubermaticv1.AnnotationLeftVersions)
+	w.expectEvent(kubermaticv1.EventLeft, hijacked, `"99.0.0"`, `"1.0.0"`, kubermaticv1.AnnotationLeaveVersions)
 	w.expectInstalled(withdrawn, "1.1.0", "")
 	w.expectSaid(custom, kubermaticv1.ReasonWithdrawn,
 		`installed version "99.0.0" of add-on "custom" left the catalogue and stays installed; version "1.0.0" would fit`+isLower, "99.0.0", "")

@@ -316,7 +316,7 @@ func TestARemovalThatNeverEndsHoldsNothing(t *testing.T) {
 	w.expectEvent(kubermaticv1.EventOrderGivenUp, waits, fmt.Sprintf("after %s although", w.goingTime/3), "removal of installation", lives.Name)
 	w.clock.Step(w.goingTime / 3)
 	w.afterAnother(goes)
-	w.expectReady(goes, kubermaticv1.ReasonRemoving)
+	w.expectReady(goes, kubermaticv1.ReasonRemovalBlocked)
 	if !slices.Contains(goes.Finalizers, kubermaticv1.FinalizerCleanupInstallation) {
 		t.Error("it was let go when two thirds of the time were over")
 	}

@@ -2,9 +2,11 @@ package addoninstallation_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -13,10 +15,12 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
+	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/hostile"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // behindHostile has the Cluster's kubeconfig lead to an API server that may lie.
@@ -125,21 +129,43 @@ func (s savings) SaveApplied(ctx context.Context, namespace string, record *revi
 func TestWhatIsPutBackAsItWasIsNotRecordedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.clock = kit.RunningClock(t)
 	saved := &atomic.Int32{}
 	w.records = func(records addoninstallation.Records) addoninstallation.Records { return savings{records, saved} }
 	w.start()
 	w.publish("repaired", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	object := w.install("repaired", "")
 	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "")
-	before := saved.Load()
-	settings := w.settings(object)
-	settings.Data = map[string]string{"version": "edited"}
-	if err := w.seed.Update(t.Context(), settings); err != nil {
-		t.Fatal(err)
+	repair := func() (second int64) {
+		settings := w.settings(object)
+		settings.Data = map[string]string{"version": "edited"}
+		if err := w.seed.Update(t.Context(), settings); err != nil {
+			t.Fatal(err)
+		}
+		w.clock.Step(time.Hour) // so that nobody is taken for one who keeps changing it
+		w.afterAnother(object)
+		settings = w.settings(object)
+		if settings.Data["version"] != "1.0.0" {
+			t.Fatalf("the settings are not put back: %v", settings.Data)
+		}
+		owner := ownership.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}.FieldManager()
+		for _, entry := range settings.ManagedFields {
+			if entry.Manager == owner {
+				second = entry.Time.Unix()
+			}
+		}
+		return second
 	}
-	w.lookAgain(object)
+	// The second in which an object was written last is on record, so that two repairs of one second are compared.
+	expect.Eventually(t, expect.Patience, func() error {
+		first, before := repair(), saved.Load()
+		if repair() != first {
+			return errors.New("the second repair was in another second")
+		}
+		if after := saved.Load(); after != before {
+			t.Errorf("the record was written %d times", after-before)
+		}
+		return nil
+	})
 	expect.Eventually(t, expect.Patience, func() error { return w.told(kubermaticv1.EventRepaired) })
-	if after := saved.Load(); after != before {
-		t.Errorf("the record was written %d times", after-before)
-	}
 }
