@@ -471,7 +471,7 @@ func TestRemovalsWaitNoLongerThanTheyMay(t *testing.T) {
 		w.hurry(50, func() { expect.Gone(t, w.seed, db) })
 		w.expectEvents(db, "Normal Applied", "Warning OrderGivenUp", "Normal Removed")
 		w.delete(cni)
-		expect.Gone(t, w.seed, cni)
+		w.hurry(50, func() { expect.Gone(t, w.seed, cni) })
 		w.hold(web, false)
 	})
 	t.Run("the cluster goes", func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -130,6 +131,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	id := kit.Name(t)
+	id = id[:min(12, len(id)-9)] + id[len(id)-9:] // its end makes it unique, and what is named by it is to have 63 characters at most
 	w := &world{
 		t: t, sources: fleet.SourcesForTest(t), id: id, namespace: "cluster-" + id, catalogue: "catalogue-" + id,
 		marks: mergedcatalogue.New(logr.Discard()),
@@ -248,7 +250,7 @@ func (w *world) startUntil() (stop func()) {
 		config = w.withOwnLists(config)
 	}
 	made := kit.SeedOf(w.t, config, w.catalogue, kinds, func(options *manager.Options) {
-		options.Logger = w.logger
+		options.Logger = w.logged()
 		options.Cache.ByObject[&kubermaticv1.AddonInstallation{}] = cache.ByObject{Namespaces: w.ofClusters()}
 	})
 	made.SetUp(addoninstallation.New(w.dependencies(made)))
@@ -322,6 +324,18 @@ func (w *world) dependencies(made *kit.Manager) addoninstallation.Dependencies {
 		dependencies.Client = w.client(dependencies.Client)
 	}
 	return dependencies
+}
+
+// logged takes what the controller logs, and fails the test where a pass ends in a panic, which the next pass hides.
+func (w *world) logged() logr.Logger {
+	if w.logger.GetSink() != nil {
+		return w.logger
+	}
+	return funcr.New(func(_, line string) {
+		if strings.Contains(line, "panic: ") {
+			w.t.Errorf("a pass ended in a panic: %s", line)
+		}
+	}, funcr.Options{})
 }
 
 // limits are those of the manager, for so many workers.
