@@ -68,7 +68,7 @@ func (c *Cluster) managerArguments() []string {
 		"--kubeconfig", c.file("kubeconfig"), "--secure-port", "0", "--leader-elect=false", "--profiling=false",
 		"--controllers", controllers, "--root-ca-file", c.file("ca.crt"),
 		"--service-account-private-key-file", c.file("accounts.key"), "--use-service-account-credentials=false",
-		"--kube-api-qps", "200", "--kube-api-burst", "400",
+		"--kube-api-qps", "2000", "--kube-api-burst", "4000",
 	}
 	if c.options.Certificates {
 		arguments = append(arguments,

@@ -171,7 +171,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		outcome := r.remove(ctx, within, facts)
 		if _, done := outcome.(loop.Done); done {
 			r.forget(request.NamespacedName)
-			return ctrl.Result{}, pass.SetFinalizer(ctx, kubermaticv1.FinalizerCleanupInstallation, false)
+			if err := pass.SetFinalizer(ctx, kubermaticv1.FinalizerCleanupInstallation, false); err != nil {
+				return ctrl.Result{}, err
+			}
+			r.reportLeft(ctx, facts)
+			return ctrl.Result{}, nil
 		}
 		project(facts, outcome)
 		return r.finish(ctx, pass, facts, outcome)
@@ -228,6 +232,7 @@ func (r *Reconciler) finish(
 		f.memory.awaited = nil // the status is to be written first
 	} else {
 		r.reportReady(ctx, f)
+		r.reportLeft(ctx, f)
 	}
 	return result, err
 }

@@ -51,6 +51,8 @@ type clusterFacts struct {
 	connecting bool
 	// parting is what becomes of an installation whose Cluster is being deleted.
 	parting parting
+	// leftBehind says what is left of it in that Cluster, where that is to be reported.
+	leftBehind string
 }
 
 // versionFacts are those of step resolve.

@@ -139,11 +139,11 @@ func (r *Reconciler) leaveWithCluster(ctx context.Context, f *facts) loop.Outcom
 	return r.letGo(ctx, f)
 }
 
-// letGo ends a removal that does not go on, and tells what is left.
+// letGo ends a removal that does not go on, and has what is left reported.
 func (r *Reconciler) letGo(ctx context.Context, f *facts) loop.Outcome {
 	outcome := r.leaveTraces(ctx, f.installation, f.cluster.Ref)
 	if _, done := outcome.(loop.Done); done {
-		r.tellLeft(ctx, f)
+		f.noteLeft()
 	}
 	return outcome
 }
@@ -176,7 +176,7 @@ func (r *Reconciler) goWithCluster(ctx, within context.Context, f *facts, outcom
 		}
 	}
 	if f.isLeft() {
-		r.tellLeft(ctx, f)
+		f.noteLeft()
 	}
 	return r.inTime(f, f.backOff(f.overdue(within, outcome), r.Clock.Now()))
 }
@@ -206,14 +206,20 @@ func (f *facts) leftText() string {
 // isLeft says whether a removal ended, and left something, for another reason than that nobody answers.
 func (f *facts) isLeft() bool { return f.parting == partingOverdue || f.parting == partingUnreadable }
 
-// tellLeft reports what was to be removed and is left, once: the status of an installation that lives
-// says then that nothing is to be removed any more, and one that goes has our finalizer no more.
-func (r *Reconciler) tellLeft(ctx context.Context, f *facts) {
-	of := f.installation
-	isHeld := slices.Contains(of.Finalizers, kubermaticv1.FinalizerCleanupInstallation)
-	if why := f.leftText(); why != "" && isHeld && of.Status.OnClusterDeletion != "" {
-		r.report(ctx, f, occasion{corev1.EventTypeWarning, kubermaticv1.EventLeftBehind, "Remove"},
-			fmt.Sprintf("cluster %q is being deleted: %s", f.cluster.Name, why))
+// noteLeft has what was to be removed and is left reported, once: the status of an installation that lives says after
+// this reconciliation that nothing is to be removed any more, and one that goes has our finalizer no more.
+func (f *facts) noteLeft() {
+	isHeld := slices.Contains(f.installation.Finalizers, kubermaticv1.FinalizerCleanupInstallation)
+	if why := f.leftText(); why != "" && isHeld && f.installation.Status.OnClusterDeletion != "" {
+		f.leftBehind = fmt.Sprintf("cluster %q is being deleted: %s", f.cluster.Name, why)
+	}
+}
+
+// reportLeft reports what is left, once the status or the finalizers are written that say the same: the write may meet
+// an edit, and is then made by another reconciliation.
+func (r *Reconciler) reportLeft(ctx context.Context, f *facts) {
+	if f.leftBehind != "" {
+		r.report(ctx, f, occasion{corev1.EventTypeWarning, kubermaticv1.EventLeftBehind, "Remove"}, f.leftBehind)
 	}
 }
 

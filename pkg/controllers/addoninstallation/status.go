@@ -124,10 +124,17 @@ func project(f *facts, outcome loop.Outcome) {
 func isBeginning(f *facts, result verdict) bool {
 	isMissing := result.reason == kubermaticv1.ReasonFetching || f.connecting && result.reason == kubermaticv1.ReasonClusterNotReady
 	isWell := f.pass.IsHealthy() || f.pass.Health == nil && f.connecting
-	ready, record := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionReady), f.pass.Record()
+	ready := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionReady)
 	return isMissing && isWell && !f.pass.IsAskedFor() &&
 		ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == f.installation.Generation &&
-		record.IsComplete() && record.Version == f.choice.Version.Version && record.EntryDigest == f.choice.Origin.Digest
+		f.pass.Record().IsComplete() && f.isOnRecord()
+}
+
+// isOnRecord says whether the record was made from what the installation asks for. Of content that only the record has
+// (pinFacts), there is no choice to compare it with.
+func (f *facts) isOnRecord() bool {
+	record := f.pass.Record()
+	return f.pinned != "" || record.Version == f.choice.Version.Version && record.EntryDigest == f.choice.Origin.Digest
 }
 
 // hasNothing says that an add-on is installed that has nothing for its cluster.
