@@ -166,13 +166,13 @@ func TestIdleWritesNothing(t *testing.T) {
 		}
 		return nil
 	}
-	expect.Always(t, time.Second, same)
+	w.steady(same)
 	stop()
 	w.start()
 	// What changes nothing for the cluster writes nothing either, nor does a restart.
 	w.status(of, func(status *kkpv1.ClusterStatus) { status.ExtendedHealth.APIServer = kkpv1.HealthUp })
 	w.merged("tempo", v1.CatalogueCustom, [2]string{"1.0.0", ""}, [2]string{"2.0.0", ">= 1.37"})
-	expect.Always(t, time.Second, same)
+	w.steady(same)
 }
 
 func TestLeavesAloneWhatIsNotItsBusiness(t *testing.T) {
@@ -193,7 +193,7 @@ func TestLeavesAloneWhatIsNotItsBusiness(t *testing.T) {
 	ours := w.cluster("ours", "v1.36.3")
 	w.start()
 	w.expectOffer(ours, "mimir: 1.0.0")
-	expect.Always(t, 500*time.Millisecond, func() error {
+	w.steady(func() error {
 		for _, object := range []*kkpv1.Cluster{paused, foreign, late} {
 			err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(availableOf(object)), availableOf(object))
 			if !apierrors.IsNotFound(err) {
@@ -221,7 +221,7 @@ func TestTwoClustersWithOneNamespaceGetNothing(t *testing.T) {
 	w.create(second)
 	w.status(second, func(status *kkpv1.ClusterStatus) { status.NamespaceName = first.Status.NamespaceName })
 	w.start()
-	expect.Always(t, time.Second, func() error {
+	w.steady(func() error {
 		err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(availableOf(first)), availableOf(first))
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the namespace has a catalogue (%w)", err)
@@ -284,7 +284,7 @@ func TestTwoWritersOfStatus(t *testing.T) {
 	object := w.expectOffer(of, "thanos: 1.0.0")
 	w.applyCore(object, 3)
 	before := w.versionOf(availableOf(of))
-	expect.Always(t, 500*time.Millisecond, func() error {
+	w.steady(func() error {
 		if after := w.versionOf(availableOf(of)); after != before {
 			return fmt.Errorf("the other writer's part was taken for an edit: %s, %s", before, after)
 		}

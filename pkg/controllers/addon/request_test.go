@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	eventsv1 "k8s.io/api/events/v1"
@@ -102,7 +101,7 @@ func TestMakesWhatWasAskedFor(t *testing.T) {
 	}
 	w.status(of, func(status *kkpv1.ClusterStatus) { status.Versions.ControlPlane = "v1.37.1" })
 	w.expectAnswered(of, "", "second")
-	expect.Always(t, 500*time.Millisecond, func() error {
+	w.steady(func() error {
 		if have := len(w.installations()); have != 1 {
 			return fmt.Errorf("%d installations", have)
 		}
@@ -121,7 +120,7 @@ func TestWaitsForTheNamespaceOfWhatWasAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.start()
-	expect.Always(t, 500*time.Millisecond, func() error {
+	w.steady(func() error {
 		if have := len(w.installations()); have != 0 {
 			return fmt.Errorf("%d installations", have)
 		}
@@ -235,7 +234,7 @@ func TestARefusedRequestIsToldOnce(t *testing.T) {
 	const told = "annotation " + v1.AnnotationInitialInstallations + `: entry 1: unknown field "labels"; ` +
 		"the rest was followed, this stays on: mend it or take it off"
 	w.expectEvent(v1.EventRequestRefused, of, told)
-	expect.Always(t, time.Second, func() error {
+	w.steady(func() error {
 		if all := w.refusals(of); len(all) != 1 {
 			return fmt.Errorf("one refusal is told as %q", all)
 		}

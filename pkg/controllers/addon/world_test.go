@@ -38,6 +38,8 @@ type world struct {
 	// cancel ends the controller that was started last, in the middle of what it does; ended waits
 	// for that.
 	cancel, ended func()
+	// manager is that of the controller that was started last.
+	manager *kit.Manager
 }
 
 var worlds int
@@ -72,8 +74,14 @@ func (w *world) start() (stop func()) {
 	}
 	made.SetUp(addon.New(dependencies))
 	made.Run()
-	w.cancel, w.ended = made.Cancel, made.Wait
+	w.cancel, w.ended, w.manager = made.Cancel, made.Wait, made
 	return made.Stop
+}
+
+// steady fails the test unless something holds before and after the catalogue and all clusters are reconciled again.
+func (w *world) steady(holds func() error) {
+	w.t.Helper()
+	w.manager.Stays(holds, "addon-catalogue", "addon")
 }
 
 // cluster makes a Cluster with a namespace; an empty version is one that is not known yet.

@@ -108,7 +108,7 @@ func TestASetIsOnEachClusterOfANamespace(t *testing.T) {
 	})
 	w.says(of, v1.ReasonComplete, func(c v1.ClusterCounts) bool { return c.Selected == 2 })
 	w.beside.Remove(one)
-	w.quiet(expect.Patience / 60)
+	w.quiet()
 	if after := w.of(other, "log"); after.ResourceVersion != before.ResourceVersion && after.Generation != before.Generation {
 		t.Error("the neighbour's was written")
 	}

@@ -3,7 +3,6 @@ package addonset_test
 import (
 	"slices"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -89,7 +88,7 @@ func TestACopyThatCantBeReadChangesNothing(t *testing.T) {
 			refused.Status.ObservedGeneration, refused.Generation, refused.Status.Revision, before.Status.Revision)
 	}
 	w.offers("web", "1.0.0", "1.1.0")
-	w.quiet(2 * time.Second)
+	w.quiet()
 	if at := w.at("1.0.0"); !slices.Equal(at, w.names) {
 		t.Errorf("%q have it", at)
 	}

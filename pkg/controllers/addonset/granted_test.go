@@ -80,7 +80,7 @@ func TestWhatWasGrantedInAnotherOrderIsNotWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	expect.Always(t, 6*time.Second, func() error {
+	w.steady(func() error {
 		if at := w.at("1.0.0"); len(at) != 0 {
 			return fmt.Errorf("%q have it before the canary", at)
 		}

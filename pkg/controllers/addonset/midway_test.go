@@ -47,7 +47,7 @@ func TestPendingIsWhatIsWritten(t *testing.T) {
 			if before[w.names[0]]["web"] == "" || before[w.names[5]]["web"] != "" {
 				t.Fatalf("before, there are %v", before)
 			}
-			w.quiet(time.Second)
+			w.quiet()
 
 			test.let(w, of)
 			w.says(of, v1.ReasonComplete, current(5))
@@ -226,7 +226,7 @@ func TestWhatNoLongerFitsMovesDuringAHalt(t *testing.T) {
 		return nil
 	})
 	w.says(of, v1.ReasonHalted, current(1))
-	w.quiet(2 * time.Second)
+	w.quiet()
 	if at := w.at("1.1.0"); !slices.Equal(at, []string{w.names[0], w.names[2]}) {
 		t.Errorf("%q have it", at)
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,7 +105,7 @@ func TestChangedValuesOfThePlatformRollByGroups(t *testing.T) {
 	if with := w.with(former); !slices.Equal(with, w.names) {
 		t.Fatalf("%q have the values", with)
 	}
-	w.quiet(2 * time.Second)
+	w.quiet()
 
 	before := w.writes.Load()
 	w.shares("values.yaml", "password: canary-string-2")
@@ -177,7 +176,7 @@ func TestValuesOfThePlatformGoOverWithTheirInstallation(t *testing.T) {
 	w.says(after, v1.ReasonComplete, current(2))
 	w.edit(before, func(of *v1.AddonSet) { of.Spec.Addons[0].PlatformSecretRef = nil })
 	w.says(before, v1.ReasonComplete)
-	w.quiet(time.Second)
+	w.quiet()
 	if err := granted(); err != nil || w.writes.Load()-written != 2 {
 		t.Errorf("after %d writes for 2 clusters: %v", w.writes.Load()-written, err)
 	}

@@ -135,7 +135,7 @@ func TestANamespaceThatGoesIsAway(t *testing.T) {
 	if at := w.at("1.1.0"); !slices.Equal(at, w.names[2:]) {
 		t.Errorf("%q have the new version", at)
 	}
-	w.quiet(2 * time.Second)
+	w.quiet()
 }
 
 // refusing has a namespace refuse that AddonInstallations are made.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,7 +53,7 @@ func TestManyRemovalsWaitForApproval(t *testing.T) {
 	if removal := found.Status.Removal; removal == nil || removal.Count != 6 || removal.Word == "" {
 		t.Fatalf("status.removal is %+v", removal)
 	}
-	w.quiet(2 * time.Second)
+	w.quiet()
 	if err := w.has(8); err != nil {
 		t.Error(err)
 	}
@@ -95,7 +94,7 @@ func TestHowASetRemoves(t *testing.T) {
 		}
 		return nil
 	})
-	w.quiet(time.Second)
+	w.quiet()
 	if second.Spec.AddonRef.Version != "1.0.0" || !second.DeletionTimestamp.IsZero() {
 		t.Errorf("what was released is %+v", second.Spec)
 	}
@@ -171,10 +170,10 @@ func TestWhatIsMissingRemovesNothing(t *testing.T) {
 	if err := w.seed.DeleteAllOf(t.Context(), &v1.AddonCatalogue{}, client.InNamespace(w.catalogue)); err != nil {
 		t.Fatal(err)
 	}
-	w.quiet(2 * time.Second)
+	w.quiet()
 	stop()
 	w.start() // a process that never saw the catalogue
-	w.quiet(2 * time.Second)
+	w.quiet()
 	found := w.says(of, v1.ReasonComplete, current(2))
 	if found.Status.Revision != done.Status.Revision || !found.Status.StartedAt.Equal(done.Status.StartedAt) {
 		t.Errorf("a catalogue that is away began revision %q after %q", found.Status.Revision, done.Status.Revision)
@@ -184,7 +183,7 @@ func TestWhatIsMissingRemovesNothing(t *testing.T) {
 	if err := w.seed.Patch(t.Context(), gone, free); err != nil {
 		t.Fatal(err)
 	}
-	w.quiet(2 * time.Second)
+	w.quiet()
 	if err := w.has(2); err != nil {
 		t.Error(err)
 	}
@@ -217,7 +216,7 @@ func TestADeletedSetGoesWhenThatIsConfirmed(t *testing.T) {
 			expect.Object(t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
 				return expect.Condition(found, v1.ConditionDeletionBlocked, "True", v1.ReasonNotConfirmed)
 			})
-			w.quiet(time.Second)
+			w.quiet()
 			if err := w.has(3); err != nil {
 				t.Error(err)
 			}
@@ -288,7 +287,7 @@ func TestClustersOfAnotherWorkerAreLeftAlone(t *testing.T) {
 	expect.Eventually(t, expect.Patience, func() error { return w.has(2) })
 	w.offers("web", "1.0.0", "1.1.0")
 	w.says(of, v1.ReasonComplete, selected(1), func(v1.ClusterCounts) bool { return len(w.at("1.1.0")) == 1 })
-	w.quiet(time.Second)
+	w.quiet()
 	if at, written := w.at("1.0.0"), w.writes.Load()-before; !slices.Equal(at, w.names[1:2]) || written != 2 {
 		t.Errorf("after %d writes, %q have what they had", written, at)
 	}

@@ -48,7 +48,7 @@ func TestAVersionRollsByGroupsAndHaltsAtTheCanary(t *testing.T) {
 			t.Errorf("the installation in %s is %+v", name, one)
 		}
 	}
-	w.quiet(2 * time.Second)
+	w.quiet()
 
 	w.player.Direct(t, standins.Rule{Of: standins.AtVersion("web", "1.1.0"), Act: standins.Act{Fate: standins.RollsBack, Takes: time.Second}})
 	w.offers("web", "1.0.0", "1.1.0")
@@ -65,7 +65,7 @@ func TestAVersionRollsByGroupsAndHaltsAtTheCanary(t *testing.T) {
 		t.Errorf("the status lists %+v", rows)
 	}
 	w.open(of, 2) // also a master that lets it go on
-	w.quiet(2 * time.Second)
+	w.quiet()
 	late := w.clusters.Make(t, standins.Shape{First: worlds*1000 + 500, Count: 1, Labels: func(int) map[string]string {
 		return map[string]string{"world": w.catalogue, "ring": "1"}
 	}})
@@ -193,7 +193,7 @@ func TestAPausedSetTellsWhatItWouldDo(t *testing.T) {
 	} else if want.Example = pending[0].Example; pending[0] != want {
 		t.Errorf("pending is %+v, want %+v", pending[0], want)
 	}
-	w.quiet(time.Second)
+	w.quiet()
 	of.Spec.Paused = false
 	w.write(of)
 	w.says(of, v1.ReasonComplete)
@@ -217,7 +217,7 @@ func TestOnlyWhatTheDistributorMarkedCounts(t *testing.T) {
 	if err := w.seed.Patch(t.Context(), copyOf(of), edited); err != nil {
 		t.Fatal(err)
 	}
-	w.quiet(2 * time.Second)
+	w.quiet()
 	if at := w.at("1.0.0"); len(at) != 2 {
 		t.Errorf("an edited copy took it out of clusters: %q have it", at)
 	}

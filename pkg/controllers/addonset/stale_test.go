@@ -68,7 +68,7 @@ func TestStaleListsRemoveNothing(t *testing.T) {
 				old.Next = next
 				return old
 			})
-			w.quiet(3 * time.Second)
+			w.quiet()
 			stop()
 			for of, before := range map[string]map[string]*v1.AddonInstallation{"web": web, "more": more} {
 				now := w.installed(of)
@@ -83,7 +83,7 @@ func TestStaleListsRemoveNothing(t *testing.T) {
 	w.t = t
 	w.start()
 	w.says(of, v1.ReasonComplete, current(2))
-	w.quiet(2 * time.Second)
+	w.quiet()
 	if found := w.says(of, v1.ReasonComplete); found.Status.Revision != done.Status.Revision {
 		t.Errorf("revision %q became %q", done.Status.Revision, found.Status.Revision)
 	}
@@ -155,7 +155,7 @@ func TestARevisionThatTheCacheLacksIsNotBegunAnew(t *testing.T) {
 		}
 		return nil
 	})
-	expect.Always(t, 3*time.Second, func() error {
+	w.steady(func() error {
 		found := w.says(of, v1.ReasonHalted)
 		if found.Status.Revision != halted.Status.Revision || !found.Status.StartedAt.Equal(halted.Status.StartedAt) {
 			return fmt.Errorf("revision %s of %s became %s of %s",

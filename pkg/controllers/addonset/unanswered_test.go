@@ -54,7 +54,7 @@ func TestAWriteWithoutAnAnswerIsAskedForAndNotRepeated(t *testing.T) {
 			line.fail()
 			happen.change(w, of)
 			expect.Eventually(t, expect.Patience, line.isAsked)
-			expect.Always(t, 2*time.Second, func() error { return line.wrote(happen.method) })
+			w.steady(func() error { return line.wrote(happen.method) })
 			line.mend()
 			happen.done(w, of)
 			if err := line.wrote(happen.method); err != nil {

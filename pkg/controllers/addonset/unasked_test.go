@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/standins"
 )
 
@@ -33,7 +32,7 @@ func TestAClusterOfWhichNobodyCanBeAskedStopsNoWave(t *testing.T) {
 		rows[0].Item != "web" || !strings.Contains(rows[0].Message, "it can't be written: ") {
 		t.Errorf("the status lists %+v", rows)
 	}
-	expect.Always(t, 3*time.Second, func() error { return line.wrote() })
+	w.steady(func() error { return line.wrote() })
 	line.mend()
 	w.says(of, v1.ReasonComplete, current(2))
 	if at := w.at("1.0.0"); !slices.Equal(at, w.names) {

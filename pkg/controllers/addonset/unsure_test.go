@@ -168,10 +168,10 @@ func TestACopyWhosePassFailsStopsNoOtherSet(t *testing.T) {
 
 const conflict = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}`
 
-// stays says that an installation is not removed for two seconds.
+// stays fails the test when reconciliations remove an installation.
 func (w *world) stays(name, in string) {
 	w.t.Helper()
-	expect.Always(w.t, 2*time.Second, func() error {
+	w.steady(func() error {
 		if one := w.installed(name)[in]; one == nil || !one.DeletionTimestamp.IsZero() {
 			return fmt.Errorf("installation %q is %+v", name, one)
 		}

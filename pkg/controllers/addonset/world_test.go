@@ -50,8 +50,9 @@ type world struct {
 	player    *standins.Player
 	marks     *mergedcatalogue.Marks
 	recorder  *events.FakeRecorder
-	// controller is the one that was started last.
+	// controller is the one that was started last, manager is its manager.
 	controller *addonset.Reconciler
+	manager    *kit.Manager
 	// writes counts the controller's writes of AddonInstallations, statuses those of AddonSets' status.
 	writes, statuses atomic.Int64
 	// beside are Clusters that are not KKP's; nil: there are none.
@@ -138,7 +139,7 @@ func (w *world) start(wraps ...func(http.RoundTripper) http.RoundTripper) (stop 
 	if w.clock != nil {
 		dependencies.Clock = w.clock
 	}
-	w.controller = addonset.New(dependencies)
+	w.controller, w.manager = addonset.New(dependencies), made
 	made.SetUp(w.controller)
 	made.Run()
 	return made.Stop
@@ -345,11 +346,18 @@ func (w *world) moving() []string {
 	return names
 }
 
-// quiet says that nothing is written for a while.
-func (w *world) quiet(during time.Duration) {
+// steady fails the test unless something holds before and after all sets and clusters are reconciled again. They are so
+// twice: what one decides the other may do.
+func (w *world) steady(holds func() error) {
+	w.t.Helper()
+	w.manager.Stays(holds, "addonset", "addonset-clusters", "addonset", "addonset-clusters")
+}
+
+// quiet fails the test when reconciliations write installations.
+func (w *world) quiet() {
 	w.t.Helper()
 	before := w.writes.Load()
-	expect.Always(w.t, during, func() error {
+	w.steady(func() error {
 		if written := w.writes.Load() - before; written != 0 {
 			return fmt.Errorf("%d writes of installations", written)
 		}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -175,7 +174,7 @@ func TestADeletedClusterLetsItsOwnCoreAddonsGo(t *testing.T) {
 // stays says that an installation is not written for a while.
 func (w *world) stays(one *v1.AddonInstallation) {
 	w.t.Helper()
-	expect.Always(w.t, time.Second, func() error {
+	w.steady(func() error {
 		found := &v1.AddonInstallation{}
 		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(one), found); err != nil {
 			return err

@@ -3,7 +3,6 @@ package coreaddon_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -98,7 +97,7 @@ func TestPutsEditsBack(t *testing.T) {
 	stop()
 	w.start()
 	w.tells(of, "5 total, 0 ready, 0 failing, 4 missing", "False CoreAddonsNotReady")
-	expect.Always(t, time.Second, func() error {
+	w.steady(func() error {
 		if after := w.exists(of, "monitoring").ResourceVersion; after != before {
 			return fmt.Errorf("written: %s, %s", before, after)
 		}
@@ -122,7 +121,7 @@ func TestDeletionInEveryOrder(t *testing.T) {
 	w.remove(installationOf(other, "monitoring"))
 	w.start()
 	w.event(v1.EventDeletionBlocked)
-	expect.Always(t, 500*time.Millisecond, func() error {
+	w.steady(func() error {
 		for _, cluster := range []*kkpv1.Cluster{of, other} {
 			if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(installationOf(cluster, "monitoring")), installationOf(cluster, "monitoring")); err != nil {
 				return err
@@ -202,7 +201,7 @@ func TestRemovesNothingOverWhatIsNotKnown(t *testing.T) {
 	w.tells(of, "3 total, 0 ready, 0 failing, 0 missing", "Unknown CoreSetUnknown")
 	// There is no list any more.
 	w.remove(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "custom-core-addons"}})
-	expect.Always(t, time.Second, func() error {
+	w.steady(func() error {
 		for _, name := range names {
 			found := installationOf(of, name)
 			if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil || !found.DeletionTimestamp.IsZero() {

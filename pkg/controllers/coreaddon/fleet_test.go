@@ -32,7 +32,7 @@ func TestAnItemIsOneWriteForEachCluster(t *testing.T) {
 	before := w.writes.number.Load()
 	w.listed(monitoringItem)
 	w.everywhere(clusters, "monitoring")
-	expect.Always(t, time.Second, func() error {
+	w.steady(func() error {
 		if written := w.writes.number.Load() - before; written != size {
 			return fmt.Errorf("%d writes for %d clusters", written, size)
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -56,7 +55,7 @@ func TestAListThatIsGoneTakesNothingOffRules(t *testing.T) {
 	stop()
 	w.remove(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: coreaddon.ListName}})
 	w.start()
-	expect.Always(t, time.Second, func() error {
+	w.steady(func() error {
 		found := w.exists(of, "kube-proxy")
 		if found.Spec.Values == nil || string(found.Spec.Values.Raw) != `{"mode":"ipvs"}` || found.Spec.AddonRef.Version != "1.0.0" {
 			return fmt.Errorf("it is %+v", found.Spec)

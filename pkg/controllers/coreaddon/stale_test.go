@@ -62,7 +62,7 @@ func TestStaleListsRemoveNoCoreAddon(t *testing.T) {
 				return old
 			})
 			defer stop()
-			expect.Always(t, 2*time.Second, func() error {
+			w.steady(func() error {
 				for _, one := range before {
 					found := &v1.AddonInstallation{}
 					if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(one), found); err != nil {
@@ -113,7 +113,7 @@ func TestACacheWithoutTheCoreSetRemovesNothingAtOnce(t *testing.T) {
 	w.start(func(next http.RoundTripper) http.RoundTripper {
 		return kit.Stale{Next: next, Plural: "addonsets", Edit: func([]any) []any { return []any{} }}
 	})
-	expect.Always(t, 3*time.Second, func() error {
+	w.steady(func() error {
 		found := installationOf(of, "logs")
 		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
 			return err
@@ -158,7 +158,7 @@ func TestACoreRevisionThatTheCacheLacksIsNotBegunAnew(t *testing.T) {
 		}
 		return nil
 	})
-	expect.Always(t, 3*time.Second, func() error {
+	w.steady(func() error {
 		found := &v1.AddonSet{}
 		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(of), found); err != nil {
 			return err
@@ -223,7 +223,7 @@ func TestWhatACacheDoesNotHaveYetIsNotWrittenAgain(t *testing.T) {
 			return nil
 		})
 	}
-	expect.Always(t, time.Second, func() error {
+	w.steady(func() error {
 		if written := w.writes.number.Load(); written != 1 {
 			return fmt.Errorf("%d writes of one core add-on", written)
 		}

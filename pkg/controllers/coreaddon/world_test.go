@@ -45,8 +45,9 @@ type world struct {
 	// writes counts the controller's writes of AddonInstallations.
 	writes *writes
 	made   []*kkpv1.Cluster
-	// controller is the one that was started last.
+	// controller is the one that was started last, manager is its manager.
 	controller *coreaddon.Reconciler
+	manager    *kit.Manager
 	// marks tell merged catalogues from others.
 	marks *mergedcatalogue.Marks
 	// key marks what the distributor writes; nil: there is none.
@@ -138,10 +139,17 @@ func (w *world) start(wraps ...func(http.RoundTripper) http.RoundTripper) (stop 
 		all := w.beside.Over(made.Clusters, made.Clusters)
 		dependencies.Finder, dependencies.Live = all, all
 	}
-	w.controller = coreaddon.New(dependencies)
+	w.controller, w.manager = coreaddon.New(dependencies), made
 	made.SetUp(w.controller)
 	made.Run()
 	return made.Stop
+}
+
+// steady fails the test unless something holds before and after the Core set and all clusters are reconciled again.
+// They are so twice: what one decides the other may do.
+func (w *world) steady(holds func() error) {
+	w.t.Helper()
+	w.manager.Stays(holds, "coreaddon-set", "coreaddon", "coreaddon-set", "coreaddon")
 }
 
 // writes counts requests that write AddonInstallations themselves, not their status.

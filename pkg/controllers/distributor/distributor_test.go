@@ -135,7 +135,7 @@ func TestKeepsTheLastValidSpecOverARestart(t *testing.T) {
 	if kept := w.revisions(); len(kept) != 1 || !metav1.IsControlledBy(&kept[0], custom) {
 		t.Errorf("kept %v", kept)
 	}
-	expect.Always(t, 500*time.Millisecond, func() error {
+	w.steady(func() error {
 		return w.master.Get(t.Context(), client.ObjectKeyFromObject(w.merged("tempo")), w.merged("tempo"))
 	})
 
@@ -168,7 +168,7 @@ func TestIdleWritesNothing(t *testing.T) {
 		return expect.Condition(object, v1.ConditionReady, "True", v1.ReasonDistributed)
 	})
 	before := w.resourceVersions(custom)
-	expect.Always(t, 2*time.Second, func() error {
+	w.steady(func() error {
 		if diff := cmp.Diff(before, w.resourceVersions(custom)); diff != "" {
 			return fmt.Errorf("something was written: %s", diff)
 		}
@@ -372,7 +372,7 @@ func TestGuardsTheIdentityOfSeeds(t *testing.T) {
 		return nil
 	})
 	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("istio", "1.1.0")} })
-	expect.Always(t, 500*time.Millisecond, func() error {
+	w.steady(func() error {
 		if err := w.master.Get(t.Context(), client.ObjectKeyFromObject(w.merged("istio")), w.merged("istio")); err == nil {
 			return fmt.Errorf("the other cluster was written to")
 		}

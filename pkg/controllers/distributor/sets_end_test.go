@@ -89,7 +89,7 @@ func TestASecondCoreSetFollowsTheFirst(t *testing.T) {
 	if message := refused.Status.Conditions[0].Message; !strings.Contains(message, `AddonSet "first" is of type Core too and comes first`) {
 		t.Errorf("Ready says %q", message)
 	}
-	expect.Always(t, time.Second, func() error {
+	w.steady(func() error {
 		err := w.client("seed").Get(t.Context(), client.ObjectKeyFromObject(w.copyOf(second)), w.copyOf(second))
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the seed has the second: %w", err)
@@ -131,7 +131,7 @@ func TestAMasterThatLostItsSetsRemovesNothing(t *testing.T) {
 	other := w.setOf("other")
 	w.create(w.master, other)
 	w.expectCopy("south", other, carriedBy(other))
-	expect.Always(t, 2*time.Second, func() error {
+	w.steady(func() error {
 		found := w.copyOf(set)
 		if err := w.client("seed").Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
 			return err
@@ -195,7 +195,7 @@ func TestPlatformSecretsComeAndGo(t *testing.T) {
 	w.expectCopy("south", other, carriedBy(other))
 	editSet(w, set, func(set *v1.AddonSet) { set.Spec.Addons[0].PlatformSecretRef = nil })
 	w.expectCopy("south", set, carriedBy(set))
-	expect.Always(t, 2*time.Second, func() error { // one set names it still
+	w.steady(func() error { // one set names it still
 		return w.client("seed").Get(t.Context(), client.ObjectKeyFromObject(there), there.DeepCopy())
 	})
 	editSet(w, other, func(set *v1.AddonSet) { set.Spec.Addons[0].PlatformSecretRef = nil })

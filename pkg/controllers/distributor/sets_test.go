@@ -125,7 +125,7 @@ func TestAGroupOpensOnceAllSeedsDidTheOneBefore(t *testing.T) {
 	w.expectGate("south", set, "s1/1")
 	w.seedSays("north", set, "r1", done(1), behind(3))
 	w.expectSet(set, v1.ConditionReady, "False", v1.ReasonRollingOut)
-	expect.Always(t, 2*time.Second, func() error {
+	w.steady(func() error {
 		for seed := range places {
 			copied := w.copyOf(set)
 			if err := w.client(places[seed]).Get(t.Context(), client.ObjectKeyFromObject(copied), copied); err != nil {
@@ -179,7 +179,7 @@ func TestApprovalOpensAGroup(t *testing.T) {
 		editSet(w, set, func(set *v1.AddonSet) { metav1.SetMetaDataAnnotation(&set.ObjectMeta, v1.AnnotationApprove, value) })
 	}
 	approve("r0/canary")
-	expect.Always(t, time.Second, func() error {
+	w.steady(func() error {
 		copied := w.copyOf(set)
 		if err := w.master.Get(t.Context(), client.ObjectKeyFromObject(copied), copied); err != nil || copied.Annotations[v1.AnnotationGate] == "r1/0" {
 			return err
@@ -201,7 +201,7 @@ func TestSeedsKeepTheLastGoodCopyOfASetThatIsRefused(t *testing.T) {
 	good := w.expectCopy("south", set, carriedBy(set)).DeepCopy()
 	editSet(w, set, func(set *v1.AddonSet) { set.Spec.Addons[0].DependsOn = []v1.AddonName{"nobody"} })
 	w.expectSet(set, v1.ConditionReady, "False", v1.ReasonInvalid)
-	expect.Always(t, time.Second, func() error {
+	w.steady(func() error {
 		found := w.copyOf(set)
 		if err := w.client("seed").Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
 			return err

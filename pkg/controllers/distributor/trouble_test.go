@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -172,7 +171,7 @@ func TestHoldsWhatItCantTell(t *testing.T) {
 	w.expectCondition(custom, v1.ConditionReady, "False", v1.ReasonInvalid)
 	edit(w, other, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("own", "2.0.0")} })
 	w.expectVersions("seed", "own", "2.0.0")
-	expect.Always(t, 500*time.Millisecond, func() error {
+	w.steady(func() error {
 		for _, name := range []string{"argo", "shared"} {
 			merged := w.merged(name)
 			if err := w.client("seed").Get(t.Context(), client.ObjectKeyFromObject(merged), merged); err != nil {
@@ -213,7 +212,7 @@ func TestAnOlderSeedIsToldAndNotLooped(t *testing.T) {
 	})
 	plain := w.expectVersions("seed", "plain", "1.0.0")
 	version, master := plain.ResourceVersion, custom.ResourceVersion
-	expect.Always(t, 2*time.Second, func() error {
+	w.steady(func() error {
 		if err := seed.Get(t.Context(), client.ObjectKeyFromObject(plain), plain); err != nil {
 			return err
 		}

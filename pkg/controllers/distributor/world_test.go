@@ -35,6 +35,8 @@ type world struct {
 	master              client.Client
 	clients             map[string]client.Client
 	end                 func()
+	// manager is that of the controller that was started last.
+	manager *kit.Manager
 }
 
 var worlds int
@@ -84,8 +86,14 @@ func (w *world) start(change ...func(*distributor.Options)) (stop func()) {
 	kinds := fetch.NewKinds(fetch.Serve(git.New(nil)), fetch.Serve(image.New(nil)), fetch.Serve(helmrepo.New(nil)))
 	made.SetUp(distributor.New(wiring.Distributor(made, master, kinds, options)))
 	made.Run()
-	w.end = made.Stop
+	w.end, w.manager = made.Stop, made
 	return w.end
+}
+
+// steady fails the test unless something holds before and after all that the distributor reconciles is so again.
+func (w *world) steady(holds func() error) {
+	w.t.Helper()
+	w.manager.Stays(holds, "distributor", "distributor")
 }
 
 // seed makes a Seed whose kubeconfig leads to a cluster of the fleet.
