@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -71,7 +70,7 @@ func TestEachAddonBecomesACatalogue(t *testing.T) {
 	// Idle writes nothing, and a catalogue that leaves git loses what was generated.
 	before := w.resourceVersions(w.children(object))
 	before["parent"] = object.ResourceVersion
-	expect.Always(t, time.Second, func() error {
+	w.steady(func() error {
 		now := w.resourceVersions(w.children(object))
 		if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 			return err
@@ -199,7 +198,7 @@ func TestMuchThatGoesNeedsAWord(t *testing.T) {
 		t.Errorf("message %q", message)
 	}
 	w.annotate(object, v1.AnnotationApproveRevision, first)
-	expect.Always(t, 500*time.Millisecond, func() error {
+	w.steady(func() error {
 		if have := len(w.children(object)); have != 5 {
 			return fmt.Errorf("%d add-ons after the approval of another commit", have)
 		}
@@ -446,7 +445,7 @@ func TestARestartWithTheHostDownLosesNothing(t *testing.T) {
 		return expect.Condition(object, v1.ConditionReady, "False", v1.ReasonFetchFailed)
 	})
 	version := loki.ResourceVersion
-	expect.Always(t, time.Second, func() error {
+	w.manager.Stays(func() error {
 		if diff := cmp.Diff(before["loki"], w.children(object)["loki"].ResourceVersion); diff != "" && len(w.children(object)) != 2 {
 			return fmt.Errorf("generated: %s", diff)
 		}
@@ -454,7 +453,7 @@ func TestARestartWithTheHostDownLosesNothing(t *testing.T) {
 			return fmt.Errorf("merged: %s instead of %s, %w", loki.ResourceVersion, version, err)
 		}
 		return nil
-	})
+	}, "gitcatalogue", "distributor")
 	w.expectRow(object, seed.Name)
 
 	w.gate.set(nil)

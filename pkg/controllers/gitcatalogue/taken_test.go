@@ -7,13 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // TestATakenNameHoldsUpItsAddonOnly: somebody's catalogue has the name that a generated one would
@@ -45,7 +43,7 @@ func TestATakenNameHoldsUpItsAddonOnly(t *testing.T) {
 				t.Errorf("it says %q", told)
 			}
 			version := object.ResourceVersion
-			expect.Always(t, 3*time.Second, func() error {
+			w.steady(func() error {
 				if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil || object.ResourceVersion != version {
 					return fmt.Errorf("it is written over and over: %v", err)
 				}

@@ -43,14 +43,15 @@ type world struct {
 	server     *fetchtest.Git
 	repository *fetchtest.Repository
 	end        func()
+	// manager is that of the controllers that were started last.
+	manager *kit.Manager
 }
 
-var worlds int
-
+// newWorld has a test run beside others: the controllers see what is in the platform namespace only.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	worlds++
-	w := &world{t: t, platform: fmt.Sprintf("platform-%d", worlds), gate: &gate{}, end: func() {}}
+	t.Parallel()
+	w := &world{t: t, platform: kit.Name(t), gate: &gate{}, end: func() {}}
 	w.client = client.WithFieldOwner(kit.Client(t, fleet.Shared().Cluster("master").Config), "test")
 	w.create(kit.Namespace(w.platform))
 	w.server = fetchtest.ServeGit(t, w.gate.wrap)
@@ -117,6 +118,7 @@ func (w *world) start(folder, merged string) (stop func()) {
 		w.t.Fatal(err)
 	}
 	made := kit.Master(w.t, fleet.Shared().Cluster("master").Config)
+	w.manager = made
 	w.setUp(made, content, kinds, merged)
 	made.Run()
 	w.end = sync.OnceFunc(func() {
@@ -127,6 +129,12 @@ func (w *world) start(folder, merged string) (stop func()) {
 		network.Close()
 	})
 	return w.end
+}
+
+// steady fails the test unless something holds before and after all catalogues are reconciled again.
+func (w *world) steady(holds func() error) {
+	w.t.Helper()
+	w.manager.Stays(holds, "gitcatalogue")
 }
 
 func (w *world) setUp(made *kit.Manager, content *store.Store, kinds fetch.Kinds, merged string) {
