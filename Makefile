@@ -155,7 +155,7 @@ verify: generate ## Check that generated files and modules are up to date.
 	go mod tidy -diff
 	go vet -C hack/promql ./... # the linter vets all else
 
-# The tools are built anew when their versions change.
+# The tools are built again when their versions change.
 $(abspath $(TOOLS))/%: hack/tools/go.mod hack/tools/go.sum
 	@mkdir -p $(TOOLS)
 	@echo "building $* from source (minutes, once) ..."

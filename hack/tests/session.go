@@ -107,7 +107,7 @@ func (s *session) show(text string) {
 	}
 }
 
-// verdict is the end of the run. What failed is said last, where somebody looks first.
+// verdict is the end of the run. It prints what failed last, where a reader looks first.
 func (s *session) verdict() error {
 	if !s.failed {
 		return nil

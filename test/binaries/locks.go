@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// removeOldest removes the folders in the folder that were asked for the longest ago, but for those that somebody
+// removeOldest removes the folders in the folder that were asked for the longest ago, but for those that a process
 // uses now, until as many are left as are kept. What it can't remove stays.
 func removeOldest(folder string, kept int) {
 	entries, err := os.ReadDir(folder)

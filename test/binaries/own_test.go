@@ -124,7 +124,7 @@ func TestABuildThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestOldOwnProgramsGo holds that those asked for last are kept, and those that somebody builds now.
+// TestOldOwnProgramsGo holds that those asked for last are kept, and those that a process builds now.
 func TestOldOwnProgramsGo(t *testing.T) {
 	folder, now := t.TempDir(), time.Now()
 	for age, name := range []string{"newest", "newer", "old", "locked"} {

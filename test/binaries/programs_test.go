@@ -34,7 +34,7 @@ func TestReleasesAreThoseOfTheModules(t *testing.T) {
 	}
 }
 
-// TestLinkFlags holds that the flags are the same every time, since Go builds anew when they differ, and carry the
+// TestLinkFlags holds that the flags are the same every time, since Go builds again when they differ, and carry the
 // version, since an API server without it would answer that it is no release.
 func TestLinkFlags(t *testing.T) {
 	program := kubernetes("kube-apiserver", OlderMinor, "kubernetes-1.36", Older)

@@ -37,7 +37,7 @@ type Call struct {
 	Body []byte
 }
 
-// Writes says whether the call changes something that lasts. Events are told to people and nothing depends on them, and
+// Writes says whether the call changes something that lasts. Events are for people and nothing depends on them, and
 // reviews are questions.
 func (c Call) Writes() bool {
 	switch c.Method {
@@ -56,7 +56,7 @@ type Guard struct {
 	Instead func(Call) []byte
 	// After is asked once the API server has answered a call that Writes, before the client gets the answer.
 	After func(Call) bool
-	// Answered is told the code of HTTP that the client of a call that Writes got, and of no call that it gave up, or that was cut.
+	// Answered gets the HTTP status code that the client of a call that Writes got, and of no call that it gave up, or that was cut.
 	Answered func(call Call, code int)
 }
 

@@ -99,7 +99,7 @@ type Killer struct {
 	reached, killed bool
 }
 
-// NewKiller makes one for a boundary; nil: nobody is killed.
+// NewKiller makes one for a boundary; nil: no process is killed.
 func NewKiller(doom *Boundary) *Killer { return &Killer{doom: doom, counts: map[Boundary]int{}} }
 
 // Begin has the process that start gives be the one. Nothing passes before it is known whom to kill.
@@ -142,7 +142,7 @@ func (k *Killer) pass(write string, after bool) bool {
 	return false
 }
 
-// Spare ends the watch: from now on nobody is killed. True: the process was.
+// Spare ends the watch: from now on the process is not killed. True: it already was.
 func (k *Killer) Spare() bool {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()

@@ -28,7 +28,7 @@ func (s Stale) RoundTrip(request *http.Request) (*http.Response, error) {
 		return s.Next.RoundTrip(request)
 	}
 	if query.Get("watch") != "" {
-		if query.Get("sendInitialEvents") != "" { // whoever can't have a list by a watch lists
+		if query.Get("sendInitialEvents") != "" { // a client that can't have a list by a watch lists
 			return Answered(request, http.StatusBadRequest, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":400}`)), nil
 		}
 		<-request.Context().Done()

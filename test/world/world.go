@@ -27,7 +27,7 @@ import (
 // installing is held while kinds are installed: tests that run in parallel would write the same objects.
 var installing sync.Mutex
 
-// Client is that of a test: not limited in what it may do, and nobody of whom a controller knows. The kinds are
+// Client is that of a test: not limited in what it may do, and not known to any controller. The kinds are
 // installed first.
 func Client(t testing.TB, config *rest.Config) client.WithWatch {
 	t.Helper()

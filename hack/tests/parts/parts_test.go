@@ -78,7 +78,7 @@ func foldersOf(packages []suite.Package) []string {
 	return folders
 }
 
-// Red when a benchmark is in no part: nobody would look at it.
+// Red when a benchmark is in no part: it would never run.
 func TestEveryBenchmarkRuns(t *testing.T) {
 	root, all := checkout(t)
 	benchmark := regexp.MustCompile(`(?m)^func (Benchmark\w+)\(`)

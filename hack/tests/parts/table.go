@@ -84,7 +84,7 @@ var kills = []Part{
 	},
 }
 
-// attacks take as long as they are told to.
+// attacks take as long as their arguments say.
 var attacks = []Part{
 	{
 		Name: "soak", Minutes: 5, Packages: []string{"test/soak"}, Verbose: true, Arguments: []string{"-soak", "4m"},

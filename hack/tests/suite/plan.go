@@ -16,7 +16,7 @@ const (
 	// memory.
 	atATime = 3
 	// shortLimit is how long a package may take in its short form: the longest takes a few minutes.
-	shortLimit = 20 * time.Minute
+	shortLimit = 40 * time.Minute
 )
 
 // fleet is the package that starts control planes.

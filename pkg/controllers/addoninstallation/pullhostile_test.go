@@ -16,8 +16,8 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/pullsecret"
 	"github.com/trellis-addons/trellis/test/expect"
-	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/hostile"
+	"github.com/trellis-addons/trellis/test/long"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 

@@ -586,6 +586,8 @@ func TestANamespaceThatGoesStopsNoWave(t *testing.T) {
 		t.Errorf("the counts are %+v", counts)
 	}
 	writes, looks := w.writes.number.Load(), w.looks.one.Load()
+	all := w.manager.All("coreaddon")
+	one := w.manager.Began("coreaddon", "", gone.Status.NamespaceName)
 	const rounds = 5
 	for range rounds {
 		w.manager.Settle("coreaddon")
@@ -593,8 +595,12 @@ func TestANamespaceThatGoesStopsNoWave(t *testing.T) {
 	if now := w.writes.number.Load(); now != writes {
 		t.Errorf("%d writes in a cluster that waits", now-writes)
 	}
-	if now := w.looks.one.Load() - looks; now > int64(20+2*rounds*len(clusters)) {
-		t.Errorf("clusters were looked at %d times in %d rounds", now, rounds)
+	if now := w.manager.Began("coreaddon", "", gone.Status.NamespaceName) - one; now > 2*rounds {
+		t.Errorf("the cluster whose namespace goes was reconciled %d times in %d rounds", now, rounds)
+	}
+	all = w.manager.All("coreaddon") - all // the clusters of other tests too
+	if now := w.looks.one.Load() - looks; now > int64(20+2*all) {
+		t.Errorf("clusters were looked at %d times in %d reconciliations", now, all)
 	}
 }
 
