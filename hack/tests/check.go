@@ -95,7 +95,7 @@ func alone(one suite.Package) string {
 }
 
 // checkCalls are the tests: what changed with the race detector where `make test` has it, what imports that without.
-func checkCalls(plan change.Plan, races map[string]bool, seconds suite.Seconds) []suite.Invocation {
+func checkCalls(plan change.Plan, races map[string]suite.Race, seconds suite.Seconds) []suite.Invocation {
 	laws := suite.Invocation{Root: ".", Folders: []string{change.Laws}}
 	changed, importing := suite.Short(plan.Changed, races, seconds), suite.Short(plan.Importing, nil, seconds)
 	return slices.Concat([]suite.Invocation{laws}, changed, importing)

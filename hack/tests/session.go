@@ -132,7 +132,7 @@ func (s *session) seconds() suite.Seconds {
 	found := suite.Seconds{}
 	for _, one := range s.ended {
 		if one.State == results.Passed {
-			found[folderOf(one.Path)] = one.Seconds
+			found[folderOf(one.Path)] += one.Seconds // its heavy tests ran in a call of their own
 		}
 	}
 	return found

@@ -325,10 +325,10 @@ left out:   pkg/c imports what changed, and takes long: go run ./hack/tests ./pk
 		t.Error(diff)
 	}
 	var got []string
-	for _, call := range checkCalls(made, map[string]bool{"pkg/a": true, "pkg/b": true}, nil) {
+	for _, call := range checkCalls(made, map[string]suite.Race{"pkg/a": {Concurrent: true}, "pkg/b": {Concurrent: true}}, nil) {
 		got = append(got, strings.Join(call.Command(), " "))
 	}
-	short := " -short -p=3 -timeout=20m0s "
+	short := " -short -p=3 -timeout=40m0s "
 	calls := []string{
 		"go test -vet=off ./test/laws", "go test -vet=off -race" + short + "./pkg/a", "go test -vet=off" + short + "./pkg/b",
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/lab"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 var preparing = ownership.Owner{ClusterUID: "5f3d", Installation: "web"}
@@ -147,6 +148,7 @@ func contents(objects []*unstructured.Unstructured) []map[string]any {
 // AC44, AC46: Objects without a fixed name, too many of them and too large ones are refused. Red
 // when a check is left out.
 func TestPrepareRefuses(t *testing.T) {
+	long.Heavy(t)
 	many := make([]string, ownership.MaxObjects+1)
 	for i := range many {
 		many[i] = fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: a%d}}", i)

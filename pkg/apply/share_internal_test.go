@@ -11,6 +11,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/cost"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 func appliedBy(manager, fields string) metav1.ManagedFieldsEntry {
@@ -57,6 +58,7 @@ func TestInheritanceIsOfInstallationsOnly(t *testing.T) {
 
 // Red when each of many field sets is merged into all before it.
 func TestInheritanceOfManyTakesLinearTime(t *testing.T) {
+	long.Heavy(t)
 	of := func(count int) *metav1.PartialObjectMetadata {
 		live := &metav1.PartialObjectMetadata{}
 		for i := range count {

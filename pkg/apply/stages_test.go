@@ -12,6 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/removal"
 	"github.com/trellis-addons/trellis/test/lab"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 const everyStage = `apiVersion: admissionregistration.k8s.io/v1
@@ -59,6 +60,7 @@ func TestStagesInOrderAndRemovalInReverse(t *testing.T) {
 // annotations of the client side are written (the API server refuses annotations above 256 KiB), or
 // when a definition is refused for its size.
 func TestDefinitionsOfSeveralHundredKiB(t *testing.T) {
+	long.Heavy(t)
 	l := lab.New(t)
 	var properties strings.Builder
 	for i := range 4000 {

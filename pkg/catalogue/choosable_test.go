@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // choosableVersions are those of which the random catalogues are made, and wantedVersions what is asked of them.
@@ -70,6 +71,7 @@ func anyPlatform(random *rand.Rand) catalogue.Platform {
 // A set's revision is of what Choosable gives: what is chosen beside it would come without a revision. Red when Select gives a version that
 // is not among them: with nothing installed, and with each version that may be, be it out of the range, deprecated or gone.
 func TestWhatSelectGivesIsChoosable(t *testing.T) {
+	long.Heavy(t)
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	given := map[string]int{}

@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // bench is a queue whose clock the test moves, and workers that never wait.
@@ -287,6 +289,7 @@ func TestGetWaitsForWhatMayBeTakenAndEndsWithTheQueue(t *testing.T) {
 
 // TestTheQueueKeepsItsPromisesInAnyOrder adds, takes, ends and lets time go by at random.
 func TestTheQueueKeepsItsPromisesInAnyOrder(t *testing.T) {
+	long.Heavy(t)
 	for seed := range uint64(200) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { newRandomWalk(t, seed).run(3000) })
 	}

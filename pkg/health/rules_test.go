@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/cost"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 func object(t *testing.T, text string) map[string]any {
@@ -148,6 +149,7 @@ func TestWhatIsNoRule(t *testing.T) {
 
 // TestBombs (AG20) turns red when a rule over a large status takes longer than it may, or a look does.
 func TestBombs(t *testing.T) {
+	long.Heavy(t)
 	const largest = "a{0,40}b"
 	items := make([]any, 0, 20_000)
 	for i := range cap(items) {

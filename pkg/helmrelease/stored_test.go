@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // packHelm packs a text as Helm packs releases.
@@ -68,6 +70,7 @@ func storedText(t *testing.T, manifest string) string {
 // Red when aliases are written out before they are counted, or documents decoded whose pieces were
 // not.
 func TestForeignManifestsAreBounded(t *testing.T) {
+	long.Heavy(t)
 	aliases := "kind: &a " + strings.Repeat("x", 50_000) + "\nmetadata: [" + strings.Repeat("*a,", 2000) + "*a]\n"
 	for why, manifest := range map[string]string{
 		"aliases": aliases,
@@ -121,6 +124,7 @@ func TestObjectsOfManifests(t *testing.T) {
 // of 2 MiB and a document that is no YAML. Red when what is read is bounded below: such charts
 // could not be adopted. What it takes is reported, and bounded.
 func TestLargeReleasesAreRead(t *testing.T) {
+	long.Heavy(t)
 	var text strings.Builder
 	chance := rand.New(rand.NewPCG(1, 2))
 	for i := range 300 {
@@ -221,6 +225,7 @@ func TestWhatIsNoRelease(t *testing.T) {
 // Parts take time, and one release is read at a time for all. Red without step: each of these is
 // read to its end.
 func TestReleasesHaveABoundOfParts(t *testing.T) {
+	long.Heavy(t)
 	for why, plain := range map[string]string{
 		"escapes":  `{"name":"web","manifest":"` + strings.Repeat(`\n`, 9<<20) + `"}`,
 		"values":   `{"name":"web","chart":[` + strings.Repeat("0,", 9<<20) + `0]}`,

@@ -24,6 +24,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // record is what an installation has of a release.
@@ -294,6 +295,7 @@ func TestSameChart(t *testing.T) {
 }
 
 func TestDecodeHelmHasABound(t *testing.T) {
+	long.Heavy(t)
 	var bomb bytes.Buffer
 	encoder := base64.NewEncoder(base64.StdEncoding, &bomb)
 	packer := gzip.NewWriter(encoder)

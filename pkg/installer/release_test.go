@@ -25,12 +25,14 @@ import (
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // Red when a copy that no Secret holds is tried at every look, with an event each; when the next
 // revision is not tried, or another release of the same revision; and when the release of before is
 // to stay until such a copy is there.
 func TestACopyThatIsTooLargeIsTriedOnce(t *testing.T) {
+	long.Heavy(t)
 	secrets, err := corev1client.NewForConfig(fleet.Shared().Cluster("both").Config)
 	if err != nil {
 		t.Fatal(err)

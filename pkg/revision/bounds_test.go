@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // stored is how many bytes and Secrets a namespace has.
@@ -32,6 +33,7 @@ func storedIn(t *testing.T, c client.Client, namespace string) (bytes, count int
 // with seven edits, and by a record with each repair. Red when a record is saved whatever it has
 // grown to.
 func TestALyingClusterGrowsNothing(t *testing.T) {
+	long.Heavy(t)
 	c := seed(t, "lying-fields")
 	records := NewRecords(c, c, testSeal)
 	for revision := 1; revision <= 7; revision++ {
@@ -125,6 +127,7 @@ func TestLeftoversAreCounted(t *testing.T) {
 // A process is killed at every write of a record in many parts, again and again. Red when parts are
 // left that no head refers to once a later one saved the record.
 func TestNoPartsAreLeft(t *testing.T) {
+	long.Heavy(t)
 	c := seed(t, "parts")
 	records := NewRecords(c, c, testSeal)
 	record := sample(1, 2<<20)

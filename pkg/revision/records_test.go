@@ -18,6 +18,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // sample is a record whose objects take about size bytes which don't compress.
@@ -66,6 +67,7 @@ func same(t *testing.T, want, got *Record) {
 }
 
 func TestRecordsComeBackWhole(t *testing.T) {
+	long.Heavy(t)
 	c := seed(t, "whole")
 	records := NewRecords(c, c, testSeal)
 	if got := load(t, records, "whole"); got != nil {
@@ -123,6 +125,7 @@ func TestSecretsAreTheClusters(t *testing.T) {
 // A process is killed after each possible number of writes. What is read is the record of before or
 // the new one, never a mixture, and the next process goes on from there.
 func TestKilledWhileSaving(t *testing.T) {
+	long.Heavy(t)
 	c := seed(t, "killed")
 	records := NewRecords(c, c, testSeal)
 	const small, large = 1 << 20, 2 << 20
@@ -164,6 +167,7 @@ func noneLeft(t *testing.T, c client.Client, namespace string) {
 }
 
 func TestKilledBeforeTheHeadOfANewRevision(t *testing.T) {
+	long.Heavy(t)
 	c := seed(t, "newrevision")
 	records := NewRecords(c, c, testSeal)
 	first := sample(1, 0)

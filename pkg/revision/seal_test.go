@@ -20,6 +20,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // bomb is a record of 13 KB that becomes gigabytes when it is decoded.
@@ -71,6 +72,7 @@ func TestForgedRecordIsDecodedByNobody(t *testing.T) {
 // For whoever has the key, and for earlier records: what is decoded is bounded by what is written.
 // Red when nothing is counted before it is decoded.
 func TestDecodingIsBounded(t *testing.T) {
+	long.Heavy(t)
 	owner := sample(1, 0).Owner()
 	repeat := func(begin, each, end string) []byte {
 		return coders().encoder.EncodeAll([]byte(begin+strings.Repeat(each, (60<<20)/len(each))+end), nil)
@@ -106,6 +108,7 @@ func TestDecodingIsBounded(t *testing.T) {
 // Whatever is written is read again. Red when the bounds of reading are closer than those of
 // writing.
 func TestTheLargestRecordComesBack(t *testing.T) {
+	long.Heavy(t)
 	record := sample(1, 0)
 	record.Objects, record.Inventory, record.Superseded, record.Values = nil, nil, nil, map[string]any{"list": []any{}}
 	object := fmt.Sprintf(`{"kind":"ConfigMap","data":[%s1]}`, strings.Repeat("1,", 4000))
@@ -349,6 +352,7 @@ func TestRecordsOfBeforeSayTheirNames(t *testing.T) {
 // new Cluster. Red when the seal binds them to the former Cluster, or when parts stay behind that
 // go with it.
 func TestRecordsGoOnWithAnotherCluster(t *testing.T) {
+	long.Heavy(t)
 	c := seed(t, "reowned")
 	records := NewRecords(c, c, testSeal)
 	first, second := sample(1, 1<<20), sample(2, 0)

@@ -19,6 +19,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // unsealedRecords are two revisions as they were written before records were sealed, byte for byte:
@@ -139,6 +140,7 @@ func TestRecordsOfBeforeGoOn(t *testing.T) {
 // record is there at any time, and in the end once. Red when the former head goes before the new
 // one is written, or when what was left is not taken away.
 func TestKilledWhileSealing(t *testing.T) {
+	long.Heavy(t)
 	c := seed(t, "sealing-platform")
 	if _, err := LoadOrCreateInputsKey(t.Context(), c, "sealing-platform"); err != nil {
 		t.Fatal(err)

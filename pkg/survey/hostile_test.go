@@ -10,12 +10,14 @@ import (
 	"github.com/trellis-addons/trellis/pkg/survey"
 	"github.com/trellis-addons/trellis/test/hostile"
 	"github.com/trellis-addons/trellis/test/lab"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // Red, in the order of the modes, when pages are not counted, when tokens may come again, when what
 // is kept of items is not counted by number, or by size. For all of them: when the next
 // installation of the cluster has the same list made again.
 func TestListsOfHostileClustersAreEndedForAllInstallations(t *testing.T) {
+	long.Heavy(t)
 	for mode, dose := range map[string]int{"endless-pages": 0, "same-page": 0, "empty-items": 1 << 20, "long-name": 30 << 20} {
 		t.Run(mode, func(t *testing.T) {
 			l, server := lab.NewHostile(t)

@@ -19,6 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/survey"
 	"github.com/trellis-addons/trellis/test/cost"
 	"github.com/trellis-addons/trellis/test/lab"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // judge says of objects what their data, or spec, says of the rule.
@@ -207,6 +208,7 @@ func TestJobsEndWhateverCounts(t *testing.T) {
 
 // Red when a look at a thousand objects under sixteen rules takes more than three times the processor time of the same look by kstatus.
 func TestRulesCostLittle(t *testing.T) {
+	long.Heavy(t)
 	l := lab.New(t)
 	manifests := []string{"apiVersion: v1\nkind: Namespace\nmetadata: {name: NAME}", lab.Definition("Gadget", "Namespaced", "")}
 	for i := range 1000 {

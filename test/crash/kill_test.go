@@ -20,7 +20,7 @@ import (
 const patience = 10 * time.Minute
 
 // killsOfAStory are about as many kills as each story has with -short, spread over it; without, it has all.
-const killsOfAStory = 4
+const killsOfAStory = 2
 
 // story is one edit, carried out by a controller that is killed at one boundary and started again.
 type story struct {

@@ -15,6 +15,16 @@ func Skip(t testing.TB, part, why string) {
 	}
 }
 
+// Heavy skips a test with -short where the race detector watches: one that computes for long in one goroutine, in which
+// the detector finds nothing and takes many times as long. `make test` runs it without the detector; it finds such tests
+// by this call (hack/tests/suite).
+func Heavy(t testing.TB) {
+	t.Helper()
+	if raced && testing.Short() {
+		t.Skip("the race detector makes it slow: make test runs it without")
+	}
+}
+
 // Skips says whether -short leaves nothing to do for the TestMain of a package whose tests all Skip: then it need start nothing for them.
 func Skips() bool {
 	flag.Parse()

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -15,7 +16,7 @@ const (
 	// started, so one more than the two processors that the bars are set on keeps both busy; each package more costs
 	// memory.
 	atATime = 3
-	// shortLimit is how long a package may take in its short form: the longest takes a few minutes.
+	// shortLimit is how long a package may take in its short form, on a slow machine too: the longest takes a few minutes.
 	shortLimit = 40 * time.Minute
 )
 
@@ -77,41 +78,52 @@ func below(root, folder string) string {
 }
 
 // Races says which packages `make test` runs with the race detector, by import path: the concurrent ones. Not among
-// them are those below test/ that start control planes: they run the managers as processes of their own, which the
-// detector does not see. `make test-long` runs these with it too.
-func Races(checkout fs.FS, all []Package) (map[string]bool, error) {
+// them are those below hack/ that build, and those below test/ that start control planes: what they are about runs in
+// processes of its own, which the detector does not see. `make test-long` runs these with it too.
+func Races(checkout fs.FS, all []Package) (map[string]Race, error) {
 	starts := DependsOn(all, fleet)
-	races := map[string]bool{}
+	races := map[string]Race{}
 	for _, one := range all {
-		if within(one.Folder, "test") && starts[one.Path] {
+		if within(one.Folder, "hack") || within(one.Folder, "test") && starts[one.Path] {
 			continue
 		}
-		concurrent, err := IsConcurrent(checkout, one)
+		race, err := raceOf(checkout, one)
 		if err != nil {
 			return nil, err
 		}
-		races[one.Path] = concurrent
+		races[one.Path] = race
 	}
 	return races, nil
 }
 
-// Short plans the calls of go test that run packages in their short form: one for those with the race detector and
-// one for the others, in each module. Those that take long come first, so that none of them runs alone at the end.
-// The kinds come last.
-func Short(packages []Package, races map[string]bool, seconds Seconds) []Invocation {
+// Short plans the calls of go test that run packages in their short form. In each module these are one for those with
+// the race detector, one for their tests that it makes too slow, and one for the other packages. Those that take long
+// come first, so that none of them runs alone at the end. The kinds come last.
+func Short(packages []Package, races map[string]Race, seconds Seconds) []Invocation {
 	tested := slices.DeleteFunc(slices.Clone(packages), func(p Package) bool { return !p.HasTests() })
 	seconds.Sort(tested)
 	var plan []Invocation
 	for _, root := range []string{".", Kinds} {
-		for _, race := range []bool{true, false} {
-			var folders []string
-			for _, one := range tested {
-				if one.Root() == root && races[one.Path] == race {
-					folders = append(folders, one.Folder)
+		with := Invocation{Root: root, Race: true, Flags: shortFlags()}
+		heavy, without := Invocation{Root: root}, Invocation{Root: root, Flags: shortFlags()}
+		var names []string
+		for _, one := range tested {
+			race := races[one.Path]
+			switch {
+			case one.Root() != root:
+			case !race.Concurrent:
+				without.Folders = append(without.Folders, one.Folder)
+			default:
+				with.Folders = append(with.Folders, one.Folder)
+				if len(race.Heavy) > 0 {
+					heavy.Folders, names = append(heavy.Folders, one.Folder), append(names, race.Heavy...)
 				}
 			}
-			if len(folders) > 0 {
-				plan = append(plan, Invocation{Root: root, Race: race, Folders: folders, Flags: shortFlags()})
+		}
+		heavy.Flags = append(shortFlags(), "-run=^("+strings.Join(names, "|")+")$")
+		for _, call := range []Invocation{with, heavy, without} {
+			if len(call.Folders) > 0 {
+				plan = append(plan, call)
 			}
 		}
 	}

@@ -48,22 +48,35 @@ func TestWhatTheDetectorWatches(t *testing.T) {
 	var all []Package
 	for folder, imports := range map[string][]string{
 		"pkg/a": {fleet}, "test/fleet": nil, "test/lab": {fleet}, "test/stories": {Module + "/test/lab"},
-		"test/cost": nil, "test/plain": nil,
+		"test/cost": nil, "test/plain": nil, "hack/release": nil,
 	} {
 		files[folder+"/a.go"] = &fstest.MapFile{Data: concurrent}
 		all = append(all, Package{Path: Module + "/" + folder, Folder: folder, Files: []string{"a.go"}, Imports: imports})
 	}
 	files["test/plain/a.go"].Data = []byte("package a")
+	files["pkg/a/a_test.go"] = &fstest.MapFile{Data: []byte(`package a
+func TestSum(t *testing.T) { long.Heavy(t) }
+func TestLock(t *testing.T) { long.Skip(t, "part", "why"); heavy.Heavy(t) }
+func TestAll(t *testing.T) { t.Run("some", func(t *testing.T) { long.Heavy(t) }) }`)}
+	for i := range all {
+		if all[i].Folder == "pkg/a" {
+			all[i].TestFiles = []string{"a_test.go"}
+		}
+	}
 	races, err := Races(files, all)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for folder, want := range map[string]bool{
 		"pkg/a": true, "test/fleet": false, "test/lab": false, "test/stories": false, "test/cost": true, "test/plain": false,
+		"hack/release": false,
 	} {
-		if got := races[Module+"/"+folder]; got != want {
+		if got := races[Module+"/"+folder].Concurrent; got != want {
 			t.Errorf("%s is watched: %t", folder, got)
 		}
+	}
+	if diff := cmp.Diff([]string{"TestAll", "TestSum"}, races[Module+"/pkg/a"].Heavy); diff != "" {
+		t.Errorf("heavy tests (-want +got):\n%s", diff)
 	}
 }
 
@@ -76,15 +89,16 @@ func TestThePlanOfTheShortForm(t *testing.T) {
 		{Path: "e", Folder: "pkg/e"}, {Path: "f", Folder: "test/ocm", TestFiles: tests},
 		{Path: "v1", Folder: "apis/kubermatic/v1", TestFiles: tests},
 	}
-	races := map[string]bool{"b": true, "c": true}
+	races := map[string]Race{"b": {Concurrent: true}, "c": {Concurrent: true, Heavy: []string{"TestSum", "TestAll"}}, "d": {Heavy: []string{"TestIgnored"}}}
 	var got []string
 	for _, call := range Short(InTest(all), races, Seconds{"pkg/c": 9, "pkg/d": 5}) {
 		got = append(got, strings.Join(append(append([]string{call.Root}, call.Environment()...), call.Command()...), " "))
 	}
 	want := []string{
-		". CGO_ENABLED=1 go test -vet=off -race -short -p=3 -timeout=20m0s ./pkg/c ./pkg/b",
-		". CGO_ENABLED=0 go test -vet=off -short -p=3 -timeout=20m0s ./pkg/d ./pkg/a",
-		"apis CGO_ENABLED=0 go test -vet=off -short -p=3 -timeout=20m0s ./kubermatic/v1",
+		". CGO_ENABLED=1 go test -vet=off -race -short -p=3 -timeout=40m0s ./pkg/c ./pkg/b",
+		". CGO_ENABLED=0 go test -vet=off -short -p=3 -timeout=40m0s -run=^(TestSum|TestAll)$ ./pkg/c",
+		". CGO_ENABLED=0 go test -vet=off -short -p=3 -timeout=40m0s ./pkg/d ./pkg/a",
+		"apis CGO_ENABLED=0 go test -vet=off -short -p=3 -timeout=40m0s ./kubermatic/v1",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -120,7 +120,7 @@ func TestANetworkWhoseWebhookNobodyAnswers(t *testing.T) {
 	w.publishGuarded("rest", "", kubermaticv1.MethodGoTemplate, "")
 	cni, cpi := w.wish("cni", "cni", "1.0.0"), w.wish("cpi", "cpi", "")
 	csi, rest := w.wish("csi", "csi", ""), w.wish("rest", "rest", "")
-	w.start()
+	stop := w.startUntil()
 	w.expectInstalled(cni, "1.0.0", "2.0.0")
 	w.expectGuard()
 	w.expectRefused(cpi)
@@ -129,10 +129,12 @@ func TestANetworkWhoseWebhookNobodyAnswers(t *testing.T) {
 		w.expectEvents(later, "Warning OrderGivenUp", "Normal Applied")
 	}
 
+	stop() // so that the next comparison finds that both are away, and not one of them
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: cni.Spec.TargetNamespace, Name: "settings"}}
-	expect.Eventually(t, expect.Patience, func() error { // put back in between, it refuses that too
+	expect.Eventually(t, expect.Patience, func() error { // the API server asks the webhook for a moment longer
 		return errors.Join(w.unguard(), w.seed.Delete(t.Context(), settings))
 	})
+	w.start()
 	w.expectSettings(cni, "1.0.0")
 	w.expectGuard()
 

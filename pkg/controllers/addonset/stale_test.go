@@ -42,10 +42,11 @@ func TestStaleListsRemoveNothing(t *testing.T) {
 	if len(web) != 2 || len(more) != 2 {
 		t.Fatalf("%d and %d installations", len(web), len(more))
 	}
+	const noCopies = "no copies"
 	for name, old := range map[string]kit.Stale{
 		"no Clusters":      {Plural: "clusters", Edit: func([]any) []any { return []any{} }},
 		"no installations": {Plural: "addoninstallations", Edit: func([]any) []any { return []any{} }},
-		"no copies":        {Plural: "addonsets", Edit: func([]any) []any { return []any{} }},
+		noCopies:           {Plural: "addonsets", Edit: func([]any) []any { return []any{} }},
 		"no catalogues":    {Plural: "addoncatalogues", Edit: func([]any) []any { return []any{} }},
 		"Clusters from before they were labelled": {Plural: "clusters", Edit: func(items []any) []any {
 			for _, item := range items {
@@ -68,7 +69,11 @@ func TestStaleListsRemoveNothing(t *testing.T) {
 				old.Next = next
 				return old
 			})
-			w.quiet()
+			if name == noCopies {
+				w.quietWhile("addonset-clusters", "addonset-clusters") // there is no set to reconcile
+			} else {
+				w.quiet()
+			}
 			stop()
 			for of, before := range map[string]map[string]*v1.AddonInstallation{"web": web, "more": more} {
 				now := w.installed(of)

@@ -346,23 +346,31 @@ func (w *world) moving() []string {
 	return names
 }
 
-// steady fails the test unless something holds before and after all sets and clusters are reconciled again. They are so
-// twice: what one decides the other may do.
+// steady fails the test unless something holds before and after all sets and clusters are reconciled again.
 func (w *world) steady(holds func() error) {
 	w.t.Helper()
-	w.manager.Stays(holds, "addonset", "addonset-clusters", "addonset", "addonset-clusters")
+	w.manager.Stays(holds, everything...)
 }
+
+// everything are both controllers, twice: what one decides the other may do.
+var everything = []string{"addonset", "addonset-clusters", "addonset", "addonset-clusters"}
 
 // quiet fails the test when reconciliations write installations.
 func (w *world) quiet() {
 	w.t.Helper()
+	w.quietWhile(everything...)
+}
+
+// quietWhile fails the test when these controllers write installations while they reconcile once more what they have.
+func (w *world) quietWhile(controllers ...string) {
+	w.t.Helper()
 	before := w.writes.Load()
-	w.steady(func() error {
+	w.manager.Stays(func() error {
 		if written := w.writes.Load() - before; written != 0 {
 			return fmt.Errorf("%d writes of installations", written)
 		}
 		return nil
-	})
+	}, controllers...)
 }
 
 // told waits until the reasons of all events are these. One is told after the status that it is about.

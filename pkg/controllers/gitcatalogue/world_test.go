@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -182,13 +183,12 @@ func (w *world) commit(files map[string]string) string {
 	return w.repository.Commit("main", below)
 }
 
-var looks int
+var looks atomic.Int64
 
 // look has the controller look at the repository now.
 func (w *world) look(object *v1.AddonCatalogue) {
 	w.t.Helper()
-	looks++
-	w.annotate(object, v1.AnnotationReconcileAt, strconv.Itoa(looks))
+	w.annotate(object, v1.AnnotationReconcileAt, strconv.FormatInt(looks.Add(1), 10))
 }
 
 func (w *world) annotate(object client.Object, key, value string) {

@@ -12,11 +12,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // AC31: The corpus of archives, as trees: what has a bad name or is a link is no better for coming
 // out of git.
 func TestHostileTreesAreRefused(t *testing.T) {
+	long.Heavy(t)
 	server := fetchtest.ServeGit(t)
 	refusals := 0
 	for i, test := range fetchtest.Corpus() {

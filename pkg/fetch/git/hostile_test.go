@@ -26,6 +26,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // Object kinds in packs.
@@ -224,6 +225,7 @@ func zeros(size int64) []byte {
 
 // V21: Packs that lie about sizes, chains or objects are refused, within time and memory.
 func TestHostilePacksAreRefused(t *testing.T) {
+	long.Heavy(t)
 	good := []byte("good")
 	tree, commit := commitOf(objectHash("blob", good))
 	frame := func(p *pack) {
@@ -372,6 +374,7 @@ func TestHostilePacksAreRefused(t *testing.T) {
 
 // V21: Trees of megabytes within each other are refused before they take much memory.
 func TestLargeTreesWithinEachOtherAreRefused(t *testing.T) {
+	long.Heavy(t)
 	const depth = 4
 	var content bytes.Buffer
 	p := newPack(band{&content}, depth+1)

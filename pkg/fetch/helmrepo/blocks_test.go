@@ -14,6 +14,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 func named(names ...string) func(string) bool {
@@ -141,6 +142,7 @@ func mustJSON(t *testing.T, value any) string {
 }
 
 func TestLargeIndexTakesLittleMemory(t *testing.T) {
+	long.Heavy(t)
 	var index strings.Builder
 	index.WriteString("apiVersion: v1\nentries:\n")
 	for chart := range 200 {
@@ -166,6 +168,7 @@ func TestLargeIndexTakesLittleMemory(t *testing.T) {
 // takes many times its size in memory: each index here is as large as it may be, and says as much
 // with as few bytes as YAML or JSON allow.
 func TestHostileIndexTakesLittleMemory(t *testing.T) {
+	long.Heavy(t)
 	const head = "apiVersion: v1\nentries:\n  x:\n"
 	fill := func(text string, size int) string { return strings.Repeat(text, size/len(text)) }
 	field := "  - version: 1.0.0\n    urls: [x.tgz]\n    keywords:\n"

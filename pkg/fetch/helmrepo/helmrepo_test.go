@@ -18,6 +18,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -283,6 +284,7 @@ func TestChartNamesThatLeadOutAreRefused(t *testing.T) {
 // AC31: Of the corpus of hostile archives, as charts, everything is refused or stays within its
 // folder and limits.
 func TestHostileChartsAreRefused(t *testing.T) {
+	long.Heavy(t)
 	metadata := fetchtest.File{Header: tar.Header{Name: "top/Chart.yaml"}, Content: "name: top\nversion: 1.0.0\n"}
 	for _, test := range fetchtest.Corpus() {
 		if !test.Refused {

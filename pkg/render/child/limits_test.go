@@ -10,6 +10,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/child"
+	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/rendering"
 )
 
@@ -31,6 +32,7 @@ func probed(t *testing.T, pool *child.Pool, name string) error {
 
 // TestLimits: each limit by itself, and that nobody else is hurt.
 func TestLimits(t *testing.T) {
+	long.Heavy(t)
 	for name, test := range map[string]struct {
 		limits child.Options
 		limit  string
@@ -128,6 +130,7 @@ var bombs = map[string]struct {
 // ends, in an error of a type that stays away from others, and the next rendering is as good as
 // ever.
 func TestBombs(t *testing.T) {
+	long.Heavy(t)
 	pool := rendering.Pool(t, small())
 	for name, bomb := range bombs {
 		t.Run(name, func(t *testing.T) {
@@ -191,6 +194,7 @@ func TestExtremeSchemaEndsTheChildAtMost(t *testing.T) {
 
 // V01: Content of an add-on that is too large is refused within the renderer's limits.
 func TestLargeContentIsBounded(t *testing.T) {
+	long.Heavy(t)
 	pool := rendering.Pool(t, child.Options{})
 	big := strings.Repeat("a", 15<<20)
 	pairs := []string{"templates/a.yaml", configMap + "a"}

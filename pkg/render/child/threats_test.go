@@ -15,6 +15,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/child"
+	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/rendering"
 )
 
@@ -52,6 +53,7 @@ func TestSchemaReadsNothingFromElsewhereInTheChild(t *testing.T) {
 // V08: A schema that no parser takes is an error, and ends no child. Red when a schema that no
 // parser takes ends the child, which would come back as DiedError.
 func TestSchemasThatAreNoneEndNoChild(t *testing.T) {
+	long.Heavy(t)
 	pool := rendering.Pool(t, child.Options{})
 	for _, schema := range []string{
 		"{", "[]", `"x"`, "\x00", "\xff\xfe", `{"type":[null]}`, `{"properties":null}`, `{"properties":{"a":null}}`, `{"required":[null]}`,

@@ -16,6 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 	"github.com/trellis-addons/trellis/test/golden"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // goldenData is a cluster with something in every field that is no secret.
@@ -70,6 +71,7 @@ func goldenData(t *testing.T) templatedata.Data {
 }
 
 func TestGolden(t *testing.T) {
+	long.Heavy(t)
 	values := map[string]any{
 		"given": "by values", "large": int64(12345678), "ratio": 0.5, "nulled": nil, "args": []any{"--a", "--b: c"}, "minAvailable": int64(2),
 	}

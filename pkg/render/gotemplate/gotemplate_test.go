@@ -12,6 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // folder makes a file system of "path: text" pairs.
@@ -176,6 +177,7 @@ func TestNoManifests(t *testing.T) {
 
 // AC01: Templates that would take all memory or time are refused.
 func TestRunawayTemplatesAreRefused(t *testing.T) {
+	long.Heavy(t)
 	for why, text := range map[string]string{
 		"a list of 2,000,000,000":      `{{ range until 2000000000 }}x{{ end }}`,
 		"a list that overflows":        `{{ range untilStep -9223372036854775807 9223372036854775807 1 }}{{ end }}`,
