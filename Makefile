@@ -1,4 +1,4 @@
-# Everything that one does with Trellis. It takes Go, git, gcc and make; all else is built from source, pinned.
+# All tasks of this repository. They need Go, git, gcc and make; other tools are built from pinned sources.
 
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
@@ -17,6 +17,9 @@ TOOLCHAIN := $(shell awk '$$1 == "toolchain" {print $$2}' go.mod)
 CONTROLLER_GEN := $(abspath $(TOOLS)/controller-gen)
 GOLANGCI_LINT := $(abspath $(TOOLS)/golangci-lint)
 
+# one-of refuses other values of a variable before anything is built.
+one-of = $(if $(filter-out $(2),$($(1))),$(error $(1)=$($(1)): use one of: $(2)))
+
 ##@ Try it
 
 .PHONY: help
@@ -24,18 +27,18 @@ help: ## Show this list.
 	@awk 'BEGIN {FS = ":.*## "} /^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: ## Tell the main story on real API servers; ends by itself. MINORS=2: on two Kubernetes minors; CLUSTERS=cluster-api: an upgrade; DOWNLOAD=1: take published programs.
-	@hack/ready.sh
+demo: ## Run the main story on real API servers and exit. MINORS=2, CLUSTERS=cluster-api, DOWNLOAD=1: see README.
+	@$(call one-of,MINORS,1 2)$(call one-of,CLUSTERS,kkp cluster-api all)hack/ready.sh
 	@go run ./hack/controlplanes $(BUILD) -own ./hack/demo $(NEEDS)
 	@exec .cache/run/demo -minors $(or $(MINORS),1) -clusters $(or $(CLUSTERS),kkp)
 
 .PHONY: demo-all
-demo-all: ## Tell every story: on two Kubernetes minors, and the upgrade with Cluster API.
+demo-all: ## Run every story: on two Kubernetes minors, and the upgrade with Cluster API.
 	@$(MAKE) --no-print-directory demo MINORS=2 CLUSTERS=all
 
 .PHONY: sandbox
-sandbox: ## Start a master, two seeds and four user clusters to play with; stays until interrupted. MINORS, CLUSTERS and DOWNLOAD as above.
-	@hack/ready.sh
+sandbox: ## Start a master, two seeds and four user clusters to play with; runs until interrupted. MINORS, CLUSTERS and DOWNLOAD as above.
+	@$(call one-of,MINORS,1 2)$(call one-of,CLUSTERS,kkp cluster-api)hack/ready.sh
 	@go run ./hack/controlplanes $(BUILD) -own ./hack/sandbox $(NEEDS)
 	@exec .cache/run/sandbox -minors $(or $(MINORS),1) -clusters $(or $(CLUSTERS),kkp)
 
@@ -54,7 +57,7 @@ build: ## Build both managers into bin/.
 	go build -buildvcs=auto -o bin/ ./cmd/...
 
 .PHONY: binaries
-binaries: ## Build the programs that tests run (once, minutes). NEED=name,name: some of base, older, cluster-api, clusterctl, promql, cert-manager, ocm.
+binaries: ## Build the programs for tests (minutes, once). NEED=name,name: some of base, older, cluster-api, clusterctl, promql, cert-manager, ocm.
 	@hack/ready.sh $(READY)
 	@go run ./hack/controlplanes $(BUILD) $(or $(subst $(COMMA), ,$(NEED)),base older cluster-api promql)
 
@@ -63,7 +66,7 @@ download-sums: ## Read the checksums that projects publish of the programs' rele
 	go run ./hack/controlplanes -sums
 
 # The race detector needs gcc, and some of the long parts every program.
-test test-long bench release-check: READY := gcc
+test test-long bench check release-check: READY := gcc
 test-long bench release-check: NEED := base,older,cluster-api,clusterctl,promql,cert-manager,ocm
 
 # A program of its own, so that an interrupt of make reaches what runs the tests.
@@ -72,24 +75,23 @@ test-long bench release-check: NEED := base,older,cluster-api,clusterctl,promql,
 	@go build -o $@ ./hack/tests
 
 .PHONY: check
-check: .cache/run/tests ## Check what changed since BASE, by default since main, and what imports it.
-	@hack/ready.sh gcc > /dev/null
-	exec .cache/run/tests check -base '$(BASE)'
+check: binaries .cache/run/tests ## Check the changes since BASE, by default since main, and the packages that import them.
+	@exec .cache/run/tests check -base '$(BASE)'
 
 .PHONY: test
 test: binaries .cache/run/tests ## Run all tests in their short form. JSON=file also keeps what `go test -json` says.
-	exec .cache/run/tests -json '$(JSON)'
+	@$(if $(PART)$(TENTH)$(LIST)$(ARGS),$(error PART, TENTH, LIST and ARGS are for make test-long))exec .cache/run/tests -json '$(JSON)'
 
 .PHONY: test-long
-test-long: $(if $(LIST),,binaries) .cache/run/tests ## Run all tests in full, by parts: LIST=1, PART=name ARGS='...', TENTH=n.
-	exec .cache/run/tests long $(if $(LIST),-list) -part '$(PART)' -tenth '$(TENTH)' -json '$(JSON)' -- $(ARGS)
+test-long: $(if $(LIST),,binaries) .cache/run/tests ## Run all tests in full, in parts: LIST=1, PART=name ARGS='...', TENTH=0 to 9, or commit. JSON=file as above.
+	@exec .cache/run/tests long $(if $(LIST),-list) -part '$(PART)' -tenth '$(TENTH)' -json '$(JSON)' -- $(ARGS)
 
 .PHONY: bench
-bench: binaries .cache/run/tests ## Measure CPU, memory, writes and times: each figure beside its bar.
-	exec .cache/run/tests long -part 'bench-*'
+bench: binaries .cache/run/tests ## Measure CPU, memory, writes and times against their bars.
+	@exec .cache/run/tests long -part 'bench-*'
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) ## Check style and the laws of the house.
+lint: $(GOLANGCI_LINT) ## Check style and the architecture rules.
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
 	if [ -n "$$unformatted" ]; then printf 'not gofmt-ed:\n%s\n' "$$unformatted"; exit 1; fi
 	go test -count=1 ./test/laws
@@ -98,11 +100,11 @@ lint: $(GOLANGCI_LINT) ## Check style and the laws of the house.
 	cd apis && GOFLAGS=-buildvcs=false $(GOLANGCI_LINT) run ./...
 
 .PHONY: catalogue-check
-catalogue-check: ## Tell what is wrong with a catalogue repository: FOLDER=path, TYPE=Core for one of core add-ons.
+catalogue-check: ## Validate a catalogue repository: FOLDER=path; TYPE=Core for core add-ons.
 	go run ./hack/cataloguecheck -folder '$(or $(FOLDER),.)' -type '$(or $(TYPE),Custom)'
 
 .PHONY: kkp-check
-kkp-check: kkp-folder binaries ## Hold the Core catalogue to KKP's own add-ons, render all and install what rules give: FOLDER=path of addons in a checkout of KKP 2.31.
+kkp-check: kkp-folder binaries ## Compare the Core catalogue with KKP's add-ons, render all and install what the rules select: FOLDER=path of addons in a checkout of KKP 2.31.
 	go test -v -count=1 -timeout 20m -run '^TestKKP|^TestManagersWorkWithTheirRights$$' ./test/charts -args -kkp-addons '$(abspath $(FOLDER))'
 
 # Asked for before anything is built.
@@ -120,12 +122,12 @@ images-check: images ## Look at each image of bin/images, and build them all aga
 	GOTOOLCHAIN=$(TOOLCHAIN) hack/images/again.sh bin/images/digests.txt '$(VERSION)' '$(or $(PLATFORMS),linux/amd64$(COMMA)linux/arm64)'
 
 .PHONY: release-check
-release-check: images-check binaries .cache/run/tests ## All that a release has to pass beside the tests; FORMER is the one before.
+release-check: images-check binaries .cache/run/tests ## Run all checks of a release beside the tests; FORMER is the release before.
 	.cache/run/tests long -part upgrade-last -- $(if $(FORMER),-former $(FORMER))
 	.cache/run/tests long -part install,cert-manager,clusterctl,ocm,bench-installing,bench-tracing
 
 .PHONY: release
-release: ## Write images, charts, CRDs, what clusterctl takes, checksums and notes into bin/release/VERSION; VERSION, PUSH, PLATFORMS as above.
+release: ## Write images, charts, CRDs, clusterctl files, checksums and notes into bin/release/VERSION; VERSION, PUSH, PLATFORMS as above.
 	GOTOOLCHAIN=$(TOOLCHAIN) go run ./hack/release -out bin/release -version '$(VERSION)' -push '$(PUSH)' -platforms '$(or $(PLATFORMS),linux/amd64$(COMMA)linux/arm64)'
 
 .PHONY: docs

@@ -9,6 +9,8 @@ fail() {
   exit 1
 }
 
+[[ $OSTYPE == linux* ]] || fail "Trellis runs its control planes on Linux only"
+
 wanted=$(awk '$1 == "go" {print $2}' go.mod)
 command -v git > /dev/null || fail "git is not installed: install git 2.30 or newer"
 command -v go > /dev/null || fail "go is not installed: install Go $wanted or newer from https://go.dev/dl"
@@ -16,12 +18,12 @@ command -v go > /dev/null || fail "go is not installed: install Go $wanted or ne
 local_go=$(cd / && GOTOOLCHAIN=local go env GOVERSION 2> /dev/null || true)
 local_go=${local_go#go}
 oldest=1.21
-[ "${GOTOOLCHAIN:-}" = local ] && oldest=$wanted
+[ "${GOTOOLCHAIN:-$(cd / && go env GOTOOLCHAIN)}" = local ] && oldest=$wanted
 if [ "$(printf '%s\n' "$oldest" "${local_go:-0}" | sort -V | head -n 1)" != "$oldest" ]; then
   fail "Go ${local_go:-of unknown version} is too old: install Go $wanted or newer from https://go.dev/dl"
 fi
 for need in "$@"; do
-  command -v "$need" > /dev/null || fail "$need is not installed: the race detector of the tests needs it"
+  command -v "$need" > /dev/null || fail "$need is not installed: install it, the race detector of the tests needs it"
 done
 
 cache=${TRELLIS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/trellis}
@@ -31,11 +33,13 @@ for folder in "$cache" "$builds" "${TMPDIR:-/tmp}"; do
     fail "folder $folder can't be written: make it writable, or name another one (TRELLIS_CACHE, GOCACHE, TMPDIR)"
   rm -f "$probe"
 done
-# In MiB: a first build takes about 6 GiB for compiled packages, modules and programs; later ones little.
+# In MiB. A first build takes about 6 GiB in the caches, later ones little. The temporary folder holds single programs.
 room=8192
 [ -d "$cache/controlplanes" ] && room=2048
 for folder in "$cache" "$builds" "${TMPDIR:-/tmp}"; do
+  needed=$room
+  [ "$folder" = "${TMPDIR:-/tmp}" ] && needed=2048
   free=$(df -Pm "$folder" | awk 'NR == 2 {print $4}')
-  [ "$free" -ge "$room" ] || fail "the disk of $folder has $free MiB free, $room are needed: free some, or name another folder (TRELLIS_CACHE, GOCACHE, TMPDIR)"
+  [ "$free" -ge "$needed" ] || fail "the disk of $folder has $free MiB free, $needed are needed: free some, or name another folder (TRELLIS_CACHE, GOCACHE, TMPDIR)"
 done
-echo "building what is not built yet (minutes the first time) ..."
+echo "building missing programs (the first time, this takes minutes) ..."

@@ -31,13 +31,13 @@ func main() {
 	}
 }
 
-var errInterrupted = errors.New("interrupted; the next run goes on where this one ended")
+var errInterrupted = errors.New("interrupted; the next run continues")
 
 func run(ctx context.Context, arguments []string) error {
 	flags := flag.NewFlagSet("controlplanes", flag.ContinueOnError)
-	downloads := flags.Bool("download", false, "take programs from their projects' releases, where their checksums are known")
-	sums := flags.Bool("sums", false, "read the published checksums of all programs, write them into the list, and end")
-	own := flags.String("own", "", "folder of a program of this checkout that is built into .cache/run as well")
+	downloads := flags.Bool("download", false, "download released programs whose checksums are known")
+	sums := flags.Bool("sums", false, "read the published checksums into the list, and exit")
+	own := flags.String("own", "", "also build this folder of the checkout into .cache/run")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -50,6 +50,9 @@ func run(ctx context.Context, arguments []string) error {
 		return err
 	}
 	list := download.ListOf(root)
+	if *sums && flags.NArg() > 0 {
+		return fmt.Errorf("-sums takes no groups, and got %s", strings.Join(flags.Args(), " "))
+	}
 	if *sums {
 		return download.WriteSums(ctx, os.Stdout, list)
 	}
@@ -89,7 +92,7 @@ func needsOf(names []string) (needs []binaries.Need, modules []string, err error
 		case slices.Contains(binaries.Needs(), binaries.Need(name)):
 			needs = append(needs, binaries.Need(name))
 		default:
-			return nil, nil, fmt.Errorf("group %q is not known: name some of %q and %q", name, binaries.Needs(), binaries.Modules())
+			return nil, nil, fmt.Errorf("unknown group %q: use some of %v and %v", name, binaries.Needs(), binaries.Modules())
 		}
 	}
 	return needs, modules, nil

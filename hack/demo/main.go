@@ -44,6 +44,9 @@ func run(ctx context.Context, arguments []string) error {
 	if err := options.Parse(arguments); err != nil {
 		return err
 	}
+	if options.NArg() > 0 {
+		return fmt.Errorf("the demo takes no arguments, and got %s", strings.Join(options.Args(), " "))
+	}
 	if *minors != 1 && *minors != 2 {
 		return fmt.Errorf("MINORS=%d: write 1 or 2", *minors)
 	}
@@ -56,7 +59,7 @@ func run(ctx context.Context, arguments []string) error {
 			return err
 		}
 	}
-	progress.Printf("the demo is green")
+	progress.Printf("the demo passed")
 	return nil
 }
 

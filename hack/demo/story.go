@@ -51,18 +51,18 @@ func (s *story) tell(ctx context.Context) error {
 		{"deletion removes what was applied and nothing else", s.remove},
 	}
 	bySet := []step{
-		{"a set tells what it would do", s.setPreview},
-		{"it is installed, first where the ring says so", s.setInstalled},
+		{"a set previews its changes", s.setPreview},
+		{"the set is installed, first in ring 0", s.setInstalled},
 		{"a new version in range rolls by itself", s.setUpgraded},
-		{"a broken version halts where it was first", s.setHalted},
+		{"a broken version stops at the first cluster", s.setHalted},
 		{"the fix rolls", s.setFixed},
-		{"a cluster that is not selected any more is as before", s.setUnselected},
+		{"a cluster that is no longer selected returns to its earlier state", s.setUnselected},
 		{"the set is deleted, and user clusters are clean", s.setDeleted},
 	}
 	last := []step{
 		{"how long an edit takes to all clusters", s.measureCatalogue},
 		{"how long an installation takes to its first object", s.measureInstallation},
-		{"leaders are killed at work, and other processes end it", s.leadersKilled},
+		{"leaders are killed at work, and standby processes finish it", s.leadersKilled},
 	}
 	if _, err := s.follow(ctx, alone); err != nil {
 		return err

@@ -74,7 +74,7 @@ func down(ctx context.Context) error {
 		return nil
 	}
 	if err == nil {
-		fmt.Println("the sandbox is gone")
+		fmt.Println("the sandbox is stopped")
 	}
 	return err
 }

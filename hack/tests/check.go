@@ -23,6 +23,9 @@ func check(ctx context.Context, arguments []string) error {
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("check takes no packages, and got %s: `go run ./hack/tests %[1]s` runs them", strings.Join(flags.Args(), " "))
+	}
 	s, err := newSession(ctx)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ const recordFolder = "long"
 // long runs parts: all that did not pass on this commit yet, a tenth of them, or one that is named.
 func long(ctx context.Context, arguments []string) (err error) {
 	flags := flag.NewFlagSet("tests long", flag.ExitOnError)
-	list := flags.Bool("list", false, "say which parts there are, and when each passed")
+	list := flags.Bool("list", false, "list the parts, and when each passed")
 	name := flags.String("part", "", "names or patterns with commas: run these alone; arguments after one are its tests'")
 	tenth := flags.String("tenth", "", "run a tenth of all parts: its number, or \"commit\" for the one whose turn it is")
 	events := flags.String("json", "", "file that the JSON of go test is appended to")
@@ -38,6 +38,9 @@ func long(ctx context.Context, arguments []string) (err error) {
 	}
 	record := parts.Record{Folder: folder}
 	if *list {
+		if *name != "" || *tenth != "" || flags.NArg() > 0 {
+			return errors.New("-list takes no part, tenth or arguments")
+		}
 		return s.list(record)
 	}
 	chosen, err := s.choose(*name, *tenth)

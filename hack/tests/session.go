@@ -21,6 +21,8 @@ const (
 	// hexadecimal digits of the commit, so that other places have their turn with each commit. A test takes 0 where it
 	// is not set.
 	rotationVariable = "TRELLIS_ROTATION"
+	// compileFlags are those of the Makefile, so that all runs share what is compiled.
+	compileFlags = "GOFLAGS=-trimpath -buildvcs=false"
 	// grace is how long tests may take to stop their API servers after an interrupt.
 	grace = 30 * time.Second
 )
@@ -74,8 +76,9 @@ func (s *session) call(ctx context.Context, call suite.Invocation) error {
 }
 
 func (s *session) run(ctx context.Context, command run.Command) error {
-	runner := run.Runner{
-		Checkout: s.checkout, Environment: []string{rotationVariable + "=" + s.commit.rotation()}, Grace: grace,
+	runner := run.Runner{Checkout: s.checkout, Environment: []string{rotationVariable + "=" + s.commit.rotation()}, Grace: grace}
+	if os.Getenv("GOFLAGS") == "" {
+		runner.Environment = append(runner.Environment, compileFlags)
 	}
 	var report results.Report
 	err := runner.Run(ctx, command, func(line string) {

@@ -19,7 +19,10 @@ const CacheVariable = "TRELLIS_CACHE"
 // folder ($XDG_CACHE_HOME or ~/.cache).
 func Cache() (string, error) {
 	if folder := os.Getenv(CacheVariable); folder != "" {
-		return filepath.Abs(folder)
+		if !filepath.IsAbs(folder) { // it would be another folder for each package that is tested
+			return "", fmt.Errorf("%s is %q: set it to an absolute path", CacheVariable, folder)
+		}
+		return folder, nil
 	}
 	folder, err := os.UserCacheDir()
 	if err != nil {

@@ -27,7 +27,7 @@ type RunningError struct {
 }
 
 func (e *RunningError) Error() string {
-	return fmt.Sprintf("a sandbox runs in %s already, owned by process %d: use it, or end it first (`make sandbox-down`)", e.Folder, e.PID)
+	return fmt.Sprintf("a sandbox is running in %s, owned by process %[2]d: stop it with `make sandbox-down`, or a demo with `kill %[2]d`", e.Folder, e.PID)
 }
 
 // ErrNotRunning says that there is no sandbox to end.

@@ -122,5 +122,5 @@ docs/guides/cluster-api.md goes on from here: an add-on in one of the Clusters, 
 `
 
 const end = `
-deploy/sandbox/README.md has more: own add-ons, flags of the managers, what may be killed. Ctrl-C here, or "make sandbox-down", ends it.
+deploy/sandbox/README.md explains your own add-ons, flags of the managers, and which processes you can kill. Stop the sandbox with Ctrl-C or "make sandbox-down".
 `

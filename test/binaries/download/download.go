@@ -64,13 +64,13 @@ func From(list string, out io.Writer) (func(context.Context, binaries.Program, s
 			at := placeOf(program)
 			sum := entry.Sums[at.key()]
 			if sum == "" {
-				fmt.Fprintf(out, "%s %s has no checksum in %s: it is compiled\n", program.Name, program.Release, path.Base(list))
+				fmt.Fprintf(out, "%s %s has no checksum in %s: compiling it\n", program.Name, program.Release, path.Base(list))
 				return false, nil
 			}
 			fmt.Fprintf(out, "downloading %s\n", at.in(entry.URL))
 			return true, fetch(ctx, entry, at, sum, file)
 		}
-		fmt.Fprintf(out, "%s %s is not in %s: it is compiled\n", program.Name, program.Release, path.Base(list))
+		fmt.Fprintf(out, "%s %s is not in %s: compiling it\n", program.Name, program.Release, path.Base(list))
 		return false, nil
 	}, nil
 }
