@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/binaries/download"
@@ -105,7 +106,8 @@ func buildOwn(ctx context.Context, root, folder string) error {
 		Names: []string{strings.TrimPrefix(folder, "./")}, Packages: []string{folder},
 		Command: func(ctx context.Context, arguments ...string) *exec.Cmd {
 			command := exec.CommandContext(ctx, "go", arguments...)
-			command.Dir = root
+			command.Dir, command.WaitDelay = root, 10*time.Second
+			command.Cancel = func() error { return command.Process.Signal(os.Interrupt) } // it removes its work folder
 			return command
 		},
 		Build: []string{"build", "-v", "-o", into, folder},

@@ -151,6 +151,7 @@ func (s *session) runParts(ctx context.Context, chosen []parts.Part, record part
 		// A run with arguments of its own, or with files that differ from the commit or changed meanwhile, says nothing
 		// of the commit.
 		if s.commit.isDirty || len(how.arguments) > 0 || s.look(ctx) != s.commit {
+			fmt.Fprintln(s.out, "=== not recorded: it ran with arguments, or with files that differ from the commit")
 			continue
 		}
 		if err := record.Add(part.Name, parts.Pass{Commit: s.commit.hash, When: begin, Took: took}); err != nil {

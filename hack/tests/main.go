@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 )
 
-// ways are the first arguments, each with what it does; "" is that without one.
+// ways maps the first argument to what it does; "" is the default.
 var ways = map[string]func(ctx context.Context, arguments []string) error{
 	"": short, "long": long, "check": check, "names": names,
 }
@@ -25,7 +24,7 @@ func main() {
 	switch {
 	case err == nil:
 		return
-	case errors.Is(err, context.Canceled):
+	case ctx.Err() != nil: // what was interrupted may have another error
 		fmt.Fprintln(os.Stderr, "tests: interrupted; nothing is left running")
 	default:
 		fmt.Fprintln(os.Stderr, "tests:", err)

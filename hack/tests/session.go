@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,9 +19,8 @@ import (
 )
 
 const (
-	// rotationVariable names the environment variable by which tests choose some of many places: it has the first eight
-	// hexadecimal digits of the commit, so that other places have their turn with each commit. A test takes 0 where it
-	// is not set.
+	// rotationVariable carries the first eight hexadecimal digits of the commit to tests that try only some of many
+	// places, so that each commit tries others. One that is set already repeats another commit's choice.
 	rotationVariable = "TRELLIS_ROTATION"
 	// compileFlags are those of the Makefile, so that all runs share what is compiled.
 	compileFlags = "GOFLAGS=-trimpath -buildvcs=false"
@@ -55,6 +56,12 @@ func (s *session) keepEvents(name string) (closed func() error, err error) {
 	if name == "" {
 		return func() error { return nil }, nil
 	}
+	if full, err := filepath.Abs(name); err != nil {
+		return nil, err
+	} else if below, err := filepath.Rel(s.checkout, full); err == nil && filepath.IsLocal(below) &&
+		!strings.HasPrefix(below, "bin/") && !strings.HasPrefix(below, ".cache/") {
+		return nil, fmt.Errorf("%s is in the checkout, and would change what is tested: write to bin/%s", name, filepath.Base(name))
+	}
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
@@ -76,7 +83,7 @@ func (s *session) call(ctx context.Context, call suite.Invocation) error {
 }
 
 func (s *session) run(ctx context.Context, command run.Command) error {
-	runner := run.Runner{Checkout: s.checkout, Environment: []string{rotationVariable + "=" + s.commit.rotation()}, Grace: grace}
+	runner := run.Runner{Checkout: s.checkout, Environment: []string{rotationVariable + "=" + cmp.Or(os.Getenv(rotationVariable), s.commit.rotation())}, Grace: grace}
 	if os.Getenv("GOFLAGS") == "" {
 		runner.Environment = append(runner.Environment, compileFlags)
 	}
@@ -91,6 +98,9 @@ func (s *session) run(ctx context.Context, command run.Command) error {
 	})
 	s.show(report.Rest())
 	if errors.Is(err, run.ErrFailed) {
+		if err != run.ErrFailed { //nolint:errorlint // it says more than that tests failed
+			fmt.Fprintln(s.out, "tests:", err)
+		}
 		s.failed = true
 		return nil
 	}
@@ -121,6 +131,8 @@ func (s *session) verdict() error {
 			failed = append(failed, folderOf(one.Path))
 		}
 	}
+	slices.Sort(failed)
+	failed = slices.Compact(failed) // a package's heavy tests ran in a call of their own
 	if len(failed) == 0 {
 		return errTests
 	}

@@ -18,13 +18,12 @@ func Set(conditions *[]metav1.Condition, condition metav1.Condition) {
 	meta.SetStatusCondition(conditions, condition)
 }
 
-// Date gives conditions whose status is another than before this transition time, since Set goes by the real clock. The zero time is
-// none.
+// Date sets the transition time of each condition whose status differs from before. Set uses the real clock: callers
+// with a clock of their own call Date afterwards.
 func Date(conditions *[]metav1.Condition, before []metav1.Condition, at time.Time) {
 	for i := range *conditions {
 		condition := &(*conditions)[i]
-		former := meta.FindStatusCondition(before, condition.Type)
-		if isTransition := former == nil || former.Status != condition.Status; isTransition && !at.IsZero() {
+		if former := meta.FindStatusCondition(before, condition.Type); former == nil || former.Status != condition.Status {
 			condition.LastTransitionTime = metav1.NewTime(at)
 		}
 	}

@@ -23,8 +23,9 @@ const (
 	// unpackedLimit: objects and a Helm manifest have 16 MiB each, besides the inventory.
 	unpackedLimit = 64 << 20
 	packedLimit   = 32 << 20
-	// window is how far back the encoder looks for repetition. It keeps twice as much memory from the first
-	// large record on: 16 MiB by the library's default. Large definitions, which resemble one another, have 400 KiB.
+	// window is how far back the encoder looks for repetition; large definitions, which resemble one another,
+	// have 400 KiB. The encoder keeps twice this from its first large record on; with the default window of
+	// 8 MiB that would be 16 MiB.
 	window = 1 << 20
 )
 

@@ -181,6 +181,7 @@ func (p Program) executable() string {
 
 func goCommand(ctx context.Context, folder string, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "go", arguments...)
+	interruptible(command)
 	command.Dir = folder
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS="+compileFlags, "GOWORK=off")
 	return command

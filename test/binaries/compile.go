@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // compilationOf builds programs of one module into a folder.
@@ -37,6 +38,12 @@ type Compilation struct {
 	Command func(ctx context.Context, arguments ...string) *exec.Cmd
 	// Build are the arguments of `go build`, with -v, by which it names each package that it compiles.
 	Build []string
+}
+
+// interruptible has the end of its context interrupt the go command, so that this removes its work folder.
+func interruptible(command *exec.Cmd) {
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.WaitDelay = 10 * time.Second
 }
 
 // Compile runs `go build`, and shows for which program it compiles, how many of how many packages are compiled, and the time.

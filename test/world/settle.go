@@ -65,10 +65,9 @@ func (q *queues) keep(added controller.Controller) error {
 	}))
 }
 
-// Settle has each of the controllers, in this order, reconcile every object once more that it has reconciled so far,
-// and waits for the end of these reconciliations. They begin after the call and after what is queued by then. What a
-// controller must not do is checked once after that, instead of for some time: see Stays. What the controller is to
-// have seen by then is awaited before, by a condition for example, or brings a reconciliation: see After.
+// Settle makes each controller, in this order, reconcile once more every object that it has reconciled, and waits for
+// that. A check afterwards replaces waiting to see that nothing happens: see Stays. Settle does not wait for events:
+// await first what the controllers must have seen, by a condition or by After.
 func (m *Manager) Settle(controllers ...string) {
 	m.t.Helper()
 	for _, name := range controllers {

@@ -12,13 +12,14 @@ const (
 	// growth is how much a small heap may grow between two collections, in percent of what lives:
 	// twice Go's default. That halves the time that collections take, and costs memory.
 	growth = 200
-	// room is how many bytes more a heap may grow by that is not small. Of 90 MiB, which an add-on
-	// with large CRDs takes while it is applied, 200 % would be as much again as the process needs.
+	// room bounds how much a heap over 24 MiB may grow: by 48 MiB, or by all but 48 MiB of what lives,
+	// whichever is more. A heap of 90 MiB, which an add-on with large CRDs takes while it is applied,
+	// grows by 48 MiB instead of 180.
 	room = 48 << 20
 )
 
-// growthOf is how much a heap with so many live bytes may grow until the next collection, in percent.
-// A large heap comes near Go's default of 100 %, so that collections do not follow one another.
+// growthOf is the GOGC, in percent, for so many live bytes: 200 up to 24 MiB, falling to 50 at 96 MiB,
+// then rising towards Go's default of 100, so that collections do not follow one another.
 func growthOf(live uint64) int {
 	live = max(live, 1)
 	return int(min(live*growth/100, max(room, live-min(live, room))) * 100 / live)

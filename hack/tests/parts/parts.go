@@ -97,8 +97,8 @@ func (p Part) packages(all []suite.Package) []suite.Package {
 	return found
 }
 
-// home is the pattern of the table by which a package has its tests run: its folder itself, or else the longest that
-// it is below of.
+// home is the table's pattern for a folder: the folder itself if it is listed, otherwise the longest "/..." pattern
+// that covers it.
 func home(folder string) string {
 	longest := ""
 	for _, part := range Parts() {

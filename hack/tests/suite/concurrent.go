@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // guards are packages that are imported by code which shares memory between goroutines.
@@ -33,6 +34,11 @@ func raceOf(checkout fs.FS, p Package) (race Race, err error) {
 			return race, err
 		}
 		race.Heavy = append(race.Heavy, heavyTests(tree)...)
+	}
+	for _, name := range race.Heavy {
+		if !strings.HasPrefix(name, "Test") {
+			return race, fmt.Errorf("%s of %q calls long.Heavy: call it in the test itself", name, p.Folder)
+		}
 	}
 	slices.Sort(race.Heavy)
 	return race, nil

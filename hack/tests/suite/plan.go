@@ -77,9 +77,9 @@ func below(root, folder string) string {
 	return folder[len(root)+1:]
 }
 
-// Races says which packages `make test` runs with the race detector, by import path: the concurrent ones. Not among
-// them are those below hack/ that build, and those below test/ that start control planes: what they are about runs in
-// processes of its own, which the detector does not see. `make test-long` runs these with it too.
+// Races says which packages `make test` runs with the race detector, by import path: concurrent ones, except all below
+// hack/ and those below test/ that start control planes, whose work happens in other processes. `make test-long` runs
+// these with it too.
 func Races(checkout fs.FS, all []Package) (map[string]Race, error) {
 	starts := DependsOn(all, fleet)
 	races := map[string]Race{}

@@ -177,7 +177,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			r.reportLeft(ctx, facts)
 			return ctrl.Result{}, nil
 		}
-		project(facts, outcome)
+		project(facts, outcome, r.Clock.Now())
 		return r.finish(ctx, pass, facts, outcome)
 	}
 	if installation.DeletionTimestamp.IsZero() { // what is being deleted gets no new finalizers
@@ -194,7 +194,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		outcome = r.await(within, facts, outcome)
 	}
 	had := accessOf(installation)
-	project(facts, outcome)
+	project(facts, outcome, r.Clock.Now())
 	r.Metrics.measure(facts, r.Clock.Now())
 	r.Metrics.credentials(facts, had)
 	r.reportChanges(ctx, facts)

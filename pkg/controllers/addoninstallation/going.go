@@ -206,8 +206,8 @@ func (f *facts) leftText() string {
 // isLeft says whether a removal ended, and left something, for another reason than that nobody answers.
 func (f *facts) isLeft() bool { return f.parting == partingOverdue || f.parting == partingUnreadable }
 
-// noteLeft has what was to be removed and is left reported, once: the status of an installation that lives says after
-// this reconciliation that nothing is to be removed any more, and one that goes has our finalizer no more.
+// noteLeft remembers what a removal left, for reportLeft. It happens once: afterwards the status no longer asks for a
+// removal, or the finalizer is gone.
 func (f *facts) noteLeft() {
 	isHeld := slices.Contains(f.installation.Finalizers, kubermaticv1.FinalizerCleanupInstallation)
 	if why := f.leftText(); why != "" && isHeld && f.installation.Status.OnClusterDeletion != "" {
@@ -215,8 +215,8 @@ func (f *facts) noteLeft() {
 	}
 }
 
-// reportLeft reports what is left, once the status or the finalizers are written that say the same: the write may meet
-// an edit, and is then made by another reconciliation.
+// reportLeft emits the event only after the status or the finalizers were written: the next reconciliation repeats a
+// write that conflicts, and would report twice.
 func (r *Reconciler) reportLeft(ctx context.Context, f *facts) {
 	if f.leftBehind != "" {
 		r.report(ctx, f, occasion{corev1.EventTypeWarning, kubermaticv1.EventLeftBehind, "Remove"}, f.leftBehind)

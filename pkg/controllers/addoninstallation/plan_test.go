@@ -21,11 +21,11 @@ func TestBackOff(t *testing.T) {
 			t.Errorf("attempt %d comes back after %s, want %s", attempt+1, got, want)
 		}
 	}
-	project(f, failure)
+	project(f, failure, time.Now())
 	if got := f.installation.Status; got.Failures != 3 || got.NextAttempt == nil {
 		t.Errorf("status tells %d failures, next attempt %v", got.Failures, got.NextAttempt)
 	}
-	project(f, f.backOff(loop.Waiting{Condition: kubermaticv1.ConditionHealthy}, time.Now()))
+	project(f, f.backOff(loop.Waiting{Condition: kubermaticv1.ConditionHealthy}, time.Now()), time.Now())
 	if got := f.installation.Status; got.Failures != 0 || got.NextAttempt != nil {
 		t.Errorf("waiting counts as a failure: %d, %v", got.Failures, got.NextAttempt)
 	}

@@ -84,12 +84,12 @@ func verdictOf(outcome loop.Outcome) verdict {
 
 // project writes the status, whole, from facts and outcome. Nothing else writes any of its fields;
 // steps find facts.
-func project(f *facts, outcome loop.Outcome) {
+func project(f *facts, outcome loop.Outcome, now time.Time) {
 	if outcome == (loop.NotMine{}) {
 		return
 	}
 	result, state := verdictOf(outcome), &f.installation.Status
-	defer conditions.Date(&state.Conditions, slices.Clone(state.Conditions), f.pass.Now)
+	defer conditions.Date(&state.Conditions, slices.Clone(state.Conditions), now)
 	before, unversioned := f.beforeEntryDigest(), f.unversioned()
 	state.ObservedGeneration = f.installation.Generation
 	projectRetries(state, f.retries)

@@ -52,7 +52,7 @@ func TestProjectSaysHowFarAPassCame(t *testing.T) {
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-			project(f, test.outcome)
+			project(f, test.outcome, time.Now())
 			conditions := f.installation.Status.Conditions
 			got := map[string]string{}
 			for _, condition := range conditions {
@@ -90,8 +90,8 @@ func TestConditionsAreInOneOrder(t *testing.T) {
 
 func TestProjectKeepsLaterConditions(t *testing.T) {
 	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-	project(f, loop.Done{})
-	project(f, loop.Stalled{Condition: "Compatible", Reason: "Withdrawn", Message: "left the catalogue"})
+	project(f, loop.Done{}, time.Now())
+	project(f, loop.Stalled{Condition: "Compatible", Reason: "Withdrawn", Message: "left the catalogue"}, time.Now())
 	if !meta.IsStatusConditionTrue(f.installation.Status.Conditions, kubermaticv1.ConditionHealthy) {
 		t.Error("a withdrawn version says nothing about the health of what is installed")
 	}
@@ -128,7 +128,7 @@ func TestContentThatIsFetchedAgainIsNotSaid(t *testing.T) {
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-			project(f, loop.Done{})
+			project(f, loop.Done{}, time.Now())
 			f.choice = resolution.Choice{Version: &kubermaticv1.AddonVersion{Version: "1.0.0"}, Origin: catalogue.Origin{Digest: "d"}}
 			f.pass.State.Record = &revision.Record{State: revision.StateApplied, Version: "1.0.0", EntryDigest: "d"}
 			f.pass.Health = &survey.Health{Total: 1, Healthy: 1}
@@ -137,7 +137,7 @@ func TestContentThatIsFetchedAgainIsNotSaid(t *testing.T) {
 			if test.outcome == nil {
 				test.outcome = fetching
 			}
-			project(f, test.outcome)
+			project(f, test.outcome, time.Now())
 			if said := !meta.IsStatusConditionTrue(f.installation.Status.Conditions, kubermaticv1.ConditionFetched); said != test.said {
 				t.Errorf("Fetched says that content is fetched: %v, want %v", said, test.said)
 			}
@@ -153,11 +153,11 @@ func TestContentThatIsFetchedAgainIsNotSaid(t *testing.T) {
 func TestTheContentOfRecordsOfBeforeIsSaidWithTheNextWrite(t *testing.T) {
 	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
 	f.pass.State.Loaded, f.pass.State.Record = true, &revision.Record{State: revision.StateApplied, Version: "1.0.0", EntryDigest: "d"}
-	project(f, loop.Done{})
+	project(f, loop.Done{}, time.Now())
 	before := f.installation.Status.DeepCopy()
 	said := func(why, want string) {
 		t.Helper()
-		project(f, loop.Done{})
+		project(f, loop.Done{}, time.Now())
 		if got := f.installation.Status.LastApplied.EntryDigest; got != want {
 			t.Errorf("%s: the status says content %q, want %q", why, got, want)
 		}
@@ -183,11 +183,11 @@ func TestTheContentOfRecordsOfBeforeIsSaidWithTheNextWrite(t *testing.T) {
 // says that all is well.
 func TestOutcomesBesideSuccessAndFailure(t *testing.T) {
 	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-	project(f, loop.NotMine{})
+	project(f, loop.NotMine{}, time.Now())
 	if diff := cmp.Diff(kubermaticv1.AddonInstallationStatus{}, f.installation.Status); diff != "" {
 		t.Errorf("the status of another worker's:\n%s", diff)
 	}
-	project(f, loop.Checkpoint{Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonProgressing, Message: "it belongs to cluster c"})
+	project(f, loop.Checkpoint{Condition: kubermaticv1.ConditionReady, Reason: kubermaticv1.ReasonProgressing, Message: "it belongs to cluster c"}, time.Now())
 	ready := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionReady)
 	if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != kubermaticv1.ReasonProgressing {
 		t.Errorf("Ready is %v", ready)
@@ -197,7 +197,7 @@ func TestOutcomesBesideSuccessAndFailure(t *testing.T) {
 func TestDriftNeverMakesReadyFalse(t *testing.T) {
 	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
 	f.pass.Compared = &installer.Comparison{Fights: []ownership.Key{{Kind: "ConfigMap", Name: "a"}}}
-	project(f, loop.Done{})
+	project(f, loop.Done{}, time.Now())
 	conditions := f.installation.Status.Conditions
 	if drifted := meta.FindStatusCondition(conditions, kubermaticv1.ConditionDrifted); drifted == nil || drifted.Reason != kubermaticv1.ReasonFight {
 		t.Errorf("Drifted is %+v", drifted)
@@ -214,7 +214,7 @@ func TestARemovalThatWaitsForItsCluster(t *testing.T) {
 		kubermaticv1.ReasonRemoving: false,
 	} {
 		f := passOver(&kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: time.Now()}}}, &memory{})
-		project(f, loop.Waiting{Condition: kubermaticv1.ConditionReady, Reason: reason, Message: "m"})
+		project(f, loop.Waiting{Condition: kubermaticv1.ConditionReady, Reason: reason, Message: "m"}, time.Now())
 		ready := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionReady)
 		if ready == nil || !strings.HasPrefix(ready.Message, "m") || waits != strings.Contains(ready.Message, "deletionPolicy Orphan") {
 			t.Errorf("%s: got %+v", reason, ready)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -295,7 +296,7 @@ func (w *valuesWorld) testMisspeltKeys() {
 		if outcome != nil {
 			w.Fatalf("%s: got %#v", given, outcome)
 		}
-		project(f, loop.Done{})
+		project(f, loop.Done{}, time.Now())
 		told := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionValuesResolved)
 		if told.Status != "True" || told.Message != want {
 			w.Errorf("%s: got %s %q, want %q", given, told.Status, told.Message, want)

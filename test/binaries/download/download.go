@@ -28,7 +28,7 @@ const (
 	silence     = 30 * time.Second
 )
 
-// otherWay ends each error of a download.
+// otherWay says what to do instead; it ends errors that a retry may not mend.
 const otherWay = "without DOWNLOAD=1 the program is compiled instead"
 
 // SumError says that a file is not the one that its project published.

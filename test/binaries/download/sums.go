@@ -22,8 +22,8 @@ var architectures = []string{"amd64", "arm64"}
 // mostOfSums bounds a file of checksums, in bytes.
 const mostOfSums = 1 << 20
 
-// WriteSums reads the published checksums of all programs of the list in the releases that are run now, and writes them into
-// it. One that can't be read is left out and named in the error; those of other releases are dropped.
+// WriteSums reads the checksums that projects publish for the current releases and writes them into the list. If any
+// can't be read, the list stays as it is, and the error names each.
 func WriteSums(ctx context.Context, out io.Writer, list string) error {
 	entries, err := read(list)
 	if err != nil {
