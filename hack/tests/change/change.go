@@ -32,8 +32,7 @@ type Plan struct {
 	Changed, Importing []suite.Package
 	// LeftOut import what changed, and take too long.
 	LeftOut []suite.Package
-	// Vet are the folders of packages that the compiler has to see: those that changed, and those that import them and
-	// have no tests.
+	// Vet are the packages to vet: those that changed, and importers whose tests do not run.
 	Vet []suite.Package
 	// Format are Go files.
 	Format []string
