@@ -129,13 +129,14 @@ func (s *Store) Refresh(reference fetch.Reference) {
 	}
 	now := time.Now()
 	entry := s.entry(reference, now)
-	entry.asked, entry.due, entry.must = now, now, true
+	entry.asked, entry.due = now, now
+	entry.requested++
 	entry.failures = 0
 	s.schedule(now)
 }
 
 func (s *Store) answer(entry *entry, now time.Time) (fetch.Snapshot, error) {
-	if entry.must {
+	if entry.isRequested() {
 		return fetch.Snapshot{}, fetch.ErrPending
 	}
 	if entry.err != nil && !mayServeOld(entry.err) {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -460,6 +461,37 @@ func TestRefreshLooksNow(t *testing.T) {
 	opened.Refresh(reference)
 	if snapshot, err := await(t, opened, reference); err != nil || content(t, snapshot, "x") != "new" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Red when a check that is requested during one that was requested too is taken for answered by it.
+func TestRefreshDuringARefreshLooksOnceMore(t *testing.T) {
+	var holds atomic.Bool
+	answered, goOn := make(chan struct{}), make(chan struct{})
+	server := fetchtest.ServeGit(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+			next.ServeHTTP(response, request) // the client has the answer when this function ends
+			if holds.CompareAndSwap(true, false) {
+				close(answered)
+				<-goOn
+			}
+		})
+	})
+	repository := server.Repository(t, "x")
+	repository.Commit("main", map[string]string{"x": "old"})
+	opened, _ := open(t, store.Options{Interval: time.Hour})
+	reference := gitReference(server, repository)
+	if _, err := await(t, opened, reference); err != nil {
+		t.Fatal(err)
+	}
+	holds.Store(true)
+	opened.Refresh(reference)
+	<-answered
+	repository.Commit("main", map[string]string{"x": "new"})
+	opened.Refresh(reference)
+	close(goOn)
+	if snapshot, err := await(t, opened, reference); err != nil || content(t, snapshot, "x") != "new" {
+		t.Errorf("got %v, %v", snapshot, err)
 	}
 }
 
