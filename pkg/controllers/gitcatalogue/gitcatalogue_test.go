@@ -258,7 +258,7 @@ func TestWhatACommitTakesFromInstallationsIsTold(t *testing.T) {
 // Red when a conflict names a generated catalogue alone, which nobody wrote, or tells the catalogue
 // in git that wins that it loses.
 func TestAConflictNamesTheCatalogueInGit(t *testing.T) {
-	w := newWorld(t)
+	w := aloneInWorld(t)
 	commit := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0")})
 	w.start("", w.platform+"-merged")
 	team := w.catalogue("team")
@@ -419,7 +419,7 @@ func TestAnEndlessPackIsRefused(t *testing.T) {
 func pkt(line string) string { return fmt.Sprintf("%04x%s", len(line)+4, line) }
 
 func TestARestartWithTheHostDownLosesNothing(t *testing.T) {
-	w := newWorld(t)
+	w := aloneInWorld(t)
 	seed := w.seed()
 	good := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0"), "b.yaml": file("tempo", "1.0.0")})
 	merged := w.platform + "-merged"
@@ -587,7 +587,7 @@ func port(server *fetchtest.SSH) string {
 // Red when a catalogue that is stuck tells it in its status alone, or at every look, or once more
 // after a restart.
 func TestACatalogueThatIsStuckIsToldOnce(t *testing.T) {
-	w := newWorld(t)
+	w := aloneInWorld(t)
 	w.seed()
 	merged := w.platform + "-merged"
 	stop := w.start("", merged)

@@ -48,10 +48,16 @@ type world struct {
 	manager *kit.Manager
 }
 
-// newWorld has a test run beside others: the controllers see what is in the platform namespace only.
+// newWorld has a test run beside others: the controller sees what is in the platform namespace only.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
+	return aloneInWorld(t)
+}
+
+// aloneInWorld is for a test that starts the distributor too, which says of catalogues in all other namespaces that these are wrong.
+func aloneInWorld(t *testing.T) *world {
+	t.Helper()
 	w := &world{t: t, platform: kit.Name(t), gate: &gate{}, end: func() {}}
 	w.client = client.WithFieldOwner(kit.Client(t, fleet.Shared().Cluster("master").Config), "test")
 	w.create(kit.Namespace(w.platform))
