@@ -83,7 +83,8 @@ func (s *session) call(ctx context.Context, call suite.Invocation) error {
 }
 
 func (s *session) run(ctx context.Context, command run.Command) error {
-	runner := run.Runner{Checkout: s.checkout, Environment: []string{rotationVariable + "=" + cmp.Or(os.Getenv(rotationVariable), s.commit.rotation())}, Grace: grace}
+	rotation := rotationVariable + "=" + cmp.Or(os.Getenv(rotationVariable), s.commit.rotation())
+	runner := run.Runner{Checkout: s.checkout, Environment: []string{rotation}, Grace: grace}
 	if os.Getenv("GOFLAGS") == "" {
 		runner.Environment = append(runner.Environment, compileFlags)
 	}

@@ -27,7 +27,8 @@ type RunningError struct {
 }
 
 func (e *RunningError) Error() string {
-	return fmt.Sprintf("a sandbox is running in %s, owned by process %[2]d: stop it with `make sandbox-down`, or a demo with `kill %[2]d`", e.Folder, e.PID)
+	return fmt.Sprintf("a sandbox is running in %s, owned by process %[2]d: stop it with `make sandbox-down`, or a demo with `kill %[2]d`",
+		e.Folder, e.PID)
 }
 
 // ErrNotRunning says that there is no sandbox to end.

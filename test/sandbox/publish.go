@@ -122,5 +122,6 @@ docs/guides/cluster-api.md goes on from here: an add-on in one of the Clusters, 
 `
 
 const end = `
-deploy/sandbox/README.md explains your own add-ons, flags of the managers, and which processes you can kill. Stop the sandbox with Ctrl-C or "make sandbox-down".
+deploy/sandbox/README.md explains your own add-ons, flags of the managers, and which processes you can kill.
+Stop the sandbox with Ctrl-C or "make sandbox-down".
 `

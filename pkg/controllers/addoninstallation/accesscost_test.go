@@ -88,6 +88,7 @@ func TestWhatATokenCosts(t *testing.T) {
 		}
 		calls(&bill{})
 		seconds.Store(55 * 60)
+		w.clock.Step(w.driftInterval)
 		w.label(object)
 		expect.Object(t, w.seed, hubSecret(object, "hub"), func(now *corev1.Secret) error {
 			if string(now.Data["token"]) == string(was.Data["token"]) {

@@ -187,7 +187,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	outcome := loop.Run(within, r.steps(), facts)
 	if facts.cluster.Deleted {
-		outcome = r.goWithCluster(ctx, within, facts, outcome)
+		outcome = r.goWithCluster(within, facts, outcome)
 	} else {
 		outcome = facts.overdue(within, r.maintain(within, facts, asGivenUp(facts, outcome)))
 		outcome = facts.backOff(outcome, r.Clock.Now())

@@ -161,7 +161,7 @@ func (r *Reconciler) lostWhileGoing(within context.Context, f *facts, outcome lo
 // goWithCluster ends a pass over an installation that lives while its Cluster is being deleted. It is
 // removed where it is to be; whatever comes of that, nothing of it holds the Cluster, so that a user
 // cluster that answers again may be gone on with.
-func (r *Reconciler) goWithCluster(ctx, within context.Context, f *facts, outcome loop.Outcome) loop.Outcome {
+func (r *Reconciler) goWithCluster(within context.Context, f *facts, outcome loop.Outcome) loop.Outcome {
 	f.memory.awaited = nil
 	if f.parting == partingRemoving {
 		outcome = loop.Run(within, r.undoingSteps(), f)
