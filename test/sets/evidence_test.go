@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -98,7 +99,7 @@ func TestPausedAndBrokenClustersBlockNothingAndAreNoSuccess(t *testing.T) {
 	w.run()
 	of := w.set("tools")
 	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 4, Current: 3, Away: 1}))
-	const deadline = expect.Patience // a move that takes longer fails the test anyway
+	const deadline = 45 * time.Second // a move takes 30 s where the machine is busy
 	w.edit(of, func(spec *v1.AddonSetSpec) { spec.Rollout.ProgressDeadline = &metav1.Duration{Duration: deadline} })
 	w.patch(w.installation(birch, "web"), `{"spec":{"values":{"replicas":1}}}`) // pods that nobody runs
 	w.saysOf(birch, "web", [2]string{v1.ConditionReady, v1.ReasonProgressing})
@@ -112,6 +113,12 @@ func TestPausedAndBrokenClustersBlockNothingAndAreNoSuccess(t *testing.T) {
 	})
 
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"), w.version("1.1.0", "two"))
+	expect.Eventually(t, deadline+expect.Patience, func() error { // the broken one may get Ready until its deadline
+		if have := w.text(cedar, w.now(cedar, "web")); have != "two" {
+			return fmt.Errorf("cedar has %q", have)
+		}
+		return nil
+	})
 	w.has("web", "two", amber, cedar)
 	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 4, Current: 2, Sick: 1, Away: 1}))
 	w.inOrder("web", amber, cedar)
@@ -119,6 +126,13 @@ func TestPausedAndBrokenClustersBlockNothingAndAreNoSuccess(t *testing.T) {
 	w.patch(w.installation(amber, "web"), `{"spec":{"paused":true}}`)
 	w.saysOf(amber, "web", [2]string{v1.ConditionReady, v1.ReasonPaused})
 	w.offer(v1.CatalogueCustom, "web", w.version("1.1.0", "two"), w.version("1.2.0", "three"))
+	expect.Eventually(t, deadline+expect.Patience, func() error {
+		now := of.DeepCopy()
+		if err := w.master.Get(t.Context(), client.ObjectKeyFromObject(of), now); err != nil {
+			return err
+		}
+		return expect.Condition(now, v1.ConditionReady, "False", v1.ReasonNoEvidence)
+	})
 	found := w.says(of, v1.ReasonNoEvidence, counts(v1.ClusterCounts{Selected: 4, Behind: 1, Sick: 1, Away: 2}))
 	w.stay("web", cedar)
 	w.annotate(of, v1.AnnotationApprove, found.Status.Revision+"/"+v1.GroupRest)
