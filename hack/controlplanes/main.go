@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/binaries/download"
@@ -106,8 +105,8 @@ func buildOwn(ctx context.Context, root, folder string) error {
 		Names: []string{strings.TrimPrefix(folder, "./")}, Packages: []string{folder},
 		Command: func(ctx context.Context, arguments ...string) *exec.Cmd {
 			command := exec.CommandContext(ctx, "go", arguments...)
-			command.Dir, command.WaitDelay = root, 10*time.Second
-			command.Cancel = func() error { return command.Process.Signal(os.Interrupt) } // it removes its work folder
+			binaries.Interruptible(command)
+			command.Dir = root
 			return command
 		},
 		Build: []string{"build", "-v", "-o", into, folder},

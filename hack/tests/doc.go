@@ -1,4 +1,4 @@
-// Command tests runs the tests of this checkout. It has five ways:
+// Command tests runs the tests of this checkout. Usage:
 //
 //	tests                     every package, in the short form: `make test`
 //	tests long                what needs repetition, part by part: `make test-long`

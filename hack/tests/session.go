@@ -22,8 +22,6 @@ const (
 	// rotationVariable carries the first eight hexadecimal digits of the commit to tests that try only some of many
 	// places, so that each commit tries others. One that is set already repeats another commit's choice.
 	rotationVariable = "TRELLIS_ROTATION"
-	// compileFlags are those of the Makefile, so that all runs share what is compiled.
-	compileFlags = "GOFLAGS=-trimpath -buildvcs=false"
 	// grace is how long tests may take to stop their API servers after an interrupt.
 	grace = 30 * time.Second
 )
@@ -86,7 +84,7 @@ func (s *session) run(ctx context.Context, command run.Command) error {
 	rotation := rotationVariable + "=" + cmp.Or(os.Getenv(rotationVariable), s.commit.rotation())
 	runner := run.Runner{Checkout: s.checkout, Environment: []string{rotation}, Grace: grace}
 	if os.Getenv("GOFLAGS") == "" {
-		runner.Environment = append(runner.Environment, compileFlags)
+		runner.Environment = append(runner.Environment, "GOFLAGS="+binaries.CompileFlags) // as the Makefile exports
 	}
 	var report results.Report
 	err := runner.Run(ctx, command, func(line string) {

@@ -90,6 +90,7 @@ func TestARunPasses(t *testing.T) {
 
 // Children know the commit's seed, and the compiler what it needs for the detector.
 func TestWhatChildrenAreGiven(t *testing.T) {
+	t.Setenv(rotationVariable, "") // this run may have one
 	fakeGo(t, `echo "$TRELLIS_ROTATION $CGO_ENABLED"`)
 	s, out := newTestSession(t)
 	if err := s.call(t.Context(), plan[0]); err != nil {

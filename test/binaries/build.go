@@ -12,9 +12,9 @@ import (
 	"syscall"
 )
 
-// compileFlags are those of every package, here and of the product (see the Makefile): with equal flags and equal versions,
+// CompileFlags are those of every package, here and of the product (see the Makefile): with equal flags and equal versions,
 // what is compiled for one program serves the next.
-const compileFlags = "-trimpath -buildvcs=false"
+const CompileFlags = "-trimpath -buildvcs=false"
 
 // Builder builds what the cache does not hold yet.
 type Builder struct {
@@ -181,9 +181,9 @@ func (p Program) executable() string {
 
 func goCommand(ctx context.Context, folder string, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "go", arguments...)
-	interruptible(command)
+	Interruptible(command)
 	command.Dir = folder
-	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS="+compileFlags, "GOWORK=off")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS="+CompileFlags, "GOWORK=off")
 	return command
 }
 

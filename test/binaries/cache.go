@@ -58,7 +58,7 @@ func (p Program) Path(cache string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%v\n%q", runtime.Version(), versions, compileFlags, p.Edit, p.linkFlags()))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%v\n%q", runtime.Version(), versions, CompileFlags, p.Edit, p.linkFlags()))
 	folder := p.Name + "@" + p.Release + "-" + hex.EncodeToString(sum[:6])
 	return filepath.Join(cache, "controlplanes", folder, p.Name), nil
 }

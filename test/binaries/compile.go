@@ -40,8 +40,8 @@ type Compilation struct {
 	Build []string
 }
 
-// interruptible has the end of its context interrupt the go command, so that this removes its work folder.
-func interruptible(command *exec.Cmd) {
+// Interruptible makes the end of a command's context interrupt the go command, which then removes its work folder.
+func Interruptible(command *exec.Cmd) {
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = 10 * time.Second
 }

@@ -163,7 +163,7 @@ func addFile(sum io.Writer, root, path string) error {
 
 func ownCommand(ctx context.Context, root string, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "go", arguments...)
-	interruptible(command)
+	Interruptible(command)
 	command.Dir, command.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	return command
 }

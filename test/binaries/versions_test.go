@@ -97,8 +97,8 @@ func TestTheMakefileHasTheFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	output, err := exec.CommandContext(t.Context(), "grep", "-c", "^export GOFLAGS := "+compileFlags+"$", filepath.Join(root, "Makefile")).Output()
+	output, err := exec.CommandContext(t.Context(), "grep", "-c", "^export GOFLAGS := "+CompileFlags+"$", filepath.Join(root, "Makefile")).Output()
 	if err != nil || strings.TrimSpace(string(output)) != "1" {
-		t.Errorf("the Makefile does not export GOFLAGS as %q: %v", compileFlags, err)
+		t.Errorf("the Makefile does not export GOFLAGS as %q: %v", CompileFlags, err)
 	}
 }

@@ -101,7 +101,8 @@ func TestPausedAndBrokenClustersBlockNothingAndAreNoSuccess(t *testing.T) {
 	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 4, Current: 3, Away: 1}))
 	const deadline = 30 * time.Second // longer than a move takes where the machine is busy
 	w.edit(of, func(spec *v1.AddonSetSpec) { spec.Rollout.ProgressDeadline = &metav1.Duration{Duration: deadline} })
-	w.says(of, v1.ReasonComplete) // what breaks before the edit is observed counts as failed by it
+	// What breaks before the edit is observed counts as failed by it.
+	w.says(of, v1.ReasonComplete)
 	w.patch(w.installation(birch, "web"), `{"spec":{"values":{"replicas":1}}}`) // pods that nobody runs
 	w.saysOf(birch, "web", [2]string{v1.ConditionReady, v1.ReasonProgressing})
 	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 4, Current: 3, Away: 1}))

@@ -2,28 +2,12 @@ package world
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	clocktesting "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/trellis-addons/trellis/test/expect"
 )
-
-// AtRest waits until no reconciliation of an object is under way.
-func (m *Manager) AtRest(controller string, object client.Object) {
-	m.t.Helper()
-	namespace, name := object.GetNamespace(), object.GetName()
-	expect.Eventually(m.t, expect.Patience, func() error {
-		if began, ended := m.Began(controller, namespace, name), m.Ended(controller, namespace, name); ended < began {
-			return fmt.Errorf("%d reconciliations of %s/%s began, %d ended", began, namespace, name, ended)
-		}
-		return nil
-	})
-}
 
 const tick = 10 * time.Millisecond
 

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -113,6 +114,13 @@ func (m *Manager) After(cause func(), controller, namespace, name string) {
 	before := m.Began(controller, namespace, name)
 	cause()
 	m.reach(of, before+1)
+}
+
+// AtRest waits for the end of the reconciliations of an object that began before the call.
+func (m *Manager) AtRest(controller string, object client.Object) {
+	m.t.Helper()
+	of := reconciled{controller, object.GetNamespace(), object.GetName()}
+	m.reach(of, m.Began(of.controller, of.namespace, of.name))
 }
 
 // request queues an object behind all others: what a controller lists at its start has a low priority.

@@ -5,6 +5,7 @@ package world
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -75,7 +76,7 @@ func Master(t testing.TB, config *rest.Config, change ...func(*manager.Options))
 	t.Helper()
 	counts := newReconciliations()
 	return runnable(t, counts, func(context.Context) (wiring.Seed, error) {
-		made, err := newManager(config, manager.Options{Cache: wiring.Cache(nil)}, append(change, counts.inLogs))
+		made, err := newManager(config, manager.Options{Cache: wiring.Cache(nil)}, slices.Concat(change, []func(*manager.Options){counts.inLogs}))
 		return wiring.Seed{Manager: made}, err
 	})
 }
@@ -93,7 +94,7 @@ func SeedOf(
 	t.Helper()
 	counts := newReconciliations()
 	return runnable(t, counts, func(ctx context.Context) (wiring.Seed, error) {
-		return newSeed(ctx, config, catalogueNamespace, kinds, append(change, counts.inLogs))
+		return newSeed(ctx, config, catalogueNamespace, kinds, slices.Concat(change, []func(*manager.Options){counts.inLogs}))
 	})
 }
 

@@ -120,6 +120,8 @@ func Short(packages []Package, races map[string]Race, seconds Seconds) []Invocat
 				}
 			}
 		}
+		slices.Sort(names)
+		names = slices.Compact(names) // packages may have tests of one name
 		heavy.Flags = append(shortFlags(), "-run=^("+strings.Join(names, "|")+")$")
 		for _, call := range []Invocation{with, heavy, without} {
 			if len(call.Folders) > 0 {

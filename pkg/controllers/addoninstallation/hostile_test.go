@@ -142,7 +142,7 @@ func TestWhatIsPutBackAsItWasIsNotRecordedAgain(t *testing.T) {
 		if err := w.seed.Update(t.Context(), settings); err != nil {
 			t.Fatal(err)
 		}
-		w.clock.Step(time.Hour) // so that nobody is taken for one who keeps changing it
+		w.clock.Step(time.Hour) // edits in a row would count as a fight over the object
 		w.afterAnother(object)
 		settings = w.settings(object)
 		if settings.Data["version"] != "1.0.0" {

@@ -338,7 +338,7 @@ func TestOrderIsGivenUp(t *testing.T) {
 	w.expectInstalled(web, "1.0.0", "2.0.0")
 }
 
-// Red when a new process begins the wait anew (waited gives 0): nothing would be applied before another ten minutes are over.
+// Red when a new process starts the wait from zero (waited gives 0): nothing would be applied for another ten minutes.
 func TestAWaitOutlivesARestart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -55,7 +55,7 @@ func newWorld(t *testing.T) *world {
 	return aloneInWorld(t)
 }
 
-// aloneInWorld is for a test that starts the distributor too, which says of catalogues in all other namespaces that these are wrong.
+// aloneInWorld is for a test that also starts the distributor, which reports catalogues in all other namespaces as misplaced.
 func aloneInWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, platform: kit.Name(t), gate: &gate{}, end: func() {}}

@@ -29,10 +29,10 @@ type entry struct {
 
 	err      error // of the last check or fetch
 	failures int   // in a row
-	// requested counts the checks that were requested, answered those of them after which one began. Get waits for the rest.
-	requested, answered int
-	recalls             bool // what an earlier process knew is still to be read
-	awaited             bool // a Get returned ErrPending or an error
+	must     bool  // a check was requested; Get waits for it
+	again    bool  // a check was requested while one ran, which may have its answer already
+	recalls  bool  // what an earlier process knew is still to be read
+	awaited  bool  // a Get returned ErrPending or an error
 
 	queued, running bool
 	waiters         map[string]waiter // by subscriber
@@ -97,6 +97,3 @@ func (e *entry) fixed() bool { return e.reference.Location.IsFixed() }
 func (e *entry) isDue(now time.Time) bool {
 	return !e.queued && !e.running && !e.due.After(now) && now.Sub(e.asked) <= rememberedFor
 }
-
-// isRequested says whether a check was requested since the last one that ended began.
-func (e *entry) isRequested() bool { return e.requested != e.answered }

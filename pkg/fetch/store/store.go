@@ -129,14 +129,14 @@ func (s *Store) Refresh(reference fetch.Reference) {
 	}
 	now := time.Now()
 	entry := s.entry(reference, now)
-	entry.asked, entry.due = now, now
-	entry.requested++
+	entry.asked, entry.due, entry.must = now, now, true
+	entry.again = entry.running
 	entry.failures = 0
 	s.schedule(now)
 }
 
 func (s *Store) answer(entry *entry, now time.Time) (fetch.Snapshot, error) {
-	if entry.isRequested() {
+	if entry.must {
 		return fetch.Snapshot{}, fetch.ErrPending
 	}
 	if entry.err != nil && !mayServeOld(entry.err) {

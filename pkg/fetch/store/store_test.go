@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +25,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 	"github.com/trellis-addons/trellis/test/disk"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // patience is how long a test waits for what comes for certain. It is spent only where something is
@@ -464,16 +464,18 @@ func TestRefreshLooksNow(t *testing.T) {
 	}
 }
 
-// Red when a check that is requested during one that was requested too is taken for answered by it.
+// Red when a check that is requested during one that was requested too is taken for answered by it; or when Get waits for the second one:
+// a subscriber that requests checks without end would keep the others from the content.
 func TestRefreshDuringARefreshLooksOnceMore(t *testing.T) {
-	var holds atomic.Bool
-	answered, goOn := make(chan struct{}), make(chan struct{})
+	held := make(chan chan struct{}, 1)
 	server := fetchtest.ServeGit(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 			next.ServeHTTP(response, request) // the client has the answer when this function ends
-			if holds.CompareAndSwap(true, false) {
-				close(answered)
+			select {
+			case goOn := <-held:
+				goOn <- struct{}{}
 				<-goOn
+			default:
 			}
 		})
 	})
@@ -484,15 +486,29 @@ func TestRefreshDuringARefreshLooksOnceMore(t *testing.T) {
 	if _, err := await(t, opened, reference); err != nil {
 		t.Fatal(err)
 	}
-	holds.Store(true)
-	opened.Refresh(reference)
-	<-answered
-	repository.Commit("main", map[string]string{"x": "new"})
-	opened.Refresh(reference)
-	close(goOn)
-	if snapshot, err := await(t, opened, reference); err != nil || content(t, snapshot, "x") != "new" {
-		t.Errorf("got %v, %v", snapshot, err)
+	refreshed := func() chan struct{} {
+		goOn := make(chan struct{})
+		held <- goOn
+		opened.Refresh(reference)
+		return goOn
 	}
+	first := refreshed()
+	<-first // the first check has its answer
+	repository.Commit("main", map[string]string{"x": "new"})
+	second := refreshed()
+	first <- struct{}{}
+	<-second // a second one is made, and Get does not wait for its end
+	if snapshot, err := opened.Get(reference, "x", nil); err != nil || content(t, snapshot, "x") != "old" {
+		t.Errorf("during the second check: %v", err)
+	}
+	second <- struct{}{}
+	expect.Eventually(t, expect.Patience, func() error {
+		snapshot, err := opened.Get(reference, "x", nil)
+		if err == nil && content(t, snapshot, "x") != "new" {
+			return errors.New("the content is the old one")
+		}
+		return err
+	})
 }
 
 // RS46: When the store is full, what was not used for longest goes.

@@ -23,7 +23,7 @@ type result struct {
 func (s *Store) work(entry *entry) {
 	ctx, cancel := context.WithTimeout(s.tracer.Load().Into(s.ctx), jobLimit)
 	defer cancel()
-	requested, wakes, recalled := s.begin(entry)
+	must, wakes, recalled := s.begin(entry)
 	if recalled {
 		for _, wake := range wakes {
 			wake()
@@ -37,32 +37,33 @@ func (s *Store) work(entry *entry) {
 		s.finish(entry)
 		return
 	}
-	for _, wake := range s.conclude(entry, found, requested) {
+	for _, wake := range s.conclude(entry, found, must) {
 		wake()
 	}
 }
 
-// begin says how many checks were requested so far: this one answers them. The record may make it unnecessary.
-func (s *Store) begin(entry *entry) (requested int, wakes []func(), recalled bool) {
+// begin says whether the check was requested. The record may make it unnecessary.
+func (s *Store) begin(entry *entry) (must bool, wakes []func(), recalled bool) {
 	if entry.recalls { // is written by this job only
 		_ = s.disk.index.prepare(entry.reference.Credentials) // without it the record is not found
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	entry.again = false // what was requested until now, this check answers
 	if !entry.recalls {
-		return entry.requested, nil, false
+		return entry.must, nil, false
 	}
 	s.recall(entry)
 	now := time.Now()
-	if entry.isRequested() || !entry.fresh(now, entry.interval(now, s.options.Interval)) || !s.disk.has(entry.digest) {
-		return entry.requested, nil, false
+	if entry.must || !entry.fresh(now, entry.interval(now, s.options.Interval)) || !s.disk.has(entry.digest) {
+		return entry.must, nil, false
 	}
 	s.finish(entry)
 	s.schedule(now)
-	return entry.requested, entry.toWake(now), true
+	return false, entry.toWake(now), true
 }
 
-func (s *Store) conclude(entry *entry, found result, requested int) []func() {
+func (s *Store) conclude(entry *entry, found result, must bool) []func() {
 	if found.err == nil {
 		s.disk.remember(entry.reference, record{
 			Revision: found.revision.Name, RevisionDigest: found.revision.Digest, Digest: found.digest, Checked: time.Now(),
@@ -72,12 +73,12 @@ func (s *Store) conclude(entry *entry, found result, requested int) []func() {
 	defer s.mu.Unlock()
 	now := time.Now()
 	changed := entry.update(found, now) || entry.awaited
-	if entry.answered = requested; !entry.isRequested() {
+	if entry.must = entry.must && !must; !entry.again {
 		entry.due = now.Add(s.untilNext(entry))
 	} // else: a check was requested during this one, and is due
 	s.finish(entry)
 	s.schedule(now)
-	if !changed || entry.isRequested() {
+	if !changed || entry.must {
 		return nil
 	}
 	return entry.toWake(now)
