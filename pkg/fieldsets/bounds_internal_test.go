@@ -12,16 +12,17 @@ import (
 	"github.com/trellis-addons/trellis/test/cost"
 )
 
-// Red when a field set is read into a sorted set field by field, in whatever order they come.
+// Red when a field set is read into a sorted set field by field, in whatever order they come: sixteen times the size is
+// then 256 times the work.
 func TestFieldSetsInNoOrderCostWhatTheirSizeIs(t *testing.T) {
-	small, large := cost.DisorderedFields(1<<18), cost.DisorderedFields(1<<20)
-	cost.Share(t, 7, func() { Parse(small) }, func() { Parse(large) })
+	small, large := cost.DisorderedFields(1<<16), cost.DisorderedFields(1<<20)
+	cost.Share(t, 80, func() { Parse(small) }, func() { Parse(large) })
 	searched := func(fields []byte) func() { return func() { Has(fields, ReplicasPath) } }
-	cost.Share(t, 7, searched(small), searched(large))
+	cost.Share(t, 80, searched(small), searched(large))
 	scaled := func(fields []byte) func() {
 		return func() { ScalingOf([]metav1.ManagedFieldsEntry{cost.ManagedBy("m", "scale", fields)}, "m") }
 	}
-	cost.Share(t, 1, searched(small), scaled(large)) // no autoscaler owns as much
+	cost.Share(t, 1, searched(cost.DisorderedFields(1<<18)), scaled(large)) // no autoscaler owns as much
 	compared := func(live []byte) func() { return func() { Lost([]byte(`{"f:x":{}}`), live, false) } }
 	cost.Share(t, 1, compared(cost.DisorderedFields(liveSurplus)), compared(large)) // nor do we
 }
