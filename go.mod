@@ -1,6 +1,6 @@
 module github.com/trellis-addons/trellis
 
-go 1.26.6
+go 1.26.7
 
 toolchain go1.26.8
 

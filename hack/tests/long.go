@@ -18,8 +18,8 @@ import (
 // recordFolder is where it is noted, below the cache folder, which parts passed on which commit.
 const recordFolder = "long"
 
-// long runs parts: all that did not pass on this commit yet, a tenth of them, or one that is named.
-func long(ctx context.Context, arguments []string) (err error) {
+// runLong runs parts: all that did not pass on this commit yet, a tenth of them, or one that is named.
+func runLong(ctx context.Context, arguments []string) (err error) {
 	flags := flag.NewFlagSet("tests long", flag.ExitOnError)
 	list := flags.Bool("list", false, "list the parts, and when each passed")
 	name := flags.String("part", "", "names or patterns with commas: run these alone; arguments after one are its tests'")

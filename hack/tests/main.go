@@ -10,7 +10,7 @@ import (
 
 // ways maps the first argument to what it does; "" is the default.
 var ways = map[string]func(ctx context.Context, arguments []string) error{
-	"": short, "long": long, "check": check, "names": names,
+	"": runShort, "long": runLong, "check": check, "names": names,
 }
 
 func main() {

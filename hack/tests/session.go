@@ -16,15 +16,11 @@ import (
 	"github.com/trellis-addons/trellis/hack/tests/run"
 	"github.com/trellis-addons/trellis/hack/tests/suite"
 	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
-const (
-	// rotationVariable carries the first eight hexadecimal digits of the commit to tests that try only some of many
-	// places, so that each commit tries others. One that is set already repeats another commit's choice.
-	rotationVariable = "TRELLIS_ROTATION"
-	// grace is how long tests may take to stop their API servers after an interrupt.
-	grace = 30 * time.Second
-)
+// grace is how long tests may take to stop their API servers after an interrupt.
+const grace = 30 * time.Second
 
 // session is one run: it starts the calls of go test that were planned and collects the ends of packages.
 type session struct {
@@ -81,7 +77,7 @@ func (s *session) call(ctx context.Context, call suite.Invocation) error {
 }
 
 func (s *session) run(ctx context.Context, command run.Command) error {
-	rotation := rotationVariable + "=" + cmp.Or(os.Getenv(rotationVariable), s.commit.rotation())
+	rotation := long.RotationVariable + "=" + cmp.Or(os.Getenv(long.RotationVariable), s.commit.rotation())
 	runner := run.Runner{Checkout: s.checkout, Environment: []string{rotation}, Grace: grace}
 	if os.Getenv("GOFLAGS") == "" {
 		runner.Environment = append(runner.Environment, "GOFLAGS="+binaries.CompileFlags) // as the Makefile exports

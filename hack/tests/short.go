@@ -15,8 +15,8 @@ import (
 // slowest is how many packages the table of times has.
 const slowest = 15
 
-// short runs every package in its short form, or those whose folders are given.
-func short(ctx context.Context, arguments []string) (err error) {
+// runShort runs every package in its short form, or those whose folders are given.
+func runShort(ctx context.Context, arguments []string) (err error) {
 	flags := flag.NewFlagSet("tests", flag.ExitOnError)
 	events := flags.String("json", "", "file that the JSON of go test is appended to")
 	record := flags.Bool("record", false, "write how long packages took into "+suite.SecondsFile)

@@ -19,6 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/hack/tests/parts"
 	"github.com/trellis-addons/trellis/hack/tests/results"
 	"github.com/trellis-addons/trellis/hack/tests/suite"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // fakeGo puts a shell script in the place of the go command.
@@ -90,7 +91,7 @@ func TestARunPasses(t *testing.T) {
 
 // Children know the commit's seed, and the compiler what it needs for the detector.
 func TestWhatChildrenAreGiven(t *testing.T) {
-	t.Setenv(rotationVariable, "") // this run may have one
+	t.Setenv(long.RotationVariable, "") // this run may have one
 	fakeGo(t, `echo "$TRELLIS_ROTATION $CGO_ENABLED"`)
 	s, out := newTestSession(t)
 	if err := s.call(t.Context(), plan[0]); err != nil {

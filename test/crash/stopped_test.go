@@ -16,6 +16,7 @@ import (
 
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // places is at how many more writes of a rollout a leader is stopped.
@@ -32,7 +33,7 @@ const (
 func placesOfStops(t *testing.T) (all []int) {
 	t.Helper()
 	if testing.Short() {
-		begin := int(gate.Rotation(t) % latestPlace)
+		begin := int(long.Rotation(t) % latestPlace)
 		for i := range shortPlaces {
 			all = append(all, 1+(begin+i*latestPlace/shortPlaces)%latestPlace)
 		}

@@ -169,8 +169,7 @@ func run(t *testing.T, place, commands string, variables ...string) {
 	shell.WaitDelay = 5 * time.Second
 	shell.Env = append(slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "KUBECONFIG=") || strings.HasPrefix(variable, "HELM_") || strings.HasPrefix(variable, "XDG_")
-	}), "HOME="+t.TempDir(), "GIT_AUTHOR_NAME=reader", "GIT_AUTHOR_EMAIL=reader@example.com", "GIT_COMMITTER_NAME=reader",
-		"GIT_COMMITTER_EMAIL=reader@example.com", "GIT_CONFIG_NOSYSTEM=1")
+	}), "HOME="+t.TempDir(), "GIT_CONFIG_NOSYSTEM=1") // git knows no identity, as on a new machine
 	shell.Env = append(shell.Env, variables...)
 	begin := time.Now()
 	output, err := shell.CombinedOutput()

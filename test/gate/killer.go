@@ -3,14 +3,13 @@ package gate
 import (
 	"flag"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // Boundary is a place between two writes: before or after the nth of one kind.
@@ -35,10 +34,6 @@ func (b Boundary) IsStatus() bool { return strings.HasSuffix(b.Write, "/status")
 
 var everyKill = flag.Bool("every-kill", false, "kill before and after each write, also with -short")
 
-// RotationVariable names the environment variable that says at which boundaries -short kills: 8 hexadecimal digits, which differ from
-// commit to commit, so that all boundaries are tried in the course of time.
-const RotationVariable = "TRELLIS_ROTATION"
-
 // Spread gives the boundaries to kill at: all of them, and with -short about as many as said, spread over all. Which ones, the rotation
 // says.
 func Spread(t testing.TB, all []Boundary, some int) []Boundary {
@@ -53,29 +48,7 @@ func SpreadOver(t testing.TB, all []Boundary, some int, counts func(Boundary) bo
 		return all
 	}
 	// A second write of one kind may be a retry after a conflict, which a quieter machine does not make.
-	return spread(slices.DeleteFunc(slices.Clone(all), func(at Boundary) bool { return at.Nth > 1 || !counts(at) }), some, Rotation(t))
-}
-
-// Rotation is a number that differs from commit to commit.
-func Rotation(t testing.TB) uint32 {
-	t.Helper()
-	turn, err := rotation(os.Getenv(RotationVariable))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return turn
-}
-
-// rotation reads the value of RotationVariable; an empty one is 0.
-func rotation(text string) (uint32, error) {
-	if text == "" {
-		return 0, nil
-	}
-	turn, err := strconv.ParseUint(text, 16, 32)
-	if err != nil || len(text) != 8 {
-		return 0, fmt.Errorf("%s is %q, not 8 hexadecimal digits", RotationVariable, text)
-	}
-	return uint32(turn), nil
+	return spread(slices.DeleteFunc(slices.Clone(all), func(at Boundary) bool { return at.Nth > 1 || !counts(at) }), some, long.Rotation(t))
 }
 
 // spread takes every step-th boundary; the rotation says where it starts. The step is odd since boundaries alternate between before and

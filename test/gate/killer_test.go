@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // boundaries of writes, in their order.
@@ -18,7 +20,7 @@ func boundaries(writes ...string) (all []Boundary) {
 // Red where -short takes boundaries that do not count, and where a long run, or -every-kill, leaves some out.
 func TestSpreadOverWhatCounts(t *testing.T) {
 	counts := func(at Boundary) bool { return at.Write != "status" }
-	t.Setenv(RotationVariable, "")
+	t.Setenv(long.RotationVariable, "")
 	for _, test := range []struct {
 		why          string
 		short, every bool
@@ -70,21 +72,6 @@ func TestEachBoundaryHasItsTurn(t *testing.T) {
 		}
 		if len(had) != length {
 			t.Errorf("of %d boundaries, %d have a turn", length, len(had))
-		}
-	}
-}
-
-func TestRotationIsEightDigits(t *testing.T) {
-	for _, test := range []struct {
-		text  string
-		want  uint32
-		holds bool
-	}{
-		{"", 0, true}, {"00000003", 3, true}, {"ffffffff", 1<<32 - 1, true},
-		{"3", 0, false}, {"0000000g", 0, false}, {"9c051895c", 0, false}, {"-0000001", 0, false},
-	} {
-		if got, err := rotation(test.text); got != test.want || test.holds != (err == nil) {
-			t.Errorf("%q: %d, %v", test.text, got, err)
 		}
 	}
 }
