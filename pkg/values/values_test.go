@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/values"
@@ -165,6 +166,12 @@ func TestHostileValuesAreRefused(t *testing.T) {
 		{"a key twice", "a: 1\nb: 2\na: 3\n"},
 		{"a key twice in JSON", `{"a": 1, "a": 2}`},
 		{"a key twice, once as a number", "1: a\n\"1\": b\n"},
+		{"a number twice as a key", "0x10: a\n16: b\n"},
+		{"a number twice as a key, once with a fraction", "1: a\n1.0: b\n"},
+		{"a boolean twice as a key", "yes: a\n\"true\": b\n"},
+		{"a key twice below a merge key", "a: &a {x: 1}\nb: {<<: *a, y: 1, y: 2}\n"},
+		{"a key twice in what is merged", "a: {<<: {x: 1, x: 2}}\n"},
+		{"a merge of no map", "<<: 3\n"},
 		{"a map as a key", "{a: b}: c"},
 		{"a second document", "a: 1\n---\nb: 2\n"},
 		{"a list", "[1, 2]"},
@@ -180,6 +187,42 @@ func TestHostileValuesAreRefused(t *testing.T) {
 	}
 }
 
+// Red when a key that overrides what "<<" merges counts as a duplicate, and when values are others than those that kubectl and Helm read.
+func TestMergeKeysAreReadAsByKubectlAndHelm(t *testing.T) {
+	const base = "base: &b {x: 1, z: 2}\nother: &o {x: 4, w: 5}\n"
+	for why, text := range map[string]string{
+		"an override after the merge":  "t: {<<: *b, x: 3}\n",
+		"an override before the merge": "t: {x: 3, <<: *b}\n",
+		"several maps":                 "t: {<<: [*b, *o], z: null}\n",
+		"several merge keys":           "t: {<<: *b, <<: *o}\n",
+		"merges in merges":             "u: &u {<<: *b, x: 7}\nt: {<<: *u, z: {<<: *o, x: 8}}\n",
+		"a text that looks like one":   "t: {'<<': 1, x: 3}\n",
+	} {
+		t.Run(why, func(t *testing.T) {
+			encoded, err := yaml.YAMLToJSON([]byte(base + text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(decode(t, string(encoded)), decode(t, base+text)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Red when a duplicate is told without its key or its line.
+func TestADuplicateIsNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		"a: 1\nb: 2\na: 3\n":                 `values: line 3: has key "a" twice`,
+		"t:\n  <<: {x: 1}\n  x: 2\n  x: 3\n": `values: line 4: has key "x" twice`,
+		"0x10: 1\n16: 2\n":                   `values: line 2: has key "16" twice`,
+	} {
+		if _, err := values.Decode([]byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
 func TestDecode(t *testing.T) {
 	for _, test := range []struct {
 		why, text string
@@ -192,6 +235,9 @@ func TestDecode(t *testing.T) {
 		{"the meaning is kubectl's", "{a: on, b: '1', y: 2}", map[string]any{"a": true, "b": "1", "true": int64(2)}},
 		{"small anchors are fine",
 			"a: &x {k: 1}\nb: *x\n", map[string]any{"a": map[string]any{"k": int64(1)}, "b": map[string]any{"k": int64(1)}}},
+		{"a document may be closed", "a: 1\n---\n# the end\n---\n", map[string]any{"a": int64(1)}},
+		{"numbers and words are keys", "{10: 1, 100: 2, \"010\": 3, 1e2x: 4, yesterday: 5}",
+			map[string]any{"10": int64(1), "100": int64(2), "010": int64(3), "1e2x": int64(4), "yesterday": int64(5)}},
 		{"keys with a meaning elsewhere have none here",
 			"{__proto__: 1, constructor: 2}", map[string]any{"__proto__": int64(1), "constructor": int64(2)}},
 	} {

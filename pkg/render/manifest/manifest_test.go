@@ -75,6 +75,18 @@ func TestHostileManifestsAreRefused(t *testing.T) {
 	}
 }
 
+// Red when a manifest may not override what it merges.
+func TestManifestsMayOverrideWhatTheyMerge(t *testing.T) {
+	var reader manifest.Reader
+	objects, err := reader.Read(lines("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: &l {team: a, tier: b}, annotations: {<<: *l, team: c}}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"team": "c", "tier": "b"}, objects[0].GetAnnotations()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestDuplicatesWhereTheyAreTaken(t *testing.T) {
 	reader := manifest.Reader{Duplicates: true}
 	objects, err := reader.Read(lines("apiVersion: v1\nkind: A\nkind: B\nmetadata: {name: c, name: d}\n"))

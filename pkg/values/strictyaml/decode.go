@@ -71,7 +71,7 @@ func DecodeTree(data []byte, limits Limits) (any, *yamlnodes.Node, error) {
 	if problem := inspect(root, limits); problem != nil {
 		return nil, nil, problem
 	}
-	content, err := convert(data, limits.Duplicates)
+	content, err := convert(data)
 	return content, root, err
 }
 
@@ -124,18 +124,26 @@ func parse(data []byte) (*yamlnodes.Node, error) {
 	if err != nil {
 		return nil, syntaxError(err)
 	}
-	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
-		return nil, &Error{Line: second.Line, Problem: "holds more than one document"}
+	for {
+		err := decoder.Decode(&second)
+		if errors.Is(err, io.EOF) {
+			return &root, nil
+		}
+		if err != nil || !isEmpty(&second) {
+			return nil, &Error{Line: second.Line, Problem: "holds more than one document"}
+		}
 	}
-	return &root, nil
 }
 
-func convert(data []byte, duplicates bool) (any, error) {
-	read := yaml.YAMLToJSONStrict
-	if duplicates {
-		read = yaml.YAMLToJSON
-	}
-	encoded, err := read(data)
+// isEmpty says whether a document has nothing in it, such as what follows a "---" at the end.
+func isEmpty(document *yamlnodes.Node) bool {
+	return len(document.Content) == 1 && document.Content[0].ShortTag() == "!!null"
+}
+
+// convert reads a document that was inspected, which finds duplicate keys. Strict decoders also take a key for a duplicate that
+// overrides what "<<" merges, which is what merging is for; kubectl and Helm read that as it is read here.
+func convert(data []byte) (any, error) {
+	encoded, err := yaml.YAMLToJSON(data)
 	if err != nil {
 		return nil, syntaxError(err)
 	}

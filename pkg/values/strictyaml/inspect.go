@@ -3,8 +3,10 @@ package strictyaml
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	yamlnodes "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
 )
 
 // nodeCost is what a node counts besides its text.
@@ -101,12 +103,46 @@ func (i *inspection) keys(node *yamlnodes.Node) *Error {
 		if key.Kind != yamlnodes.ScalarNode {
 			return &Error{Line: key.Line, Problem: "has a key that is no text"}
 		}
-		if seen[key.Value] && !i.limits.Duplicates {
-			return &Error{Line: key.Line, Problem: fmt.Sprintf("has key %q twice", abridged(key.Value))}
+		if key.Tag == mergeTag || i.limits.Duplicates {
+			continue
 		}
-		seen[key.Value] = true
+		name := nameOf(key)
+		if seen[name] {
+			return &Error{Line: key.Line, Problem: fmt.Sprintf("has key %q twice", abridged(name))}
+		}
+		seen[name] = true
 	}
 	return nil
+}
+
+// mergeTag is the tag of key "<<", which may come more than once.
+const mergeTag = "!!merge"
+
+// nameOf is the text that a key becomes: 0x10 and 16 are one key, as are yes and true.
+func nameOf(key *yamlnodes.Node) string {
+	if key.Style != 0 || !looksTyped(key.Value) {
+		return key.Value
+	}
+	encoded, err := yaml.YAMLToJSON([]byte(key.Value))
+	if err != nil {
+		return key.Value
+	}
+	return strings.Trim(string(encoded), "\"\n")
+}
+
+// looksTyped says whether a plain key may be a number or a boolean that has other spellings.
+func looksTyped(key string) bool {
+	switch {
+	case key == "" || len(key) > longestKey:
+		return false
+	case strings.ContainsRune("0123456789+-.", rune(key[0])):
+		return strings.Trim(key, "0123456789") != "" || key[0] == '0' && len(key) > 1
+	}
+	switch strings.ToLower(key) {
+	case "y", "n", "yes", "no", "on", "off", "true", "false":
+		return true
+	}
+	return false
 }
 
 const longestKey = 63

@@ -2,6 +2,7 @@ package documents
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	yamlnodes "go.yaml.in/yaml/v3"
@@ -11,22 +12,34 @@ import (
 
 type entry struct{ key, value *yamlnodes.Node }
 
-// entries of a map, with those that "<<" merges into it.
+// entries of a map, with those that "<<" merges into it: the later of equal keys counts, and of maps that are merged together the first.
 func entries(node *yamlnodes.Node) []entry {
 	var found []entry
 	if node.Kind != yamlnodes.MappingNode {
 		return nil
 	}
+	at := map[string]int{}
+	add := func(one entry) {
+		if i, isThere := at[one.key.Value]; isThere {
+			found[i] = one
+			return
+		}
+		at[one.key.Value] = len(found)
+		found = append(found, one)
+	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := resolved(node.Content[i]), resolved(node.Content[i+1])
 		if key.Tag != "!!merge" {
-			found = append(found, entry{key, value})
+			add(entry{key, value})
 			continue
 		}
-		found = append(found, entries(value)...)
-		for _, part := range value.Content {
-			if value.Kind == yamlnodes.SequenceNode {
-				found = append(found, entries(resolved(part))...)
+		merged := []*yamlnodes.Node{value}
+		if value.Kind == yamlnodes.SequenceNode {
+			merged = value.Content
+		}
+		for _, part := range slices.Backward(merged) {
+			for _, one := range entries(resolved(part)) {
+				add(one)
 			}
 		}
 	}

@@ -119,11 +119,16 @@ func TestReadSaysWhereAndWhat(t *testing.T) {
 
 func TestReadTakesWhatYAMLOffers(t *testing.T) {
 	for why, content := range map[string]string{
-		"aliases":         "- &a {name: a, versions: [&v {version: x}]}\n- {name: b, versions: [*v]}\n",
-		"merged keys":     "- {name: a, versions: [&v {version: x, deprecated: no more}]}\n- {name: b, versions: [{<<: *v, values: {}}]}\n",
-		"JSON":            `[{"name": "a", "versions": [{"version": "x"}]}, {"name": "b", "versions": [{"version": "x"}]}]`,
-		"dashes in texts": "- name: a\n  description: |\n    ---\n    text\n  versions: [{version: x}]\n- {name: b, versions: [{version: x}]}\n",
-		"Windows lines":   "---\r\n- name: a\r\n  versions: [{version: x}]\r\n---\r\n- name: b\r\n  versions: [{version: x}]\r\n",
+		"aliases":     "- &a {name: a, versions: [&v {version: x}]}\n- {name: b, versions: [*v]}\n",
+		"merged keys": "- {name: a, versions: [&v {version: x, deprecated: no more}]}\n- {name: b, versions: [{<<: *v, values: {}}]}\n",
+		"merged keys that are overridden": "- {name: a, versions: [&v {version: x, deprecated: no more}]}\n" +
+			"- {name: b, versions: [{<<: *v, version: w, deprecated: never}]}\n",
+		"a list that overrides a merged one": "apiVersion: kubermatic.k8c.io/v1\nkind: AddonCatalogue\nmetadata: {annotations: {}}\nspec: {<<: {addons: [{name: c, " +
+			"versions: [{version: x}]}]}, addons: [{name: a, versions: [{version: x}]}, {name: b, versions: [{version: x}]}]}\n",
+		"a closed document": "- {name: a, versions: [{version: x}]}\n- {name: b, versions: [{version: x}]}\n---\n",
+		"JSON":              `[{"name": "a", "versions": [{"version": "x"}]}, {"name": "b", "versions": [{"version": "x"}]}]`,
+		"dashes in texts":   "- name: a\n  description: |\n    ---\n    text\n  versions: [{version: x}]\n- {name: b, versions: [{version: x}]}\n",
+		"Windows lines":     "---\r\n- name: a\r\n  versions: [{version: x}]\r\n---\r\n- name: b\r\n  versions: [{version: x}]\r\n",
 	} {
 		t.Run(why, func(t *testing.T) {
 			read, err := documents.Read(folder(map[string]string{"x.yaml": content}))
