@@ -17,6 +17,7 @@ import (
 
 var (
 	jobs        = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+	daemonSets  = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}
 	claims      = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
 	apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 	classes     = schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
@@ -51,6 +52,39 @@ func TestHealthOfWorkloads(t *testing.T) {
 	l.Delete(lab.Deployments, l.Unique, "web")
 	want = "1/3 healthy, 0 failing, in progress true, Deployment:InProgress Deployment:NotFound"
 	l.Eventually("a missing Deployment is not healthy", func() bool { return states(l.Assess(inventory)) == want })
+}
+
+// Red when a DaemonSet whose Pods are replaced by hand is on its way for ever after an update; and when nothing says that a Deployment is
+// paused.
+func TestHealthOfWorkloadsThatAreHeldBack(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	first := lab.Manifests(lab.Deployment, `apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: by-hand}
+spec:
+  selector: {matchLabels: {app: by-hand}}
+  updateStrategy: {type: OnDelete}
+  template:
+    metadata: {labels: {app: by-hand}}
+    spec: {containers: [{name: main, image: "example.com/web:1"}]}`)
+	inventory := l.Install(l.Prepare(first), nil)
+	l.Eventually("both have their Pods", func() bool { return l.Assess(inventory).Healthy == 2 })
+
+	l.Edit(lab.Deployments, "web", `{spec: {paused: true}}`)
+	inventory = l.Update(strings.ReplaceAll(first, "web:1", "web:2"), inventory)
+	l.Eventually("the controller has seen the new template and replaced no Pod", func() bool {
+		live := l.Get(daemonSets, l.Unique, "by-hand")
+		updated, _, _ := lab.NestedInt(live, "status", "updatedNumberScheduled")
+		observed, _, _ := lab.NestedInt(live, "status", "observedGeneration")
+		return observed == 2 && updated == 0
+	})
+	l.Eventually("the DaemonSet alone is healthy", func() bool {
+		return states(l.Assess(inventory)) == "1/2 healthy, 0 failing, in progress true, Deployment:InProgress"
+	})
+	if said := l.Assess(inventory).Unhealthy[0].Message; !strings.HasPrefix(said, "it is paused (spec.paused); ") {
+		t.Errorf("of the Deployment it says %q", said)
+	}
 }
 
 // Red when a running Job counts as healthy (kstatus calls it current), or Finished is not filled

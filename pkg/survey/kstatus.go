@@ -3,6 +3,7 @@ package survey
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,7 +18,7 @@ const selectedNode = "volume.kubernetes.io/selected-node"
 // state is kstatus, except: Jobs are healthy once complete, claims while they await a first Pod,
 // APIServices once what serves them answers (kstatus doesn't know their condition Available).
 func (a *assessor) state(ctx context.Context, live *unstructured.Unstructured) (status.Status, string) {
-	result, err := status.Compute(live)
+	result, err := compute(live)
 	if err != nil {
 		return status.CurrentStatus, ""
 	}
@@ -31,6 +32,37 @@ func (a *assessor) state(ctx context.Context, live *unstructured.Unstructured) (
 		return availability(live)
 	}
 	return result.Status, result.Message
+}
+
+// compute is kstatus, except for what a workload's owner holds back: a DaemonSet with update strategy OnDelete is healthy with Pods
+// of an earlier template, as a StatefulSet is to kstatus and both are to Helm, and a Deployment that is paused says so.
+func compute(live *unstructured.Unstructured) (*status.Result, error) {
+	kind := live.GroupVersionKind().GroupKind()
+	if kind == daemonSetGK {
+		live = withoutOutdated(live)
+	}
+	result, err := status.Compute(live)
+	if err != nil || kind != deploymentGK || result.Status != status.InProgressStatus {
+		return result, err
+	}
+	if paused, _, _ := unstructured.NestedBool(live.Object, "spec", "paused"); paused {
+		result.Message = "it is paused (spec.paused); " + result.Message
+	}
+	return result, nil
+}
+
+// withoutOutdated is a DaemonSet whose Pods are all up to date where they are replaced by hand.
+func withoutOutdated(live *unstructured.Unstructured) *unstructured.Unstructured {
+	strategy, _, _ := unstructured.NestedString(live.Object, "spec", "updateStrategy", "type")
+	reported, isMap := live.Object["status"].(map[string]any)
+	if strategy != "OnDelete" || !isMap || reported["desiredNumberScheduled"] == nil {
+		return live
+	}
+	seen := &unstructured.Unstructured{Object: maps.Clone(live.Object)}
+	reported = maps.Clone(reported)
+	reported["updatedNumberScheduled"] = reported["desiredNumberScheduled"]
+	seen.Object["status"] = reported
+	return seen
 }
 
 func isFinishing(kind schema.GroupKind, live *unstructured.Unstructured) bool {

@@ -22,11 +22,16 @@ const (
 	wholePage    = 100
 )
 
+var (
+	deploymentGK = schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	daemonSetGK  = schema.GroupKind{Group: "apps", Kind: "DaemonSet"}
+)
+
 // workloadKinds are assessed from the object alone, and never finish.
 var workloadKinds = map[schema.GroupKind]bool{
-	{Group: "apps", Kind: "Deployment"}:  true,
+	deploymentGK:                         true,
 	{Group: "apps", Kind: "StatefulSet"}: true,
-	{Group: "apps", Kind: "DaemonSet"}:   true,
+	daemonSetGK:                          true,
 	{Group: "apps", Kind: "ReplicaSet"}:  true,
 	{Kind: "ReplicationController"}:      true,
 }
@@ -85,7 +90,7 @@ func listHealthy(ctx context.Context, target calls.Target, where calls.Resource)
 			if ctx.Err() != nil {
 				return calls.Page{}, ctx.Err()
 			}
-			if result, err := status.Compute(live); err == nil && result.Status == status.CurrentStatus && calls.IsUID(live.GetUID()) {
+			if result, err := compute(live); err == nil && result.Status == status.CurrentStatus && calls.IsUID(live.GetUID()) {
 				uids[live.GetUID()] = true
 			}
 		}
