@@ -33,10 +33,21 @@ func (r *Reconciler) readCopy(ctx context.Context, f *setFacts) loop.Outcome {
 		r.forget(f.name)
 		r.read(f.name)
 		r.unseen(f.name)
-		return loop.Done{}
+		return r.startAfter(ctx, loop.Done{})
 	}
 	outcome := r.judge(ctx, f, found)
 	r.sees(found) // last: what it may want is known by now
+	return r.startAfter(ctx, outcome)
+}
+
+// startAfter a copy was read, whatever comes of its pass: sets that were decided before may wait for this copy alone, which may be of
+// another controller, refused, gone, or fail in a later step.
+func (r *Reconciler) startAfter(ctx context.Context, outcome loop.Outcome) loop.Outcome {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if _, err := r.start(ctx); err != nil {
+		return failed(err)
+	}
 	return outcome
 }
 
