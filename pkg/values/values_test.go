@@ -171,6 +171,7 @@ func TestHostileValuesAreRefused(t *testing.T) {
 		{"a boolean twice as a key", "yes: a\n\"true\": b\n"},
 		{"a key twice below a merge key", "a: &a {x: 1}\nb: {<<: *a, y: 1, y: 2}\n"},
 		{"a key twice in what is merged", "a: {<<: {x: 1, x: 2}}\n"},
+		{"a key twice that is tagged as a merge key", "!!merge a: 1\n!!merge a: 2\n"},
 		{"a merge of no map", "<<: 3\n"},
 		{"a map as a key", "{a: b}: c"},
 		{"a second document", "a: 1\n---\nb: 2\n"},
@@ -210,7 +211,7 @@ func TestMergeKeysAreReadAsByKubectlAndHelm(t *testing.T) {
 	}
 }
 
-// Red when a duplicate is told without its key or its line.
+// Red when the error about a duplicate lacks the key or its line.
 func TestADuplicateIsNamed(t *testing.T) {
 	for text, want := range map[string]string{
 		"a: 1\nb: 2\na: 3\n":                 `values: line 3: has key "a" twice`,

@@ -32,23 +32,3 @@ func rotation(text string) (uint32, error) {
 	}
 	return uint32(turn), nil
 }
-
-// Some gives all cases of a test, and with -short some of them, which the rotation chooses: neighbours, so that cases that belong
-// together are tried together. It is for cases that repeat what others show, such as one more chart. The named part of
-// `make test-long` runs all of them.
-func Some[T any](t testing.TB, part string, all []T, some int) []T {
-	t.Helper()
-	if !testing.Short() || some >= len(all) {
-		return all
-	}
-	chosen := neighbours(all, some, Rotation(t))
-	t.Logf("%d of %d cases: make test-long PART=%s runs all", len(chosen), len(all), part)
-	return chosen
-}
-
-// neighbours divides all into groups of as many as said, the last one smaller, and gives the group whose turn it is.
-func neighbours[T any](all []T, some int, turn uint32) []T {
-	groups := (len(all) + some - 1) / some
-	begin := int(turn%uint32(groups)) * some
-	return all[begin:min(begin+some, len(all))]
-}

@@ -1,9 +1,6 @@
 package long
 
-import (
-	"slices"
-	"testing"
-)
+import "testing"
 
 func TestRotationIsEightDigits(t *testing.T) {
 	for _, test := range []struct {
@@ -16,28 +13,6 @@ func TestRotationIsEightDigits(t *testing.T) {
 	} {
 		if got, err := rotation(test.text); got != test.want || test.holds != (err == nil) {
 			t.Errorf("%q: %d, %v", test.text, got, err)
-		}
-	}
-}
-
-// Red when a case has no turn, or when a turn has none.
-func TestEachCaseHasATurn(t *testing.T) {
-	for length := 1; length < 12; length++ {
-		all := make([]int, length)
-		for i := range all {
-			all[i] = i
-		}
-		var had []int
-		for turn := range uint32(length) { // as many turns as there are groups at most
-			chosen := neighbours(all, 3, turn)
-			if len(chosen) == 0 || len(chosen) > 3 {
-				t.Fatalf("turn %d of %d cases has %d", turn, length, len(chosen))
-			}
-			had = append(had, chosen...)
-		}
-		slices.Sort(had)
-		if !slices.Equal(slices.Compact(had), all) {
-			t.Errorf("of %d cases, these have a turn: %v", length, had)
 		}
 	}
 }

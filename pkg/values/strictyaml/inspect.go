@@ -103,7 +103,7 @@ func (i *inspection) keys(node *yamlnodes.Node) *Error {
 		if key.Kind != yamlnodes.ScalarNode {
 			return &Error{Line: key.Line, Problem: "has a key that is no text"}
 		}
-		if key.Tag == mergeTag || i.limits.Duplicates {
+		if i.limits.Duplicates || key.Tag == "!!merge" && key.Value == "<<" { // "<<" may come more than once
 			continue
 		}
 		name := nameOf(key)
@@ -114,9 +114,6 @@ func (i *inspection) keys(node *yamlnodes.Node) *Error {
 	}
 	return nil
 }
-
-// mergeTag is the tag of key "<<", which may come more than once.
-const mergeTag = "!!merge"
 
 // nameOf is the text that a key becomes: 0x10 and 16 are one key, as are yes and true.
 func nameOf(key *yamlnodes.Node) string {
