@@ -30,6 +30,7 @@ func check(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
+	s.everyTest = true
 	from, err := base(ctx, s.checkout, *asked)
 	if err != nil {
 		return err

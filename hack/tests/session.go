@@ -33,6 +33,8 @@ type session struct {
 	events io.Writer
 	ended  []results.Package
 	failed bool
+	// everyTest runs also the tests that call long.Turn on commits that leave them out.
+	everyTest bool
 }
 
 // newSession is for the checkout that this process runs in.
@@ -77,8 +79,10 @@ func (s *session) call(ctx context.Context, call suite.Invocation) error {
 }
 
 func (s *session) run(ctx context.Context, command run.Command) error {
-	rotation := long.RotationVariable + "=" + cmp.Or(os.Getenv(long.RotationVariable), s.commit.rotation())
-	runner := run.Runner{Checkout: s.checkout, Environment: []string{rotation}, Grace: grace}
+	runner := run.Runner{Checkout: s.checkout, Grace: grace}
+	if !s.everyTest {
+		runner.Environment = []string{long.RotationVariable + "=" + cmp.Or(os.Getenv(long.RotationVariable), s.commit.rotation())}
+	}
 	if os.Getenv("GOFLAGS") == "" {
 		runner.Environment = append(runner.Environment, "GOFLAGS="+binaries.CompileFlags) // as the Makefile exports
 	}

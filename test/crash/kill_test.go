@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trellis-addons/trellis/test/gate"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // patience with many installations at a time, on a machine that has other things to do. Only what never comes takes so long.
@@ -148,6 +149,7 @@ func await(t testing.TB, holds func() error) {
 // as the first one did. It gives the number of boundaries.
 func (s story) tell(t *testing.T, p *platform) int {
 	t.Helper()
+	long.Turn(t, "kills", 3)
 	clean := p.newSubject(t, s.name)
 	s.begin(t, p, clean)
 	s.edit(t, clean)

@@ -16,6 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/test/charts"
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/pod"
 )
 
@@ -119,6 +120,9 @@ func TestBlocksThatTakeABareServer(t *testing.T) {
 	charts.PlayJobs(t, node, charts.Programs(folder))
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
+			if !slices.Contains(first, name) {
+				long.Turn(t, "docs", 3)
+			}
 			place, page := visit(t, root, folder), read(t, root, name)
 			write(t, place, files(page))
 			write(t, place, map[string]string{"kubeconfig": string(where.Kubeconfig)})

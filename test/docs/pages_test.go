@@ -39,6 +39,9 @@ func TestMain(m *testing.M) {
 // after the other, when all others are done.
 var alone = []string{"docs/guides/who-installs.md", "deploy/sandbox/README.md"}
 
+// first are the pages that a newcomer reads: every commit runs them.
+var first = []string{"README.md", "docs/guides/quick-start.md"}
+
 // others are pages for a sandbox of another kind, by whose Clusters it has. They come last, when the first sandbox is gone.
 var others = map[string]string{"docs/guides/cluster-api.md": sandbox.ClusterAPI}
 
@@ -124,19 +127,26 @@ type visitors struct{ root, folder string }
 // all runs these pages, at once if they may.
 func (v visitors) all(t *testing.T, names []string) {
 	t.Helper()
+	visited := func(t *testing.T, name string) {
+		t.Helper()
+		if !slices.Contains(first, name) {
+			long.Turn(t, "docs", 3)
+		}
+		run(t, visit(t, v.root, v.folder), script(name, read(t, v.root, name)))
+	}
 	t.Run("at once", func(t *testing.T) {
 		for _, name := range names {
 			if !slices.Contains(alone, name) {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
-					run(t, visit(t, v.root, v.folder), script(name, read(t, v.root, name)))
+					visited(t, name)
 				})
 			}
 		}
 	})
 	for _, name := range alone {
 		if slices.Contains(names, name) {
-			t.Run(name, func(t *testing.T) { run(t, visit(t, v.root, v.folder), script(name, read(t, v.root, name))) })
+			t.Run(name, func(t *testing.T) { visited(t, name) })
 		}
 	}
 }

@@ -17,12 +17,14 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/sandbox"
 )
 
 // TestPlatformOfClusterAPI runs a platform whose user clusters are Cluster API's, on a management cluster that is master and seed, through
 // what its managers do there, one after the other.
 func TestPlatformOfClusterAPI(t *testing.T) {
+	long.Turn(t, "endtoend", 3)
 	manually := []string{"KUBE_FEATURE_WatchListClient=false"}
 	box := start(t, sandbox.Options{
 		Clusters: sandbox.ClusterAPI, Approve: approves, Elect: []string{sandbox.Master, sandbox.Management},

@@ -1,6 +1,9 @@
 package long
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestRotationIsEightDigits(t *testing.T) {
 	for _, test := range []struct {
@@ -13,6 +16,49 @@ func TestRotationIsEightDigits(t *testing.T) {
 	} {
 		if got, err := rotation(test.text); got != test.want || test.holds != (err == nil) {
 			t.Errorf("%q: %d, %v", test.text, got, err)
+		}
+	}
+}
+
+// A test that no rotation runs would be lost, and so would one that shares its turn with all others: each commit would run all or none.
+func TestEveryTestHasATurn(t *testing.T) {
+	for _, commits := range []uint32{1, 2, 3, 7} {
+		for turn := range commits {
+			ran := 0
+			for i := range 600 {
+				if isTurn(fmt.Sprintf("TestStory%d", i), turn, commits) {
+					ran++
+				}
+			}
+			if least := 600 / int(commits) / 2; ran < least || ran > 4*least {
+				t.Errorf("one commit in %d: rotation %d runs %d of 600 tests", commits, turn, ran)
+			}
+		}
+		for i := range 20 {
+			name, runs := fmt.Sprintf("TestStory%d", i), 0
+			for turn := range commits {
+				if isTurn(name, turn+5*commits, commits) {
+					runs++
+				}
+			}
+			if runs != 1 {
+				t.Errorf("one commit in %d: %s runs in %d of as many rotations", commits, name, runs)
+			}
+		}
+	}
+}
+
+// Red when a test by hand, which has no rotation, is left out.
+func TestWithoutARotationEveryTestRuns(t *testing.T) {
+	t.Setenv(RotationVariable, "")
+	for i := range 5 {
+		if !t.Run(fmt.Sprint(i), func(t *testing.T) {
+			Turn(t, "part", 1000)
+			if t.Skipped() {
+				t.Error("it was skipped")
+			}
+		}) {
+			return
 		}
 	}
 }
