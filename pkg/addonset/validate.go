@@ -154,6 +154,9 @@ func checkValues(place string, raw *runtime.RawExtension) error {
 }
 
 func checkSource(place string, source *v1.ValuesSource) error {
+	if err := values.CheckSource(source); err != nil {
+		return &FieldError{place, err.Error()}
+	}
 	switch {
 	case source.SecretRef != nil:
 		return checkName(place+".secretRef.name", source.SecretRef.Name)

@@ -13,8 +13,10 @@ import (
 // References read what valuesFrom and sources name on the seed.
 type References struct {
 	// Secret and ConfigMap read whole objects that are marked for our use.
-	Secret             func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error)
-	ConfigMap          func(ctx context.Context, key types.NamespacedName) (*corev1.ConfigMap, error)
+	Secret    func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error)
+	ConfigMap func(ctx context.Context, key types.NamespacedName) (*corev1.ConfigMap, error)
+	// IsThere says whether the seed has an object of this kind, also one that is not marked.
+	IsThere            func(ctx context.Context, kind string, key types.NamespacedName) (bool, error)
 	Providers          Providers
 	SourceKinds        fetch.Kinds
 	CatalogueNamespace string

@@ -49,11 +49,19 @@ func (r References) Values(ctx context.Context, namespace string, source v1.Valu
 	if err != nil {
 		return nil, err
 	}
-	decoded, err := values.Decode(data)
+	decoded, err := decodeKey(data, reference)
 	if err != nil {
 		return nil, fmt.Errorf("key %q of %q: %w", keyOf(reference), reference.Name, err)
 	}
 	return decoded, nil
+}
+
+// decodeKey reads what a key holds: a document of values, or the text of one.
+func decodeKey(data []byte, reference *v1.KeyReference) (map[string]any, error) {
+	if reference.TargetPath == "" {
+		return values.Decode(data)
+	}
+	return values.TextAt(reference.TargetPath, data)
 }
 
 func (r References) providerSecret(
@@ -73,8 +81,9 @@ func ProviderKind(provider *v1.ProviderReference) schema.GroupKind {
 }
 
 func (r References) secretValues(ctx context.Context, namespace string, reference *v1.KeyReference) ([]byte, error) {
-	secret, err := r.Secret(ctx, client.ObjectKey{Namespace: namespace, Name: reference.Name})
-	if err := markedForValues("Secret", reference, secret, err); err != nil {
+	key := client.ObjectKey{Namespace: namespace, Name: reference.Name}
+	secret, err := r.Secret(ctx, key)
+	if err := r.markedForValues(ctx, "Secret", key, secret, err); err != nil {
 		return nil, err
 	}
 	data, ok := secret.Data[keyOf(reference)]
@@ -82,21 +91,34 @@ func (r References) secretValues(ctx context.Context, namespace string, referenc
 }
 
 func (r References) configMapValues(ctx context.Context, namespace string, reference *v1.KeyReference) ([]byte, error) {
-	configMap, err := r.ConfigMap(ctx, client.ObjectKey{Namespace: namespace, Name: reference.Name})
-	if err := markedForValues("ConfigMap", reference, configMap, err); err != nil {
+	key := client.ObjectKey{Namespace: namespace, Name: reference.Name}
+	configMap, err := r.ConfigMap(ctx, key)
+	if err := r.markedForValues(ctx, "ConfigMap", key, configMap, err); err != nil {
 		return nil, err
 	}
 	data, ok := configMap.Data[keyOf(reference)]
 	return []byte(data), keyFound(ok, "ConfigMap", reference)
 }
 
-// markedForValues requires the label: other Secrets of a cluster namespace must not be readable.
-func markedForValues(kind string, reference *v1.KeyReference, object client.Object, err error) error {
-	if apierrors.IsNotFound(err) || err == nil && object.GetLabels()[v1.LabelUse] != v1.UseValues {
-		return &MissingValuesError{fmt.Sprintf("no %s %q with label %s=%s in this namespace",
-			kind, reference.Name, v1.LabelUse, v1.UseValues)}
+// markedForValues requires the label: other Secrets of a cluster namespace must not be readable. err is that of reading the object from
+// the cache, which holds marked ones only.
+func (r References) markedForValues(ctx context.Context, kind string, key client.ObjectKey, object client.Object, err error) error {
+	if err == nil && object.GetLabels()[v1.LabelUse] == v1.UseValues {
+		return nil
 	}
-	return err
+	isThere := err == nil
+	if apierrors.IsNotFound(err) {
+		isThere, err = r.IsThere(ctx, kind, key)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s %q: %w", kind, key.Name, err)
+	case isThere:
+		return &MissingValuesError{fmt.Sprintf("%s %q has no label %s=%s, so values are not read from it: add the label",
+			kind, key.Name, v1.LabelUse, v1.UseValues)}
+	}
+	return &MissingValuesError{fmt.Sprintf("there is no %s %q in namespace %q: create it, with label %s=%s",
+		kind, key.Name, key.Namespace, v1.LabelUse, v1.UseValues)}
 }
 
 func keyOf(reference *v1.KeyReference) string {

@@ -101,6 +101,11 @@ func (i *Installations) check(ctx context.Context, sent change[v1.AddonInstallat
 	if _, _, err := values.Merge([]values.Layer{{Origin: "spec.values", Values: given}}); err != nil {
 		return nil, fmt.Errorf("spec.values: %w", err)
 	}
+	for n := range object.Spec.ValuesFrom {
+		if err := values.CheckSource(&object.Spec.ValuesFrom[n]); err != nil {
+			return nil, fmt.Errorf("spec.valuesFrom[%d]: %w", n, err)
+		}
+	}
 	if err := values.ParseTemplate(object.Spec.ValuesTemplate); err != nil {
 		return nil, fmt.Errorf("spec.valuesTemplate: %w", err)
 	}
@@ -302,7 +307,7 @@ func credentialWarnings(given map[string]any) []string {
 	var warnings []string
 	for _, path := range suspects[:min(len(suspects), credentialsWarned)] {
 		warnings = append(warnings, fmt.Sprintf(
-			"spec.values: %s looks like a credential: keep it in a Secret with label %s=%s and name that in spec.valuesFrom",
+			"spec.values: %s looks like a credential: put it into a Secret with label %s=%s and name that in spec.valuesFrom (role values-writer allows it)",
 			path, v1.LabelUse, v1.UseValues))
 	}
 	return warnings

@@ -192,16 +192,24 @@ type ValuesSource struct {
 }
 
 // KeyReference names a key of an object in the own namespace.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.targetPath) || has(self.key)",message="targetPath needs key: name the key whose text goes there"
 type KeyReference struct {
 	// name of the object.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
-	// key whose data is YAML. Absent: values.yaml.
+	// key whose data is YAML, or, with targetPath, one text. Absent: values.yaml.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Key string `json:"key,omitempty"`
+	// targetPath is the dotted path of the value that the text of key becomes, such as database.password; "\." stands for a dot in a key.
+	// The text is taken as it is, also where it reads as a number. Absent: key holds a YAML document of values.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	TargetPath string `json:"targetPath,omitempty"`
 	// optional references may be missing.
 	// +optional
 	Optional bool `json:"optional,omitempty"`

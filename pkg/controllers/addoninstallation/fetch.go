@@ -138,8 +138,15 @@ func only(all map[string]string, key string) map[string]string {
 func (r *Reconciler) references() resolution.References {
 	return resolution.References{
 		Secret: ReadMarkedSecret(r.Marked, r.Direct), ConfigMap: readMarked[corev1.ConfigMap](r.Marked, r.Direct), Providers: r.Platform,
-		SourceKinds: r.SourceKinds, CatalogueNamespace: r.Options.CatalogueNamespace,
+		IsThere: r.isThere, SourceKinds: r.SourceKinds, CatalogueNamespace: r.Options.CatalogueNamespace,
 	}
+}
+
+// isThere asks the API server for the metadata of a Secret or ConfigMap.
+func (r *Reconciler) isThere(ctx context.Context, kind string, key client.ObjectKey) (bool, error) {
+	found := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kind}}
+	err := r.Direct.Get(ctx, key, found)
+	return err == nil, client.IgnoreNotFound(err)
 }
 
 // ReadMarkedSecret reads marked Secrets whole: from the cache, and from the API server what the

@@ -179,6 +179,10 @@ func TestResolveValues(t *testing.T) {
 			Data:       map[string]string{"my.yaml": "d: second\nkept: {own: 1}\n", "bad.yaml": "kkp: {}", "deep.yaml": strings.Repeat("[", 40)},
 		},
 		backups("default", "target"), backups("thief", "unmarked"), backups("empty", ""),
+		&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "password", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseValues}},
+			Data:       map[string][]byte{"plain": []byte("0123"), "binary": {0xff, 0xfe}},
+		},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "internal-admin-kubeconfig"}, Data: map[string][]byte{"kubeconfig": []byte("kubeconfig")}},
 	)
 	t.Run("layers", func(t *testing.T) { w.with(t).testLayers() })
@@ -203,6 +207,7 @@ func (w *valuesWorld) testLayers() {
 		ValuesTemplate: "b: own {{ .Cluster.Name }}{{ .Cluster.Kubeconfig }}{{ .Cluster.Address.AdminToken }}\nc: own\ng: own\n",
 		ValuesFrom: []kubermaticv1.ValuesSource{
 			fromSecret("first", false), fromConfigMap("second", "my.yaml"), fromProvider("BackupTarget", "default"), fromSecret("none", true),
+			{SecretRef: &kubermaticv1.KeyReference{Name: "password", Key: "plain", TargetPath: "db.password"}},
 		},
 		Values: raw(`{"e":"user","kept":{"gone":null}}`),
 	}, false)
@@ -211,7 +216,7 @@ func (w *valuesWorld) testLayers() {
 	}
 	want := map[string]any{
 		"a": "catalogue", "b": "own a", "t": "a f", "c": "first", "d": "second", "e": "user", "f": "target", "g": "own",
-		"kept": map[string]any{"below": true, "own": int64(1), "gone": nil},
+		"kept": map[string]any{"below": true, "own": int64(1), "gone": nil}, "db": map[string]any{"password": "0123"},
 	}
 	if diff := cmp.Diff(want, f.values.Merged); diff != "" {
 		w.Errorf("values (-want +got):\n%s", diff)
@@ -219,6 +224,7 @@ func (w *valuesWorld) testLayers() {
 	origins := values.Origins{
 		"a": "catalogue", "b": "installation valuesTemplate", "t": "valuesTemplate", "c": "valuesFrom[0]", "d": "valuesFrom[1]", "e": "installation",
 		"f": "valuesFrom[2]", "g": "installation valuesTemplate", "kept.below": "catalogue", "kept.own": "valuesFrom[1]", "kept.gone": "installation",
+		"db.password": "valuesFrom[4]",
 	}
 	if diff := cmp.Diff(origins, f.values.Origins); diff != "" {
 		w.Errorf("origins (-want +got):\n%s", diff)
@@ -239,12 +245,16 @@ func (w *valuesWorld) testRefused() {
 		from                                       []kubermaticv1.ValuesSource
 		reason, says                               string
 	}{
-		{why: "no such Secret", from: []kubermaticv1.ValuesSource{fromSecret("none", false)}, reason: "ValuesMissing", says: `spec.valuesFrom[0]: no Secret "none"`},
-		{why: "an unmarked Secret", from: []kubermaticv1.ValuesSource{fromSecret("unmarked", false)}, reason: "ValuesMissing", says: `no Secret "unmarked" with label`},
-		{why: "a source's Secret", from: []kubermaticv1.ValuesSource{fromSecret("source", false)}, reason: "ValuesMissing", says: `no Secret "source" with label`},
-		{why: "a kubeconfig", from: []kubermaticv1.ValuesSource{fromSecret("internal-admin-kubeconfig", false)}, reason: "ValuesMissing", says: "with label"},
+		{why: "no such Secret", from: []kubermaticv1.ValuesSource{fromSecret("none", false)}, reason: "ValuesMissing", says: `spec.valuesFrom[0]: there is no Secret "none" in namespace`},
+		{why: "an unmarked Secret", from: []kubermaticv1.ValuesSource{fromSecret("unmarked", false)}, reason: "ValuesMissing", says: `Secret "unmarked" has no label`},
+		{why: "a source's Secret", from: []kubermaticv1.ValuesSource{fromSecret("source", false)}, reason: "ValuesMissing", says: `Secret "source" has no label`},
+		{why: "a kubeconfig", from: []kubermaticv1.ValuesSource{fromSecret("internal-admin-kubeconfig", false)}, reason: "ValuesMissing", says: "has no label"},
 		{why: "no such key", from: []kubermaticv1.ValuesSource{fromConfigMap("second", "")}, reason: "ValuesMissing", says: `has no key "values.yaml"`},
-		{why: "a provider's unmarked Secret", from: []kubermaticv1.ValuesSource{fromProvider("BackupTarget", "thief")}, reason: "ValuesMissing", says: "with label"},
+		{why: "a text that is none", from: []kubermaticv1.ValuesSource{{SecretRef: &kubermaticv1.KeyReference{Name: "password", Key: "binary", TargetPath: "a"}}},
+			reason: "ValuesInvalid", says: `key "binary" of "password": values: is not UTF-8 text`},
+		{why: "a path that can't be", from: []kubermaticv1.ValuesSource{{SecretRef: &kubermaticv1.KeyReference{Name: "password", Key: "plain", TargetPath: "a[1]"}}},
+			reason: "ValuesInvalid", says: "has an index"},
+		{why: "a provider's unmarked Secret", from: []kubermaticv1.ValuesSource{fromProvider("BackupTarget", "thief")}, reason: "ValuesMissing", says: "has no label"},
 		{why: "a provider that is not ready", from: []kubermaticv1.ValuesSource{fromProvider("BackupTarget", "empty")}, reason: "ValuesMissing", says: "names no Secret"},
 		{why: "a provider's kind that is not allowed", from: []kubermaticv1.ValuesSource{fromProvider("Secret", "x")}, reason: "ValuesMissing", says: "--provider-kinds"},
 		{why: "the reserved key", own: `{"kkp":{"Cluster":"hunter2"}}`, reason: "ValuesInvalid", says: `key "kkp" is reserved`},

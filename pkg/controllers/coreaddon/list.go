@@ -158,6 +158,9 @@ func checkOptions(spec *v1.AddonInstallationSpec) error {
 		if set != 1 {
 			return fmt.Errorf("valuesFrom[%d]: set exactly one of secretRef, configMapRef and providerRef", i)
 		}
+		if err := values.CheckSource(&source); err != nil {
+			return fmt.Errorf("valuesFrom[%d]: %w", i, err)
+		}
 	}
 	return nil
 }
