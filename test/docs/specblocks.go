@@ -124,9 +124,13 @@ kubectl() {
 	},
 
 	{
-		page: roles, begins: "kubectl -n cluster-abc create rolebinding", way: bare,
+		page: roles, begins: "kubectl -n cluster-abc create rolebinding team-a --", way: bare,
 		before: `namespaces cluster-abc; helm install trellis-seed charts/trellis-seed --namespace kubermatic --create-namespace`,
 		after:  "kubectl get clusterrole kubermatic:trellis-seed:cluster-user",
+	},
+	{
+		page: roles, begins: "kubectl -n cluster-abc create rolebinding team-a-values", way: bare, before: "namespaces cluster-abc",
+		after: "kubectl get clusterrole kubermatic:trellis-seed:values-writer",
 	},
 	{page: roles, begins: "helm template trellis-seed", way: bare},
 }
