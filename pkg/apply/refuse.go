@@ -28,7 +28,8 @@ func isUIDMismatch(err error) bool {
 	})
 }
 
-// explain turns a refusal into a note, or an error. Again: it was deleted, to be created again.
+// explain turns a refusal into a note, or an error. Again: the object was changed or deleted, and is
+// to be sent once more.
 func (w *writer) explain(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
 	switch {
 	case apierrors.HasStatusCause(cause, corev1.NamespaceTerminatingCause):
@@ -38,6 +39,12 @@ func (w *writer) explain(ctx context.Context, client calls.Client, it *item, cau
 		it.wait(kubermaticv1.ReasonNamespaceMissing, calls.MissingNamespace(it.key.Namespace))
 	case apierrors.IsNotFound(cause):
 		w.explainNotFound(it)
+	case it.entry.UID != "" && calls.IsUnexplained(cause) && !how.moved:
+		if how.moved, err = moveVersions(ctx, client, it); err != nil || how.moved {
+			return how.moved, err
+		}
+		how.moved = true
+		return w.explain(ctx, client, it, cause, how)
 	case apierrors.IsInvalid(cause) && it.entry.UID != "" && w.wouldBeCreated(ctx, client, it):
 		return w.replace(ctx, client, it, cause, how)
 	case calls.IsRefusal(cause) || calls.IsUnexplained(cause) && w.isAtFault(ctx, client, it, *how):

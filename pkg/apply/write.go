@@ -19,8 +19,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// patchTries: plain, with the new UID, without replicas, with force, and one for a race.
-const patchTries = 5
+// patchTries: plain, with the new UID, without replicas, with force, with moved versions, and one for a race.
+const patchTries = 6
 
 type writer struct {
 	RolloutOptions
@@ -39,8 +39,10 @@ type attempt struct {
 	// force takes fields over; withoutReplicas leaves spec.replicas to an autoscaler.
 	force, withoutReplicas bool
 	recreated              bool
-	ifNew                  bool
-	dryRun                 bool
+	// moved: its managed fields are of the version that is written.
+	moved  bool
+	ifNew  bool
+	dryRun bool
 }
 
 // write applies one object: it ends done, with a note, or with the error of a failed call.
