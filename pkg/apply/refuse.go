@@ -45,6 +45,12 @@ func (w *writer) explain(ctx context.Context, client calls.Client, it *item, cau
 		}
 		how.moved = true
 		return w.explain(ctx, client, it, cause, how)
+	case apierrors.IsInvalid(cause) && it.entry.UID != "" && !how.surplus:
+		how.surplus = true
+		if again, err = w.takeSurplus(ctx, client, it, cause, how); err != nil || again {
+			return again, err
+		}
+		return w.explain(ctx, client, it, cause, how)
 	case apierrors.IsInvalid(cause) && it.entry.UID != "" && w.wouldBeCreated(ctx, client, it):
 		return w.replace(ctx, client, it, cause, how)
 	case calls.IsRefusal(cause) || calls.IsUnexplained(cause) && w.isAtFault(ctx, client, it, *how):

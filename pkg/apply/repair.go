@@ -29,8 +29,8 @@ type Repaired struct {
 	// Shared is as in Progress; its objects are not in the Inventory.
 	Shared  ownership.Inventory
 	Written int
-	// Waiting and Refused were not repaired, Misbehaved got an untrue answer; as in Progress.
-	Waiting, Refused, Misbehaved []calls.Note
+	// Waiting and Refused were not repaired, Misbehaved got an untrue answer; all as in Progress.
+	Waiting, Refused, Misbehaved, Taken []calls.Note
 }
 
 // Repair restores the drifted objects of these keys, with force for fields recorded as ours.
@@ -102,6 +102,7 @@ func repaired(items []*item, applied Applied) Repaired {
 	shared := sharedOf(items, nil).ByKey()
 	for _, it := range items {
 		done.Written += it.written
+		done.Taken = append(done.Taken, it.taken...)
 		it.report(&done.Waiting, &done.Refused, &done.Misbehaved)
 		if it.done && !it.used {
 			renewed[it.key] = it.entry

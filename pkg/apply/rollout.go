@@ -51,6 +51,9 @@ type Progress struct {
 	Written, Unchanged int
 	// Misbehaved has a note for each object with an untrue answer, which is dropped.
 	Misbehaved []calls.Note
+	// Taken has a note for each manager whose fields were removed, since the API server refuses them
+	// together with what is wanted.
+	Taken []calls.Note
 }
 
 // Rollout writes the objects of one installation, each once. It is for one goroutine at a time.
@@ -94,6 +97,8 @@ type item struct {
 	note    *calls.Note
 	waiting bool
 	written int
+	// taken are fields of others that were removed.
+	taken []calls.Note
 	// sent is its size in bytes when sent last; untrue: the answer gave it impossible fields.
 	sent   int
 	untrue bool
@@ -211,7 +216,7 @@ func (r *Rollout) forgetNotes() {
 		return it.stage != calls.StageFoundation && it.note != nil && it.waiting && it.note.Reason == kubermaticv1.ReasonWaitingForStage
 	})
 	for _, it := range r.items {
-		it.note, it.ready = nil, it.ready && (!waits || !calls.IsCRD(it.object))
+		it.note, it.taken, it.ready = nil, nil, it.ready && (!waits || !calls.IsCRD(it.object))
 	}
 }
 
@@ -280,6 +285,7 @@ func (r *Rollout) progress() Progress {
 		if it.done && it.unchanged {
 			progress.Unchanged++
 		}
+		progress.Taken = append(progress.Taken, it.taken...)
 		it.report(&progress.Waiting, &progress.Refused, &progress.Misbehaved)
 		if !it.used && (it.done || it.planned) {
 			entry := it.entry

@@ -19,8 +19,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
-// patchTries: plain, with the new UID, without replicas, with force, with moved versions, and one for a race.
-const patchTries = 6
+// patchTries: plain, with the new UID, without replicas, with force, with moved versions, without surplus, and one for a race.
+const patchTries = 7
 
 type writer struct {
 	RolloutOptions
@@ -39,10 +39,13 @@ type attempt struct {
 	// force takes fields over; withoutReplicas leaves spec.replicas to an autoscaler.
 	force, withoutReplicas bool
 	recreated              bool
-	// moved: its managed fields are of the version that is written.
-	moved  bool
-	ifNew  bool
-	dryRun bool
+	// moved: its managed fields are of the version that is written. surplus: what is refused together
+	// with it was searched.
+	moved, surplus bool
+	// version is the resource version that the patch is valid for; "" for any.
+	version string
+	ifNew   bool
+	dryRun  bool
 }
 
 // write applies one object: it ends done, with a note, or with the error of a failed call.
@@ -136,7 +139,7 @@ func patchBody(it *item, how attempt) *unstructured.Unstructured {
 		return it.object
 	}
 	body := it.object.DeepCopy()
-	if how.ifNew {
+	if body.SetResourceVersion(how.version); how.ifNew {
 		body.SetResourceVersion(unusedVersion)
 	}
 	if it.entry.UID != "" {
@@ -176,6 +179,9 @@ func (w *writer) awaitEnd(it *item, live *metav1.PartialObjectMetadata) {
 }
 
 func (w *writer) resolveConflict(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
+	if how.version = ""; apierrors.IsConflict(cause) {
+		how.surplus = false
+	}
 	fields := calls.ConflictingFields(cause)
 	if len(fields) == 0 && !isUIDMismatch(cause) {
 		return w.explain(ctx, client, it, cause, how)

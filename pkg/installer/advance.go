@@ -62,6 +62,7 @@ func (p *Pass) Advance(ctx context.Context) *Stop {
 	p.State.rollout.SetSiblings(p.siblings)
 	progress, err := p.State.rollout.Advance(ctx, p.target())
 	p.Progress, p.Misbehaved = progress, progress.Misbehaved
+	p.Taken = append(p.Taken, progress.Taken...)
 	p.State.countStage(progress.Written)
 	if stop := p.recordShared(ctx); stop != nil {
 		return stop

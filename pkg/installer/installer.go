@@ -116,6 +116,9 @@ type Pass struct {
 	Health *survey.Health
 	// Misbehaved has notes about objects of which the API server said what can't be.
 	Misbehaved []calls.Note
+	// Taken names each manager whose fields were removed, since the API server refuses them together
+	// with the add-on's.
+	Taken []calls.Note
 	// Shared says what is shared, and what is not any more, since this pass.
 	Shared []string
 	// Obstacle is what is in the way in the user cluster, where one call can see it.

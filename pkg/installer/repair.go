@@ -106,6 +106,7 @@ func (p *Pass) repair(ctx context.Context, drift []survey.Drift) *Stop {
 		Release: releaseMarks(record), NameOf: p.nameOf(),
 		Siblings: p.siblings, Shared: record.Shared,
 	})
+	p.Taken = append(p.Taken, fixed.Taken...)
 	if errors.Is(err, errHandover) {
 		return handover()
 	}

@@ -376,6 +376,8 @@ const (
 	EventRolledBack = "RolledBack"
 	// EventRecordDamaged: the newest release record can't be read; everything is applied anew on top of the one before.
 	EventRecordDamaged = "RecordDamaged"
+	// EventFieldsTaken: fields of another field manager were removed, since the API server refuses them together with what the add-on wants.
+	EventFieldsTaken = "FieldsTaken"
 	// EventShared: an object of the whole cluster is shared with another installation of the add-on, or no longer.
 	EventShared = "Shared"
 	// EventRepaired: an object that drifted was put back.

@@ -23,6 +23,9 @@ type occasion struct{ kind, reason, action string }
 // announced.
 const quicklyApplied = 30
 
+// mostTaken bounds the events of one reconciliation about owners of removed fields.
+const mostTaken = 20
+
 // announceRollout has the status show a long rollout before it begins, once for each edit: else
 // nothing is said of the edit until the rollout waits for something or is through. Left is how many
 // objects are to be written.
@@ -56,6 +59,9 @@ func (r *Reconciler) reportChanges(ctx context.Context, f *facts) {
 	}
 	if len(f.pass.Misbehaved) > 0 {
 		report(occasion{corev1.EventTypeWarning, kubermaticv1.ReasonClusterMisbehaves, "Apply"}, installer.TextOf(f.pass.Misbehaved))
+	}
+	for _, note := range f.pass.Taken[:min(len(f.pass.Taken), mostTaken)] {
+		report(occasion{corev1.EventTypeWarning, kubermaticv1.EventFieldsTaken, "Apply"}, note.Message)
 	}
 	if len(f.pass.Shared) > 0 {
 		report(occasion{corev1.EventTypeNormal, kubermaticv1.EventShared, "Apply"},

@@ -1,0 +1,255 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/trellis-addons/trellis/pkg/calls"
+	"github.com/trellis-addons/trellis/pkg/fieldsets"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+)
+
+// maxDryRuns bounds the search for the fields that a refusal is about.
+const maxDryRuns = 40
+
+// surplus searches the live fields that the API server refuses together with what is wanted (ADR 105).
+type surplus struct {
+	client calls.Client
+	it     *item
+	live   *unstructured.Unstructured
+	merge  *fieldsets.Merge
+	runs   int
+}
+
+// takeSurplus makes the fields ours that the API server refuses together with the wanted object,
+// which lacks them: the next patch removes them. Again: there were some.
+func (w *writer) takeSurplus(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
+	search, err := w.newSurplus(ctx, client, it, how)
+	if err != nil || search == nil {
+		return false, err
+	}
+	taken, err := search.find(ctx, scopesOf(cause))
+	if err != nil || len(taken) == 0 {
+		return false, err
+	}
+	now, err := client.Read(ctx, it.key) // its status changes all the time
+	if err != nil || now == nil || search.isOutdated(now) {
+		how.surplus = false
+		return err == nil, err
+	}
+	managed, notes := w.moved(it, now.ManagedFields, taken)
+	if managed == nil {
+		return false, nil
+	}
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "replace", "path": "/metadata/managedFields", "value": managed},
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": now.ResourceVersion},
+	})
+	if err != nil {
+		return false, err
+	}
+	after, err := client.Patch(ctx, it.key.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
+	switch {
+	case apierrors.IsConflict(err):
+		how.surplus = false
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("taking fields of %q: %w", it.key, calls.Masked(it.object, err))
+	}
+	how.version, it.taken = after.ResourceVersion, append(it.taken, notes...)
+	return true, nil
+}
+
+// newSurplus reads the object; nil where it is another one, or gone.
+func (w *writer) newSurplus(ctx context.Context, client calls.Client, it *item, how *attempt) (*surplus, error) {
+	where, served, err := w.kinds.Find(it.object.GroupVersionKind())
+	if err != nil || !served {
+		return nil, err
+	}
+	live, err := calls.ReadObject(ctx, w.target, where, it.key)
+	if apierrors.IsNotFound(err) || err == nil && live.GetUID() != it.entry.UID {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", it.key, err)
+	}
+	merge, err := fieldsets.NewMerge(live.Object, patchBody(it, *how).Object, live.GetManagedFields(), w.owner.FieldManager())
+	if err != nil {
+		return nil, calls.Misbehaves("the managed fields of %q are no field sets", it.key)
+	}
+	return &surplus{client: client, it: it, live: live, merge: merge}, nil
+}
+
+// isOutdated says whether the object has other content than was searched. Kinds without generations
+// count with each change.
+func (s *surplus) isOutdated(now *metav1.PartialObjectMetadata) bool {
+	return now.UID != s.live.GetUID() || now.Generation != s.live.GetGeneration() ||
+		now.Generation == 0 && now.ResourceVersion != s.live.GetResourceVersion()
+}
+
+// scopesOf are the places that a refusal names, up to the first list.
+func scopesOf(cause error) (scopes [][]string) {
+	for _, cause := range calls.CausesOf(cause) {
+		field, _, _ := strings.Cut(calls.Excerpt(cause.Field), "[")
+		if field = strings.TrimSuffix(field, "."); field != "" && field != "<nil>" {
+			scopes = append(scopes, strings.Split(field, "."))
+		} else {
+			scopes = append(scopes, nil)
+		}
+		if len(scopes) == maxScopes {
+			break
+		}
+	}
+	return scopes
+}
+
+const maxScopes = 16
+
+// find looks below the refused fields first, then below their parents. It gives the fewest fields
+// without which the API server accepts what is wanted; none where it never does.
+func (s *surplus) find(ctx context.Context, scopes [][]string) (taken []fieldpath.Path, err error) {
+	all, before := s.merge.Surplus(), 0
+	for len(scopes) > 0 {
+		within := slices.DeleteFunc(slices.Clone(all), func(path fieldpath.Path) bool {
+			return !slices.ContainsFunc(scopes, func(scope []string) bool { return isWithin(path, scope) })
+		})
+		if len(within) > before {
+			before = len(within)
+			if accepted, err := s.isAccepted(ctx, within); err != nil || accepted {
+				if accepted {
+					taken, err = s.fewest(ctx, nil, within, false)
+				}
+				return taken, err
+			}
+		}
+		scopes = slices.DeleteFunc(scopes, func(scope []string) bool { return len(scope) == 0 })
+		for i, scope := range scopes {
+			scopes[i] = scope[:len(scope)-1]
+		}
+	}
+	return nil, nil
+}
+
+// isWithin says whether a path leads to a scope, or into it.
+func isWithin(path fieldpath.Path, scope []string) bool {
+	for i := range min(len(path), len(scope)) {
+		if path[i].FieldName == nil || *path[i].FieldName != scope[i] {
+			return path[i].FieldName == nil
+		}
+	}
+	return true
+}
+
+// fewest divides by halves (QuickXplain): it gives those of the paths that have to go besides the base.
+func (s *surplus) fewest(ctx context.Context, base, paths []fieldpath.Path, isNew bool) ([]fieldpath.Path, error) {
+	if isNew {
+		if accepted, err := s.isAccepted(ctx, base); err != nil || accepted {
+			return nil, err
+		}
+	}
+	if len(paths) == 1 {
+		return paths, nil
+	}
+	half := len(paths) / 2
+	second, err := s.fewest(ctx, slices.Concat(base, paths[:half]), paths[half:], true)
+	if err != nil {
+		return nil, err
+	}
+	first, err := s.fewest(ctx, slices.Concat(base, second), paths[:half], len(second) > 0)
+	return slices.Concat(first, second), err
+}
+
+// isAccepted tries by a dry run whether the API server takes what is wanted without these fields.
+func (s *surplus) isAccepted(ctx context.Context, without []fieldpath.Path) (bool, error) {
+	if s.runs++; s.runs > maxDryRuns {
+		return false, nil
+	}
+	content := s.merge.Without(fieldpath.NewSet(without...))
+	var operations []map[string]any
+	for field := range s.live.Object {
+		if _, stays := content[field]; !stays && !slices.Contains(fieldsets.NotContent, field) {
+			operations = append(operations, map[string]any{"op": "remove", "path": "/" + pointer(field)})
+		}
+	}
+	for field, value := range content {
+		operations = append(operations, map[string]any{"op": "add", "path": "/" + pointer(field), "value": value})
+	}
+	patch, err := json.Marshal(operations)
+	if err != nil {
+		return false, err
+	}
+	_, err = s.client.Patch(ctx, s.it.key.Name, types.JSONPatchType, patch, metav1.PatchOptions{
+		DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationIgnore,
+	})
+	if calls.IsRefusal(err) || calls.IsUnexplained(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func pointer(field string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(field) }
+
+// moved are the managed fields with some paths as ours alone, and notes about the owners that lose
+// them; nil where one of them is another installation's.
+func (w *writer) moved(
+	it *item, managed []metav1.ManagedFieldsEntry, paths []fieldpath.Path,
+) (after []metav1.ManagedFieldsEntry, notes []calls.Note) {
+	taken := fieldpath.NewSet(paths...)
+	ours := metav1.ManagedFieldsEntry{
+		Manager: w.owner.FieldManager(), Operation: metav1.ManagedFieldsOperationApply, APIVersion: it.object.GetAPIVersion(), FieldsType: "FieldsV1",
+	}
+	all := taken
+	for _, entry := range managed {
+		if entry.FieldsV1 == nil {
+			continue
+		}
+		set := fieldsets.Parse(entry.FieldsV1.GetRawBytes())
+		if fieldsets.IsApplied(&entry, ours.Manager) {
+			ours, all = entry, all.Union(set)
+			continue
+		}
+		left := set.RecursiveDifference(taken)
+		if lost := set.Difference(left); !lost.Empty() {
+			if w.isInstallation(entry.Manager) {
+				return nil, nil
+			}
+			notes = append(notes, takenNote(it.key, entry.Manager, lost, paths))
+			if left.Empty() {
+				continue
+			}
+			entry.FieldsV1 = encoded(left)
+		}
+		after = append(after, entry)
+	}
+	ours.FieldsV1 = encoded(all)
+	return append(after, ours), notes
+}
+
+func encoded(set *fieldpath.Set) *metav1.FieldsV1 {
+	text, err := set.ToJSON()
+	if err != nil {
+		return metav1.NewFieldsV1("{}")
+	}
+	return metav1.NewFieldsV1(string(text))
+}
+
+// takenNote names the manager that loses fields, for an event.
+func takenNote(key ownership.Key, manager string, lost *fieldpath.Set, paths []fieldpath.Path) calls.Note {
+	var fields []string
+	for _, path := range paths {
+		if !lost.Difference(lost.RecursiveDifference(fieldpath.NewSet(path))).Empty() {
+			fields = append(fields, path.String())
+		}
+	}
+	return calls.Note{Key: key, Message: fmt.Sprintf("%s: field %s of %q was removed: the API server refuses it together with what the add-on wants",
+		key, calls.CutText(strings.Join(fields, ", ")), calls.CutText(manager))}
+}
