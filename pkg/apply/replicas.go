@@ -9,8 +9,10 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fieldsets"
 )
 
-func replicasOf(object *unstructured.Unstructured) *int64 {
-	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "replicas")
+func replicasOf(object *unstructured.Unstructured) *int64 { return numberAt(object, "spec", "replicas") }
+
+func numberAt(object *unstructured.Unstructured, path ...string) *int64 {
+	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, path...)
 	switch typed := value.(type) {
 	case int64:
 		return &typed

@@ -140,6 +140,7 @@ func plannedEntry(object *unstructured.Unstructured) ownership.Entry {
 	return ownership.Entry{
 		Key: ownership.KeyOf(object), Version: object.GroupVersionKind().Version,
 		Content: ownership.ContentDigest(object), Orphan: ownership.StaysBehind(object), Replicas: replicasOf(object),
+		TTL: ttlOf(object),
 	}
 }
 

@@ -135,10 +135,13 @@ func (w *writer) send(ctx context.Context, client calls.Client, it *item, how at
 
 // patchBody has the known UID. A new object has a version that no object has.
 func patchBody(it *item, how attempt) *unstructured.Unstructured {
-	if it.entry.UID == "" && !how.withoutReplicas && !how.ifNew {
+	if it.entry.UID == "" && !how.withoutReplicas && !how.ifNew && it.wanted.TTL == nil {
 		return it.object
 	}
 	body := it.object.DeepCopy()
+	if it.wanted.TTL != nil {
+		unstructured.RemoveNestedField(body.Object, ttlPath...)
+	}
 	if body.SetResourceVersion(how.version); how.ifNew {
 		body.SetResourceVersion(unusedVersion)
 	}
@@ -155,9 +158,10 @@ func patchBody(it *item, how attempt) *unstructured.Unstructured {
 // API server can't make records grow; then drift is only seen in the object's existence.
 func (w *writer) accept(it *item, live *metav1.PartialObjectMetadata) {
 	it.written++
-	created := it.entry.Created
+	before := it.entry
 	it.entry, it.planned = it.wanted, true
-	it.entry.UID, it.entry.Created = live.UID, created
+	it.entry.UID, it.entry.Created = live.UID, before.Created
+	it.entry.Finished = before.Finished && before.UID == live.UID // what ended does not run again for a change
 	if !isCreateOnly(it.object) {
 		fields, at, ok := fieldsets.Believable(live.ManagedFields, w.owner.FieldManager(), it.sent)
 		it.entry.Fields, it.entry.WrittenAt, it.untrue = fields, at, !ok
@@ -189,6 +193,10 @@ func (w *writer) resolveConflict(ctx context.Context, client calls.Client, it *i
 	live, err := client.Read(ctx, it.key)
 	if err != nil {
 		return false, err
+	}
+	if live == nil && it.isWrittenOnce() { // it ended, and went meanwhile
+		it.done = true
+		return false, nil
 	}
 	if live == nil {
 		it.entry.UID, it.entry.Fields, it.entry.WrittenAt, it.entry.Created, it.gone = "", nil, 0, true, true

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -49,6 +50,9 @@ func (p *Pass) Assess(ctx context.Context) *Stop {
 	p.Health, p.State.health = p.withLease(*health), health
 	p.State.countRunning(health.IsRunning())
 	if outcome := p.recordHealth(ctx, p.Health); outcome != nil {
+		return outcome
+	}
+	if outcome := p.releaseJobs(ctx); outcome != nil {
 		return outcome
 	}
 	if healthy(p.Health) {
@@ -119,6 +123,31 @@ func (p *Pass) recordHealth(ctx context.Context, health *survey.Health) *Stop {
 		kept.Inventory = kept.Inventory.Finish(finished)
 		kept.Settled, kept.Healthy = kept.Settled || once, kept.Healthy || proof
 	})
+}
+
+// releaseJobs gives Jobs whose end is on record the time after which Kubernetes deletes them (apply.GiveTTL). Where a call fails, the next
+// comparison tries again.
+func (p *Pass) releaseJobs(ctx context.Context) *Stop {
+	ended := p.Record().Inventory.Ended()
+	if len(ended) == 0 {
+		return nil
+	}
+	given, refused, failed := apply.GiveTTL(ctx, p.target(), p.Owner, ended)
+	for _, note := range refused {
+		p.report(Event{Warning: true, Reason: v1.EventJobKept, Action: "Assess"},
+			"%s ended and stays: the user cluster refuses to set its ttlSecondsAfterFinished: %s: delete it there", note.Key, note.Message)
+		given = append(given, note.Key)
+	}
+	if len(given) > 0 {
+		stop := p.Amend(ctx, func(kept *revision.Record) { kept.Inventory = kept.Inventory.WithoutTTL(given) })
+		if stop != nil {
+			return stop
+		}
+	}
+	if failed != nil {
+		return p.remoteFailed(AboutHealth, failed)
+	}
+	return nil
 }
 
 // hasNewlyFinished says whether an object finished that the inventory doesn't call finished yet.

@@ -57,6 +57,9 @@ type Entry struct {
 	Orphan bool `json:"orphan,omitempty"`
 	// Finished Jobs and Pods succeeded: their absence is no drift.
 	Finished bool `json:"finished,omitempty"`
+	// TTL is the ttlSecondsAfterFinished of a Job as rendered. The Job is written without it, and gets it once its end is on
+	// record; then, and where it has none, it is nil.
+	TTL *int64 `json:"ttl,omitempty"`
 	// Created says that we created it: no other Namespace or CRD is ever removed.
 	Created bool `json:"created,omitempty"`
 	// Owner is the installation that owns the object, if that is shared; "" if it is ours.
@@ -78,6 +81,27 @@ func (i Inventory) Finish(keys []Key) Inventory {
 		finished[at].Finished = finished[at].Finished || ended.Has(finished[at].Key)
 	}
 	return finished
+}
+
+// Ended are the finished Jobs that did not get their TTL yet.
+func (i Inventory) Ended() (jobs Inventory) {
+	for _, entry := range i {
+		if entry.Finished && entry.TTL != nil {
+			jobs = append(jobs, entry)
+		}
+	}
+	return jobs
+}
+
+// WithoutTTL returns a copy in which nothing remains to be done about the TTL of these Jobs.
+func (i Inventory) WithoutTTL(jobs []Key) Inventory {
+	done, given := slices.Clone(i), sets.New(jobs...)
+	for at := range done {
+		if given.Has(done[at].Key) {
+			done[at].TTL = nil
+		}
+	}
+	return done
 }
 
 // Kinds that contain or define other objects.

@@ -164,10 +164,11 @@ func (l *comparison) readAgain(ctx context.Context, where calls.Resource, entry 
 	return l.compare(entry, seen, true), nil
 }
 
-// compare gives the drift of one object, if any. An object that is being deleted has none yet.
+// compare gives the drift of one object, if any. An object that is being deleted has none yet, and a Job that ended has none once it
+// is gone, also where another has its name.
 func (l *comparison) compare(entry ownership.Entry, seen observation, found bool) *Drift {
 	switch {
-	case !found && entry.Finished, seen.deleting:
+	case entry.Finished && (!found || seen.uid != entry.UID), seen.deleting:
 		return nil
 	case !found:
 		return &Drift{Key: entry.Key, Reason: DriftMissing}

@@ -16,14 +16,14 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// coreControllers are what every cluster needs: namespaces end, garbage goes, service accounts come. The controllers of
+// coreControllers are what every cluster needs: namespaces end, garbage and finished Jobs go, service accounts come. The controllers of
 // a cluster are named one by one, since each costs memory and there may be many clusters.
-const coreControllers = "namespace-controller,garbage-collector-controller,serviceaccount-controller," +
+const coreControllers = "namespace-controller,garbage-collector-controller,ttl-after-finished-controller,serviceaccount-controller," +
 	"serviceaccount-token-controller,root-ca-certificate-publisher-controller,clusterrole-aggregation-controller," +
 	"validatingadmissionpolicy-status-controller"
 
 const workloadControllers = "deployment-controller,replicaset-controller,statefulset-controller,daemonset-controller," +
-	"job-controller,cronjob-controller,ttl-after-finished-controller,node-lifecycle-controller,disruption-controller," +
+	"job-controller,cronjob-controller,node-lifecycle-controller,disruption-controller," +
 	"endpoints-controller,endpointslice-controller,pod-garbage-collector-controller,persistentvolume-binder-controller," +
 	"persistentvolume-protection-controller,persistentvolumeclaim-protection-controller"
 

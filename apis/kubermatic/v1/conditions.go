@@ -384,6 +384,8 @@ const (
 	EventRepaired = "Repaired"
 	// EventNamespaceKept: a namespace that was made for add-ons stays after a removal, since something else is in it.
 	EventNamespaceKept = "NamespaceKept"
+	// EventJobKept: a Job ended, and the user cluster refuses the time after which it would be deleted.
+	EventJobKept = "JobKept"
 	// EventNonDeterministic: a second rendering of equal inputs gave something else; the first one's objects stay.
 	EventNonDeterministic = "NonDeterministic"
 	// EventDeletionBlocked: a core installation, or the namespace of a living cluster, is being deleted.
