@@ -17,9 +17,10 @@ import (
 var words = map[string]rollout.Standing{
 	"current": {State: v1.ClusterCurrent}, "moving": {State: v1.ClusterMoving}, "behind": {State: v1.ClusterBehind},
 	"failed": {State: v1.ClusterFailed}, "sick": {State: v1.ClusterSick}, "away": {State: v1.ClusterAway},
-	"new": {State: v1.ClusterNew}, "blocked": {State: v1.ClusterBlocked, Blocked: true},
+	"new": {State: v1.ClusterNew}, "new-done": {State: v1.ClusterNew}, "blocked": {State: v1.ClusterBlocked, Blocked: true},
 	"behind-sick": {State: v1.ClusterBehind, Sick: true}, "behind-held": {State: v1.ClusterBehind, Held: true},
 	"moving-again": {State: v1.ClusterMoving, Again: true}, "current-blocked": {State: v1.ClusterCurrent, Blocked: true},
+	"sick-blocked": {State: v1.ClusterSick, Blocked: true}, "away-blocked": {State: v1.ClusterAway, Blocked: true},
 }
 
 // tallied reads "current,behind | behind": groups, and in them clusters by how they stand. Their names are c0, c1 … in that order.
@@ -33,7 +34,7 @@ func tallied(t testing.TB, groups string) *rollout.Tally {
 			if !found {
 				t.Fatalf("no cluster is %s", word)
 			}
-			if standing.Group = group; standing.State == v1.ClusterNew {
+			if standing.Group = group; standing.State == v1.ClusterNew && word != "new-done" {
 				standing.Group = rollout.NoGroup
 			}
 			tally.Put(fmt.Sprintf("c%d", made), standing)
@@ -48,8 +49,9 @@ func tallied(t testing.TB, groups string) *rollout.Tally {
 func TestDecide(t *testing.T) {
 	const byRule = rollout.ByRule
 	spec := &v1.Rollout{Pace: v1.Pace{MaxConcurrency: of(2), MaxFailures: of(1)}, Groups: []v1.RolloutGroup{ring("canary", "0")}}
-	approved := spec.DeepCopy()
+	approved, automatic := spec.DeepCopy(), spec.DeepCopy()
 	approved.Groups[0].Start = v1.StartApproved
+	automatic.Groups = append(automatic.Groups, ring("early", "1"))
 	later := spec.DeepCopy()
 	later.Groups = append(later.Groups, ring("early", "1"))
 	later.Groups[1].Start = v1.StartApproved
@@ -81,12 +83,21 @@ func TestDecide(t *testing.T) {
 		{"away ones hold up nobody", "current,away | behind", spec, byRule, "Done,Open", "c2", v1.ReasonRollingOut},
 		{"away ones are not written to", "away | current", spec, byRule, "NoEvidence,Done", "", v1.ReasonComplete},
 		{"where nothing is current that is not complete", "away | failed", spec, byRule, "NoEvidence,NoEvidence", "", v1.ReasonNoEvidence},
-		{"an empty group needs no evidence", "| behind", spec, byRule, "Done,Open", "c0", v1.ReasonRollingOut},
-		{"nor does one in which nothing can be done: anybody can take a name", "blocked | behind", spec, byRule, "Done,Open", "c1", v1.ReasonRollingOut},
-		{"blocked items redden nothing", "current-blocked | blocked", spec, byRule, "Done,Done", "", v1.ReasonComplete},
-		{"all blocked", "blocked | blocked", spec, byRule, "Done,Done", "", v1.ReasonComplete},
+		{"an empty group is none", "| behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
+		{"nor is one in the middle", "current | | behind", automatic, byRule, "Done,NoEvidence,Waiting", "", v1.ReasonNoEvidence},
+		{"nor one in which nothing can be done", "blocked | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
+		{"nor one that lacks an item everywhere", "current-blocked | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
+		{"nor one of blocked and dead ones", "blocked,away,sick | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
+		{"one cluster with all of it is enough", "current,current-blocked,blocked | behind", spec, byRule, "Done,Open", "c3", v1.ReasonRollingOut},
+		{"also beside those in trouble that lack items", "current,sick-blocked,away-blocked | behind", spec, byRule, "Done,Open", "c3", v1.ReasonRollingOut},
+		{"a new one that is done is enough", "new-done,away | behind", spec, byRule, "Done,Open", "c2", v1.ReasonRollingOut},
+		{"but none that is on its way", "new,away | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
+		{"what is there already needs no evidence", "| current", spec, byRule, "NoEvidence,Done", "", v1.ReasonComplete},
+		{"a seed judges its failures alone", "| behind", spec, 2, "Done,Open", "c0", v1.ReasonRollingOut},
+		{"nor blocked ones", "blocked | behind", spec, 2, "Done,Open", "c1", v1.ReasonRollingOut},
+		{"without groups blocked ones hold up nobody", "blocked,current-blocked,behind", nil, byRule, "Open", "c2", v1.ReasonRollingOut},
 		{"new ones are in no group", "new,behind | new", spec, byRule, "Open,Done", "c1", v1.ReasonRollingOut},
-		{"new ones alone", "new,new |", spec, byRule, "Done,Done", "", v1.ReasonComplete},
+		{"new ones alone", "new,new |", spec, byRule, "NoEvidence,Done", "", v1.ReasonComplete},
 		{"sick ones move last", "behind-sick,behind-sick,behind,moving |", spec, byRule, "Open,Done", "c2", v1.ReasonRollingOut},
 		{"but they move", "behind-sick,behind-sick |", spec, byRule, "Open,Done", "c0 c1", v1.ReasonRollingOut},
 		{"what moves is written again in its place", "moving-again,moving,behind |", spec, byRule, "Open,Done", "c0", v1.ReasonRollingOut},

@@ -14,8 +14,9 @@
 //	Fleet --Gate--> Fleet: how many groups each seed may open, and the fleet's status
 //
 // Both go by one rule (rule.go). The first group with a cluster behind or moving is the one that
-// moves; the next opens when none is left. A group that has only away, failed and sick clusters is
-// no evidence for the next, and more failures than maxFailures in any group let nothing move.
+// moves; the next opens when none is left. A group in which no cluster has all of the revision is no
+// evidence for the next, one without clusters neither, and more failures than maxFailures in any
+// group let nothing move.
 // Annotation approve opens a group that waits for it or lacks evidence, but changes no order and
 // ends no halt. Evidence, failures of the fleet and approvals are the master's to judge: a seed has
 // its gate, its order and its own failures.

@@ -102,8 +102,25 @@ func Gate(strategy Strategy, fleet Fleet, approved int) Fleet {
 	for i, group := range strategy.Groups {
 		fleet.Groups = append(fleet.Groups, kubermaticv1.GroupStatus{Name: group.Name, State: found.states[i], Counts: counts[i]})
 	}
+	fleet.warn()
 	fleet.sumUp()
 	return fleet
+}
+
+// warn of groups that select no cluster, which may be a slip in a label, where the message does not say so.
+func (f *Fleet) warn() {
+	if f.Counts.Selected <= 0 || f.Reason == kubermaticv1.ReasonNoEvidence || len(f.LeftOut)+len(f.Awaited) > 0 {
+		return
+	}
+	var empty []string
+	for _, group := range f.Groups[:len(f.Groups)-1] {
+		if group.Counts.Selected <= 0 {
+			empty = append(empty, selectsNothing(group.Name))
+		}
+	}
+	if len(empty) > 0 {
+		f.Message += "; " + text.First(empty, unprovenNamed)
+	}
 }
 
 // sumUp mends reason and message by what is not in counts.

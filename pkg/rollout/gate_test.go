@@ -106,6 +106,61 @@ func TestGate(t *testing.T) {
 	}
 }
 
+// A slip in a label makes a group that selects nobody. Red when the fleet does not say so, whether the rollout moves, waits or is done;
+// when it does although clusters of the group may be on a seed that does not count; and when the message has no bound.
+func TestAGroupThatSelectsNoClusterIsNamed(t *testing.T) {
+	two := &v1.Rollout{Groups: []v1.RolloutGroup{ring("canary", "0"), ring("early", "1")}}
+	many := &v1.Rollout{}
+	for i := range 16 {
+		many.Groups = append(many.Groups, ring(fmt.Sprintf("%s-%d", strings.Repeat("a", 55), i), fmt.Sprint(i)))
+	}
+	const canary, early = `group "canary" selects no cluster`, `group "early" selects no cluster`
+	for _, test := range []struct {
+		why      string
+		spec     *v1.Rollout
+		approved int
+		rows     []string
+		reason   string
+		has, not []string
+	}{
+		{"it waits for an approval", two, rollout.NoGroup, []string{"| behind |"}, v1.ReasonNoEvidence, []string{canary, "/early opens group"}, []string{early}},
+		{"of the group that has something to move", two, rollout.NoGroup, []string{"|| behind"}, v1.ReasonNoEvidence,
+			[]string{canary, early, "/rest opens group"}, nil},
+		{"blocked ones are counted", two, rollout.NoGroup, []string{"blocked | current | behind", "away | current |"}, v1.ReasonNoEvidence,
+			[]string{`no cluster of group "canary" has this revision: 1 is unreachable or paused, 1 is blocked`}, []string{canary}},
+		{"it is approved and moves", two, 1, []string{"| behind |"}, v1.ReasonRollingOut, []string{canary}, nil},
+		{"it is done", two, rollout.NoGroup, []string{"| current | current"}, v1.ReasonComplete, []string{"2 of 2 clusters have it", canary}, []string{early}},
+		{"another seed has the clusters", two, rollout.NoGroup, []string{"| current |", "current ||"}, v1.ReasonComplete, nil, []string{canary, early}},
+		{"rest may be empty", two, rollout.NoGroup, []string{"current | current |"}, v1.ReasonComplete, nil, []string{"selects no"}},
+		{"the first of many", many, rollout.NoGroup, []string{strings.Repeat("|", 16) + "behind"}, v1.ReasonNoEvidence, []string{"and 13 more", "/rest opens"}, nil},
+		{"without groups", nil, rollout.NoGroup, []string{"current"}, v1.ReasonComplete, nil, []string{"selects no"}},
+	} {
+		made := strategy(t, test.spec)
+		var rows []rollout.Row
+		for i, clusters := range test.rows {
+			rows = append(rows, rowOf(t, made, string(rune('a'+i)), clusters))
+		}
+		got := gate(made, rows, test.approved, time.Unix(0, 0))
+		isWrong := got.Reason != test.reason || len(got.Message) > 512
+		for _, text := range test.has {
+			isWrong = isWrong || !strings.Contains(got.Message, text)
+		}
+		for _, text := range test.not {
+			isWrong = isWrong || strings.Contains(got.Message, text)
+		}
+		if isWrong {
+			t.Errorf("%s: %s: %s", test.why, got.Reason, got.Message)
+		}
+	}
+	made := strategy(t, two)
+	lost := rowOf(t, made, "b", "current ||")
+	lost.State = rollout.RowUnreached
+	got := gate(made, []rollout.Row{rowOf(t, made, "a", "| current |"), lost}, rollout.NoGroup, time.Unix(0, 0).Add(time.Hour))
+	if strings.Contains(got.Message, canary) {
+		t.Errorf("with a seed that is left out: %s", got.Message)
+	}
+}
+
 // Seeds are other people's. Red when numbers below zero take failures of others away, sums turn negative, other groups count or texts
 // and lists are not bounded.
 func TestHostileRows(t *testing.T) {

@@ -3,6 +3,7 @@ package rollout
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/text"
@@ -36,7 +37,7 @@ const (
 	noObstacle obstacle = iota
 	// earlier groups have a cluster behind or moving.
 	earlier
-	// lackOfEvidence: an earlier group has only away, failed and sick clusters.
+	// lackOfEvidence: an earlier group has no cluster with all of the revision.
 	lackOfEvidence
 	// lackOfApproval: the group starts when it is approved.
 	lackOfApproval
@@ -60,19 +61,49 @@ func finished(counts kubermaticv1.ClusterCounts) bool {
 	return counts.Behind <= 0 && counts.Moving <= 0
 }
 
-// isNoEvidence says that a group has only away, failed and sick clusters. Where there is no
-// cluster, or nothing can be carried out in any, nobody is asked for evidence.
-func isNoEvidence(counts kubermaticv1.ClusterCounts) bool {
-	return finished(counts) && counts.Current <= 0 && counts.New <= 0 && counts.Away+counts.Failed+counts.Sick > 0
+// having is how many clusters have all of a revision, where nothing is left to move. Blocked ones are
+// those that have nothing, and those that are current or new and lack an item.
+func having(counts kubermaticv1.ClusterCounts) int64 {
+	numbers := toNumbers(counts)
+	nothing := numbers[atSelected]
+	for i, number := range numbers {
+		if i != atSelected && i != atBlocked {
+			nothing -= number
+		}
+	}
+	return max(int64(counts.Current)+int64(counts.New)-max(numbers[atBlocked]-nothing, 0), 0)
+}
+
+// isNoEvidence says that a group shows nothing of a revision: no cluster has it. After the last group
+// nothing opens, and a seed knows its own clusters alone: there, groups without clusters or with
+// blocked ones are done. So are all of a set that selects no cluster.
+func (p permit) isNoEvidence(counts, total kubermaticv1.ClusterCounts, isLast bool) bool {
+	switch {
+	case !finished(counts) || total.Selected <= 0:
+		return false
+	case isLast || !p.evidence:
+		return counts.Current <= 0 && counts.New <= 0 && counts.Away+counts.Failed+counts.Sick > 0
+	}
+	return having(counts) == 0
+}
+
+// noEvidence are the groups that are no evidence.
+func (p permit) noEvidence(counts []kubermaticv1.ClusterCounts, total kubermaticv1.ClusterCounts) []bool {
+	found := make([]bool, len(counts))
+	for i := range counts {
+		found[i] = p.isNoEvidence(counts[i], total, i == len(counts)-1)
+	}
+	return found
 }
 
 // judge is the rule by which groups open. Counts are those of the strategy's groups; total has the
 // clusters in no group too.
 func judge(strategy Strategy, counts []kubermaticv1.ClusterCounts, total kubermaticv1.ClusterCounts, may permit) verdict {
 	if at := slices.IndexFunc(may.excesses, func(found *excess) bool { return found != nil }); at >= 0 {
-		return halted(strategy, counts, may.excesses, at)
+		return halted(strategy, counts, may.noEvidence(counts, total), may.excesses, at)
 	}
 	result := verdict{open: NoGroup, states: make([]kubermaticv1.GroupState, len(counts))}
+	unproven := may.noEvidence(counts, total)
 	behind := lastBehind(counts, may)
 	at, reached := noObstacle, NoGroup // what keeps groups from opening, and the first that it keeps
 	evident := true
@@ -84,7 +115,7 @@ func judge(strategy Strategy, counts []kubermaticv1.ClusterCounts, total kuberma
 				reached = i
 			}
 		}
-		result.states[i] = stateOf(counts[i], at)
+		result.states[i] = stateOf(counts[i], unproven[i], at)
 		if i == reached && i <= behind && awaitsApproval(group, at) {
 			result.states[i] = kubermaticv1.GroupAwaitingApproval
 		}
@@ -94,7 +125,7 @@ func judge(strategy Strategy, counts []kubermaticv1.ClusterCounts, total kuberma
 		if at == noObstacle && may.unknown > 0 {
 			at = earlier
 		}
-		evident = evident && !isNoEvidence(counts[i])
+		evident = evident && !unproven[i]
 	}
 	result.reason, result.message = reasonOf(strategy, counts, total, may, obstruction{at, reached, result.open, behind})
 	return result
@@ -132,9 +163,9 @@ func lastBehind(counts []kubermaticv1.ClusterCounts, may permit) int {
 }
 
 // stateOf is the state of a group of a rollout that is not halted.
-func stateOf(counts kubermaticv1.ClusterCounts, at obstacle) kubermaticv1.GroupState {
+func stateOf(counts kubermaticv1.ClusterCounts, isUnproven bool, at obstacle) kubermaticv1.GroupState {
 	switch {
-	case isNoEvidence(counts):
+	case isUnproven:
 		return kubermaticv1.GroupNoEvidence
 	case finished(counts):
 		return kubermaticv1.GroupDone
@@ -162,10 +193,10 @@ func excesses(strategy Strategy, counts []kubermaticv1.ClusterCounts) []*excess 
 }
 
 // halted is the verdict on a rollout in which nothing moves, for the failures of the group at.
-func halted(strategy Strategy, counts []kubermaticv1.ClusterCounts, found []*excess, at int) verdict {
+func halted(strategy Strategy, counts []kubermaticv1.ClusterCounts, unproven []bool, found []*excess, at int) verdict {
 	result := verdict{open: NoGroup, states: make([]kubermaticv1.GroupState, len(counts)), reason: kubermaticv1.ReasonHalted}
 	for i := range strategy.Groups {
-		result.states[i] = stateOf(counts[i], earlier)
+		result.states[i] = stateOf(counts[i], unproven[i], earlier)
 		if found[i] != nil {
 			result.states[i] = kubermaticv1.GroupHalted
 		}
@@ -197,33 +228,64 @@ func reasonOf(
 	case found.reached == NoGroup && may.unknown > 0:
 		return kubermaticv1.ReasonRollingOut, "what clusters have is not known of " + text.Count(may.unknown, "seed")
 	case found.behind != NoGroup && found.reached != NoGroup:
-		return waiting(strategy.Groups[found.reached], found)
-	case total.Current == 0 && total.New == 0 && total.Away+total.Failed+total.Sick > 0:
-		return kubermaticv1.ReasonNoEvidence, "no cluster shows that the revision works: " + troubles(total)
+		return waiting(strategy, counts, total, may, found)
 	}
-	message = fmt.Sprintf("%s, %d current", text.Count(int(total.Selected), "cluster"), total.Current)
-	if total.New > 0 {
-		message += fmt.Sprintf(", %d new", total.New)
-	}
-	if total.Away+total.Failed+total.Sick+total.Blocked > 0 {
-		message += ", " + troubles(total)
+	return ended(counts, total, may)
+}
+
+// ended says how a rollout stands in which nothing is left to move. Clusters that are away count neither
+// for a set nor against it.
+func ended(counts []kubermaticv1.ClusterCounts, total kubermaticv1.ClusterCounts, may permit) (reason, message string) {
+	message = summary(counts, total)
+	switch {
+	case total.Selected <= 0:
+		return kubermaticv1.ReasonComplete, "there is no cluster yet"
+	case total.Current <= 0 && total.New <= 0 && total.Failed+total.Sick > 0:
+		return kubermaticv1.ReasonNoEvidence, "no cluster shows that the revision works: " + message
 	}
 	return kubermaticv1.ReasonComplete, message
 }
 
 // waiting says what a group waits for that could open else.
-func waiting(group Group, found obstruction) (reason, message string) {
-	approve := fmt.Sprintf("annotation %s: <revision>/%s opens it", kubermaticv1.AnnotationApprove, group.Name)
+func waiting(
+	strategy Strategy, counts []kubermaticv1.ClusterCounts, total kubermaticv1.ClusterCounts, may permit, found obstruction,
+) (reason, message string) {
+	group := strategy.Groups[found.reached]
+	approve := func(name string) string {
+		return fmt.Sprintf("annotation %s: <revision>/%s opens", kubermaticv1.AnnotationApprove, name)
+	}
 	switch {
 	case found.at == lackOfEvidence:
-		return kubermaticv1.ReasonNoEvidence,
-			fmt.Sprintf("a group before %q has only clusters that are away, failed or sick; %s", group.Name, approve)
+		next := found.reached + slices.IndexFunc(counts[found.reached:], func(of kubermaticv1.ClusterCounts) bool { return of.Behind > 0 })
+		notes := unproven(strategy, counts, may.noEvidence(counts, total))
+		name := strategy.Groups[max(next, found.reached)].Name
+		return kubermaticv1.ReasonNoEvidence, fmt.Sprintf("%s; %s group %q", text.First(notes, unprovenNamed), approve(name), name)
 	case group.Start == kubermaticv1.StartApproved:
-		return kubermaticv1.ReasonAwaitingApproval, fmt.Sprintf("group %q waits for approval; %s", group.Name, approve)
+		return kubermaticv1.ReasonAwaitingApproval, fmt.Sprintf("group %q waits for approval; %s it", group.Name, approve(group.Name))
 	case found.reached == 0:
 		return kubermaticv1.ReasonHalted, "the master lets nothing move: more clusters failed on all seeds than may"
 	}
 	return kubermaticv1.ReasonRollingOut, fmt.Sprintf("group %q waits for the master to open it", group.Name)
+}
+
+func selectsNothing(group string) string { return fmt.Sprintf("group %q selects no cluster", group) }
+
+// unprovenNamed is how many groups without evidence a message names.
+const unprovenNamed = 3
+
+// unproven says of each group that is no evidence why.
+func unproven(strategy Strategy, counts []kubermaticv1.ClusterCounts, isUnproven []bool) []string {
+	var notes []string
+	for i, group := range strategy.Groups[:len(counts)-1] {
+		switch {
+		case !isUnproven[i]:
+		case counts[i].Selected <= 0:
+			notes = append(notes, selectsNothing(group.Name))
+		default:
+			notes = append(notes, fmt.Sprintf("no cluster of group %q has this revision: %s", group.Name, troubles(counts[i])))
+		}
+	}
+	return notes
 }
 
 // progress says how far a rollout is that goes on.
@@ -236,16 +298,37 @@ func progress(strategy Strategy, counts []kubermaticv1.ClusterCounts, total kube
 	return message
 }
 
-// troubles lists what is wrong with clusters.
+// summary says how many clusters have a revision, and what is with the others.
+func summary(counts []kubermaticv1.ClusterCounts, total kubermaticv1.ClusterCounts) string {
+	fresh := total.New // those in no group are not done
+	for i := range counts {
+		fresh -= counts[i].New
+	}
+	message := fmt.Sprintf("%d of %s %s it", max(having(total)-int64(fresh), 0), text.Count(int(total.Selected), "cluster"),
+		text.Verb(int(total.Selected), "has", "have"))
+	if fresh > 0 {
+		message += fmt.Sprintf(", %d %s new", fresh, text.Verb(int(fresh), "is", "are"))
+	}
+	if some := troubles(total); some != "" {
+		message += ", " + some
+	}
+	return message
+}
+
+// troubles counts what is wrong with clusters.
 func troubles(total kubermaticv1.ClusterCounts) string {
 	var parts []string
 	for _, part := range []struct {
 		number int32
 		what   string
-	}{{total.Failed, "failed"}, {total.Sick, "sick"}, {total.Away, "away"}, {total.Blocked, "blocked"}} {
-		if part.number > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", part.number, part.what))
+	}{{total.Failed, "failed"}, {total.Sick, "sick"}, {total.Away, "unreachable or paused"}, {total.Blocked, "blocked"}} {
+		switch {
+		case part.number <= 0:
+		case part.what == "failed":
+			parts = append(parts, fmt.Sprintf("%d failed", part.number))
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s %s", part.number, text.Verb(int(part.number), "is", "are"), part.what))
 		}
 	}
-	return text.Names(parts, len(parts))
+	return strings.Join(parts, ", ")
 }

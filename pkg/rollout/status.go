@@ -51,19 +51,19 @@ var troubledStates = []kubermaticv1.ClusterState{
 }
 
 // shownState is what a cluster is listed as: one whose state is no trouble may have a blocked item.
-func (e *entry) shownState() kubermaticv1.ClusterState {
-	if e.standing.Blocked && !slices.Contains(troubledStates, e.standing.State) {
+func (s *Standing) shownState() kubermaticv1.ClusterState {
+	if s.Blocked && !slices.Contains(troubledStates, s.State) {
 		return kubermaticv1.ClusterBlocked
 	}
-	return e.standing.State
+	return s.State
 }
 
 // isTroubled says whether a cluster is one to list.
-func (e *entry) isTroubled() bool { return slices.Contains(troubledStates, e.shownState()) }
+func (e *entry) isTroubled() bool { return slices.Contains(troubledStates, e.standing.shownState()) }
 
 // rowsBefore is the order of clusters in the status: by state, then by name.
 func rowsBefore(a, b *entry) bool {
-	one, other := slices.Index(troubledStates, a.shownState()), slices.Index(troubledStates, b.shownState())
+	one, other := slices.Index(troubledStates, a.standing.shownState()), slices.Index(troubledStates, b.standing.shownState())
 	if one != other {
 		return one < other
 	}
@@ -77,7 +77,7 @@ func (t *Tally) Troubled() []kubermaticv1.SetClusterStatus {
 	for _, e := range t.troubled.first(maxRows) {
 		trouble := e.standing.Trouble
 		rows = append(rows, kubermaticv1.SetClusterStatus{
-			Name: fit(e.cluster, maxName), State: e.shownState(), Item: trouble.Item, Reason: trouble.Reason, Message: trouble.Message,
+			Name: fit(e.cluster, maxName), State: e.standing.shownState(), Item: trouble.Item, Reason: trouble.Reason, Message: trouble.Message,
 		})
 	}
 	return rows

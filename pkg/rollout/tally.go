@@ -16,7 +16,7 @@ type Standing struct {
 	State kubermaticv1.ClusterState
 	// Sick: it is not Ready before its move, so it moves after all others of its group.
 	Sick bool
-	// Blocked: some item can't be carried out there. It is counted beside the state.
+	// Blocked: some item can't be carried out there. It is counted beside a state that is no trouble.
 	Blocked bool
 	// Held: it is behind, and all that is to be written there waits for annotation
 	// removal-approved.
@@ -205,7 +205,7 @@ func (g *groupTally) note(standing *Standing, by int) {
 // count adds a cluster to counts, or takes it off.
 func count(counts *kubermaticv1.ClusterCounts, standing *Standing, by int32) {
 	counts.Selected += by
-	if standing.Blocked || standing.State == kubermaticv1.ClusterBlocked {
+	if standing.shownState() == kubermaticv1.ClusterBlocked {
 		counts.Blocked += by
 	}
 	switch standing.State {

@@ -22,6 +22,14 @@ func Count(number int, noun string) string {
 	return fmt.Sprintf("%d %ss", number, noun)
 }
 
+// Verb is the form of a verb for so many.
+func Verb(number int, one, many string) string {
+	if number == 1 {
+		return one
+	}
+	return many
+}
+
 // Quoted are the forms that a value has inside of quotes: of Go, and of JSON as Go writes it, which
 // codes <, > and & (encoding/json, HTMLEscape).
 func Quoted(value string) []string {

@@ -172,8 +172,8 @@ func (s *Standing) inWaves(about *situation) {
 		s.State, s.Held = v1.ClusterBehind, about.isHeld
 	case len(about.Mine) == 0 && len(about.Blocked) > 0: // no evidence, also where the cluster is new
 		s.State = v1.ClusterBlocked
-	case about.isNew:
-		s.State, s.Group = v1.ClusterNew, rollout.NoGroup
+	case about.isNew: // in its group: it is done, so it shows that the revision works
+		s.State = v1.ClusterNew
 	default:
 		s.State = v1.ClusterCurrent
 	}

@@ -60,7 +60,7 @@ func (s *Sets) amongOthers(ctx context.Context, who string, found change[v1.Addo
 		return forbidden(fmt.Sprintf("%s: the platform has %d sets, and at most %d are carried out: put its items into another",
 			who, len(all.Items), addonset.MaxSets))
 	}
-	return allowed(otherCore(found.after, all.Items)...)
+	return allowed(append(otherCore(found.after, all.Items), addonset.EmptyGroups(found.before, found.after)...)...)
 }
 
 // otherCore warns that of two Core sets only the first counts.

@@ -119,3 +119,21 @@ func TestASetBeyondTheMostIsRefused(t *testing.T) {
 	have := setOf("many-sets", "set-7", "web")
 	expectAdmitted(t, handler.Handle(t.Context(), question(t, have, changed(have, func(set *v1.AddonSet) { set.Spec.Priority = 7 }))))
 }
+
+// Red when a group that can't have a cluster is let in without a warning, or is refused.
+func TestSetsAreWarnedOfGroupsThatSelectNoCluster(t *testing.T) {
+	c := connect(t)
+	create(t, c, namespace("group-sets"))
+	handler := &webhook.Sets{Master: c, Namespace: "group-sets"}
+	right := setOf("group-sets", "tools", "web")
+	typo := changed(right, func(set *v1.AddonSet) {
+		set.Spec.ClusterSelector.MatchLabels = map[string]string{"tier": "prod"}
+		set.Spec.Rollout = &v1.Rollout{Groups: []v1.RolloutGroup{
+			{Name: "canary", ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "test"}}},
+		}}
+	})
+	expectAdmitted(t, handler.Handle(t.Context(), question(t, nil, right)))
+	expectAdmitted(t, handler.Handle(t.Context(), question(t, nil, typo)), `group "canary" selects no cluster`)
+	expectAdmitted(t, handler.Handle(t.Context(), question(t, right, typo)), `group "canary" selects no cluster`)
+	expectAdmitted(t, (&webhook.Sets{Namespace: "group-sets"}).Handle(t.Context(), question(t, nil, typo))) // a seed's
+}

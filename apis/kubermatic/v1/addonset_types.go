@@ -398,7 +398,7 @@ const (
 	GroupAwaitingApproval GroupState = "AwaitingApproval"
 	// GroupOpen moves its clusters.
 	GroupOpen GroupState = "Open"
-	// GroupNoEvidence has no cluster that shows that the revision works; later groups wait for annotation approve.
+	// GroupNoEvidence has no cluster with all of the revision, to show that it works; later groups wait for annotation approve.
 	GroupNoEvidence GroupState = "NoEvidence"
 	// GroupDone has nothing left to move.
 	GroupDone GroupState = "Done"

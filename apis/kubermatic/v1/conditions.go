@@ -433,7 +433,8 @@ const (
 	ReasonHalted = "Halted"
 	// ReasonAwaitingApproval: the next group waits for annotation approve.
 	ReasonAwaitingApproval = "AwaitingApproval"
-	// ReasonNoEvidence: no cluster of the groups so far shows that the revision works; the next waits for annotation approve.
+	// ReasonNoEvidence: no cluster of a group so far has the revision, so nothing shows that it works; the next group waits for annotation
+	// approve.
 	ReasonNoEvidence = "NoEvidence"
 	// ReasonRemovalNeedsApproval: removals wait for annotation removal-approved.
 	ReasonRemovalNeedsApproval = "RemovalNeedsApproval"
