@@ -16,7 +16,8 @@ type Decision struct {
 	// Move are the clusters that may be written now, in order. The caller Puts each as Moving, or
 	// as sick and Holds, before it decides again.
 	Move []string
-	// Reason of condition Ready, and its message: Complete is the one that makes it True.
+	// Reason of condition Ready, and its message: Complete makes it True, and on a seed NoClusterSelected,
+	// since other seeds may have the clusters.
 	Reason, Message string
 }
 
@@ -24,7 +25,7 @@ type Decision struct {
 // groups that this strategy gives them: after a start, nothing is decided before.
 func Decide(strategy Strategy, tally *Tally, gate Allowance) Decision {
 	counts, may := tally.GroupCounts(strategy), gate.permit(strategy)
-	may.excesses = excesses(strategy, counts)
+	may.excesses, may.others = excesses(strategy, counts), tally.others
 	found := judge(strategy, counts, tally.total, may)
 	decision := Decision{Groups: found.states, Open: found.open, Reason: found.reason, Message: found.message}
 	for i := range found.groups {

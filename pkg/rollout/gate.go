@@ -93,8 +93,9 @@ func Gate(strategy Strategy, fleet Fleet, approved int) Fleet {
 		sums.add(&fleet.Counted[i])
 	}
 	counts, total := sums.counts()
+	others := slices.ContainsFunc(fleet.Counted, func(row Row) bool { return row.Reason == kubermaticv1.ReasonNoClusterSelected })
 	found := judge(strategy, counts, total, permit{
-		groups: len(strategy.Groups), approved: approved, evidence: true,
+		groups: len(strategy.Groups), approved: approved, evidence: true, others: others,
 		unknown: len(fleet.Gated) + len(fleet.Awaited) - len(fleet.Counted), excesses: sums.excesses(counts),
 	})
 	fleet.Gate, fleet.Counts, fleet.Reason, fleet.Message = found.groups, total, found.reason, found.message
@@ -132,8 +133,9 @@ func (f *Fleet) sumUp() {
 	if len(f.LeftOut) > 0 {
 		notes = append(notes, "left out, since their status is too old: "+text.Names(f.LeftOut, 5))
 	}
-	if len(f.Awaited) > 0 {
-		notes = append(notes, "not synced yet: "+text.Names(f.Awaited, 5))
+	if awaited := len(f.Awaited); awaited > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %s %s not reported on this change yet: %s", awaited,
+			text.Count(awaited+len(f.Gated)+len(f.LeftOut), "seed"), text.Verb(awaited, "has", "have"), text.Names(f.Awaited, 5)))
 	}
 	if len(notes) == 0 {
 		return
@@ -141,7 +143,10 @@ func (f *Fleet) sumUp() {
 	if f.Reason == kubermaticv1.ReasonComplete || f.Counts.Selected == 0 {
 		f.Reason = kubermaticv1.ReasonSeedsBehind
 	}
-	f.Message = strings.Join(append([]string{f.Message}, notes...), "; ")
+	if len(f.Counted) > 0 {
+		notes = slices.Insert(notes, 0, f.Message)
+	}
+	f.Message = strings.Join(notes, "; ")
 }
 
 // stopped says what stops the seeds where nothing moves although it may.

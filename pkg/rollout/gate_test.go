@@ -161,6 +161,57 @@ func TestAGroupThatSelectsNoClusterIsNamed(t *testing.T) {
 	}
 }
 
+// What a set comes to, on a seed and on the master. Red when one that installs nothing is complete, when one without any cluster is not, and
+// when an owner who is away turns the set of all others red.
+func TestWhatASetComesTo(t *testing.T) {
+	made := strategy(t, nil)
+	for _, test := range []struct {
+		why      string
+		clusters []string // of each seed; "-" is one with clusters that the set does not select
+		reason   string
+		message  string
+	}{
+		{"no seed has a cluster", []string{"", ""}, v1.ReasonComplete, "there is no cluster yet"},
+		{"none is selected", []string{"-", ""}, v1.ReasonNoClusterSelected, "no cluster is selected: see spec.clusterSelector and spec.constraints"},
+		{"one is, on another seed", []string{"-", "current"}, v1.ReasonComplete, "1 of 1 cluster has it"},
+		{"all have it", []string{"current,current", "current"}, v1.ReasonComplete, "3 of 3 clusters have it"},
+		{"some are blocked", []string{"current,current", "blocked,blocked"}, v1.ReasonComplete, "2 of 4 clusters have it, 2 are blocked"},
+		{"all are", []string{"blocked", "blocked,current-blocked"}, v1.ReasonBlocked, "0 of 3 clusters have it, 3 are blocked"},
+		{"one is, and the other's owner is away", []string{"blocked,away"}, v1.ReasonBlocked, "0 of 2 clusters have it, 1 is unreachable or paused, 1 is blocked"},
+		{"its owner is away", []string{"away"}, v1.ReasonComplete, "0 of 1 cluster has it, 1 is unreachable or paused"},
+		{"some are away", []string{"current,away,away"}, v1.ReasonComplete, "1 of 3 clusters have it, 2 are unreachable or paused"},
+		{"all sorts", []string{"current,new,new-done,failed,sick,sick", "away,blocked,current-blocked"}, v1.ReasonComplete,
+			"2 of 9 clusters have it, 1 is new, 1 failed, 2 are sick, 1 is unreachable or paused, 2 are blocked"},
+		{"none shows that it works", []string{"failed,sick"}, v1.ReasonNoEvidence, "no cluster shows that the revision works: 0 of 2 clusters have it, 1 failed, 1 is sick"},
+	} {
+		var rows []rollout.Row
+		for i, clusters := range test.clusters {
+			tally := tallied(t, strings.Trim(clusters, "-"))
+			tally.SetOthers(clusters == "-")
+			decision := rollout.Decide(made, tally, 1)
+			if len(test.clusters) == 1 && (decision.Reason != test.reason || decision.Message != test.message) {
+				t.Errorf("%s: the seed says %s: %s", test.why, decision.Reason, decision.Message)
+			}
+			rows = append(rows, rollout.Row{
+				Seed: string(rune('a' + i)), State: rollout.RowSynced, Since: time.Unix(0, 0), Revision: "rev", Counts: tally.Counts(),
+				Groups: tally.GroupStatuses(made, decision), Reason: decision.Reason,
+			})
+		}
+		if got := gate(made, rows, rollout.NoGroup, time.Unix(0, 0)); got.Reason != test.reason || got.Message != test.message {
+			t.Errorf("%s: %s: %s", test.why, got.Reason, got.Message)
+		}
+	}
+	silent := rollout.Row{Seed: "b", State: rollout.RowLagging, Since: time.Unix(0, 0)}
+	told := gate(made, []rollout.Row{rowOf(t, made, "a", "current"), silent}, rollout.NoGroup, time.Unix(60, 0))
+	if want := "1 of 1 cluster current, 0 moving, 0 behind; 1 of 2 seeds has not reported on this change yet: b"; told.Message != want {
+		t.Errorf("while a seed is awaited: %s", told.Message)
+	}
+	none := gate(made, []rollout.Row{silent}, rollout.NoGroup, time.Unix(60, 0))
+	if want := "1 of 1 seed has not reported on this change yet: b"; none.Message != want || none.Reason != v1.ReasonSeedsBehind {
+		t.Errorf("while all are: %s: %s", none.Reason, none.Message)
+	}
+}
+
 // Seeds are other people's. Red when numbers below zero take failures of others away, sums turn negative, other groups count or texts
 // and lists are not bounded.
 func TestHostileRows(t *testing.T) {

@@ -19,6 +19,8 @@ type permit struct {
 	evidence bool
 	// unknown is how many seeds' clusters are not known: they may be behind in any group.
 	unknown int
+	// others: clusters exist that the set does not select.
+	others bool
 	// excesses are, by group, which failures are too many; nil: none are.
 	excesses []*excess
 }
@@ -226,7 +228,7 @@ func reasonOf(
 	case found.open != NoGroup || total.Moving > 0 || found.behind == NoGroup && total.Behind > 0:
 		return kubermaticv1.ReasonRollingOut, progress(strategy, counts, total, found.open)
 	case found.reached == NoGroup && may.unknown > 0:
-		return kubermaticv1.ReasonRollingOut, "what clusters have is not known of " + text.Count(may.unknown, "seed")
+		return kubermaticv1.ReasonRollingOut, progress(strategy, counts, total, found.open)
 	case found.behind != NoGroup && found.reached != NoGroup:
 		return waiting(strategy, counts, total, may, found)
 	}
@@ -234,14 +236,18 @@ func reasonOf(
 }
 
 // ended says how a rollout stands in which nothing is left to move. Clusters that are away count neither
-// for a set nor against it.
+// for a set nor against it: their owners pause them and cut them off.
 func ended(counts []kubermaticv1.ClusterCounts, total kubermaticv1.ClusterCounts, may permit) (reason, message string) {
 	message = summary(counts, total)
 	switch {
+	case total.Selected <= 0 && may.others:
+		return kubermaticv1.ReasonNoClusterSelected, "no cluster is selected: see spec.clusterSelector and spec.constraints"
 	case total.Selected <= 0:
 		return kubermaticv1.ReasonComplete, "there is no cluster yet"
 	case total.Current <= 0 && total.New <= 0 && total.Failed+total.Sick > 0:
 		return kubermaticv1.ReasonNoEvidence, "no cluster shows that the revision works: " + message
+	case having(total) == 0 && total.Failed+total.Sick <= 0 && total.Blocked > 0:
+		return kubermaticv1.ReasonBlocked, message
 	}
 	return kubermaticv1.ReasonComplete, message
 }
@@ -313,6 +319,11 @@ func summary(counts []kubermaticv1.ClusterCounts, total kubermaticv1.ClusterCoun
 		message += ", " + some
 	}
 	return message
+}
+
+// CompletedMessage is that of the event that a revision has nothing left to move; message is that of Ready.
+func CompletedMessage(revision, message string) string {
+	return fmt.Sprintf("nothing of revision %s is left to move: %s", revision, message)
 }
 
 // troubles counts what is wrong with clusters.

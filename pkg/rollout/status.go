@@ -129,7 +129,16 @@ func (t *Tally) addChanges(e *entry, changes []Change) {
 		found.members = append(found.members, member{e, len(e.changes)})
 		e.changes = append(e.changes, membership{found, len(found.members) - 1})
 	}
-	t.pending += len(changes)
+	t.notePending(e, 1)
+}
+
+// notePending counts the changes of a cluster, but for those that can't be carried out.
+func (t *Tally) notePending(e *entry, by int) {
+	for _, one := range e.changes {
+		if one.bucket.change.Kind != kubermaticv1.ChangeBlocked {
+			t.pending += by
+		}
+	}
 }
 
 // bucketOf a change, as it is fit for the status: most clusters have what others had before.
@@ -147,6 +156,7 @@ func (t *Tally) bucketOf(change Change) *bucket {
 }
 
 func (t *Tally) takeChanges(e *entry) {
+	t.notePending(e, -1)
 	for i := range e.changes {
 		from, at := e.changes[i].bucket, e.changes[i].at
 		last := len(from.members) - 1
@@ -159,11 +169,10 @@ func (t *Tally) takeChanges(e *entry) {
 			delete(t.changes, from.change)
 		}
 	}
-	t.pending -= len(e.changes)
 	e.changes = nil
 }
 
-// Pending is what would change, and how many changes that are in all: by item, kind and versions,
+// Pending is what would change, and how many changes that are without blocked ones: by item, kind and versions,
 // at most 50. Of more than that those with the most clusters are given.
 func (t *Tally) Pending() (changes []kubermaticv1.PendingChange, count int32) {
 	for _, one := range t.changes {

@@ -60,6 +60,7 @@ type Tally struct {
 	troubled queue
 	changes  map[Change]*bucket
 	pending  int
+	others   bool
 }
 
 // groupTally is what a Tally has of one group.
@@ -133,6 +134,9 @@ func (t *Tally) Drop(cluster string) {
 		delete(t.clusters, cluster)
 	}
 }
+
+// SetOthers says whether there are clusters besides those that were Put.
+func (t *Tally) SetOthers(exist bool) { t.others = exist }
 
 // Has says whether a cluster was Put.
 func (t *Tally) Has(cluster string) bool { return t.clusters[cluster] != nil }

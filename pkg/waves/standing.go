@@ -109,6 +109,9 @@ type situation struct {
 	isBehind, isHeld, isNew bool
 }
 
+// isEmptyHanded says whether a cluster has nothing of a set, since all of it is blocked there.
+func (s *situation) isEmptyHanded() bool { return len(s.Mine) == 0 && len(s.Blocked) > 0 }
+
 // counts says whether trouble of an installation counts; nil: there is none. What is in trouble
 // where the set is absent is to be removed, and counts once its removal is in trouble.
 func (s *situation) counts(live *v1.AddonInstallation) bool {
@@ -146,7 +149,7 @@ func (s *Standing) isInTrouble(about *situation) bool {
 		s.sicken(about, troubleOf(about.failed, about.failedState))
 	case about.counts(about.overdue):
 		s.sicken(about, overdueOf(about.overdue, about.overdueState))
-	case about.isBehind && about.Away != "" || about.Presence == Unknown:
+	case about.Away != "" && (about.isBehind || about.isEmptyHanded()) || about.Presence == Unknown:
 		s.State = v1.ClusterAway
 		s.Trouble = rollout.Trouble{
 			Reason: cmp.Or(about.Away, v1.ReasonClusterNotReady), Message: "nothing is written to the cluster until it can be watched",
@@ -170,7 +173,7 @@ func (s *Standing) inWaves(about *situation) {
 		s.State, s.Again = v1.ClusterMoving, about.isBehind && !about.isHeld
 	case about.isBehind:
 		s.State, s.Held = v1.ClusterBehind, about.isHeld
-	case len(about.Mine) == 0 && len(about.Blocked) > 0: // no evidence, also where the cluster is new
+	case about.isEmptyHanded(): // no evidence, also where the cluster is new
 		s.State = v1.ClusterBlocked
 	case about.isNew: // in its group: it is done, so it shows that the revision works
 		s.State = v1.ClusterNew

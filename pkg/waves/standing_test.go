@@ -70,6 +70,8 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 		{"a removal that failed, from the second before the revision begins, which may be its own",
 			Facts{Presence: Present, Mine: reportsOf(deletedAt(-time.Second, earlier()))}, v1.ClusterFailed, nil},
 		{"nothing can be carried out in it", Facts{Presence: Present, Blocked: taken}, v1.ClusterBlocked, nil},
+		{"nor in one that is paused, which is its owner's", Facts{Presence: Present, Blocked: taken, Away: v1.ReasonPaused}, v1.ClusterAway,
+			func(s Standing) bool { return s.Trouble.Reason == v1.ReasonPaused }},
 		{"nor in a new one, which is no evidence", Facts{Presence: Present, Blocked: taken, Created: young}, v1.ClusterBlocked,
 			func(s Standing) bool { return s.Trouble.Reason == v1.ReasonNameTaken }},
 		{"a new one that is done", Facts{Presence: Present, Mine: reportsOf(settled), Created: young}, v1.ClusterNew,

@@ -51,7 +51,7 @@ func StatusOf(shown Shown, tally *rollout.Tally, strategy rollout.Strategy, deci
 	status.Counts = &counts
 	status.Pending, status.PendingCount = tally.Pending()
 	say := conditions.False
-	if shown.Reason == v1.ReasonComplete {
+	if shown.Reason == v1.ReasonComplete || shown.Reason == v1.ReasonNoClusterSelected { // other seeds may have the clusters
 		say = conditions.True
 	}
 	say(&status.Conditions, shown.Generation, v1.ConditionReady, shown.Reason, text.Message(shown.Message))
@@ -113,8 +113,12 @@ func WriteStatus(ctx context.Context, writer client.Client, owner string, of *v1
 
 // Announce what is new in a status.
 func Announce(recorder events.EventRecorder, of *v1.AddonSet, before, after *v1.AddonSetStatus) {
+	was, is := ReasonIn(before), ReasonIn(after)
+	if is == v1.ReasonPaused { // nothing moves, whatever groups are open
+		return
+	}
 	were := map[string]v1.GroupState{}
-	if before.Revision == after.Revision {
+	if before.Revision == after.Revision && was != v1.ReasonPaused {
 		for _, group := range before.Groups {
 			were[group.Name] = group.State
 		}
@@ -124,20 +128,29 @@ func Announce(recorder events.EventRecorder, of *v1.AddonSet, before, after *v1.
 			Tell(recorder, of, v1.EventGroupOpened, "clusters of group %q move to revision %s", group.Name, after.Revision)
 		}
 	}
-	was, is := ReasonIn(before), ReasonIn(after)
 	switch is {
 	case was:
 	case v1.ReasonHalted:
-		recorder.Eventf(of, nil, corev1.EventTypeWarning, v1.EventHalted, "RollOut", "%s",
-			meta.FindStatusCondition(after.Conditions, v1.ConditionReady).Message)
-	case v1.ReasonComplete:
-		Tell(recorder, of, v1.EventCompleted, "revision %s is everywhere", after.Revision)
+		recorder.Eventf(of, nil, corev1.EventTypeWarning, v1.EventHalted, "RollOut", "%s", messageIn(after))
+	case v1.ReasonComplete, v1.ReasonBlocked:
+		Tell(recorder, of, v1.EventCompleted, "%s", rollout.CompletedMessage(after.Revision, messageIn(after)))
 	}
 }
 
 // Tell reports an event on a copy.
 func Tell(recorder events.EventRecorder, of *v1.AddonSet, reason, format string, arguments ...any) {
 	recorder.Eventf(of, nil, corev1.EventTypeNormal, reason, "RollOut", format, arguments...)
+}
+
+// Begins reports that a revision begins to roll, unless the set is paused.
+func Begins(recorder events.EventRecorder, of *v1.AddonSet, revision string) {
+	if !of.Spec.Paused {
+		Tell(recorder, of, v1.EventRolloutStarted, "revision %s begins to roll", revision)
+	}
+}
+
+func messageIn(status *v1.AddonSetStatus) string {
+	return meta.FindStatusCondition(status.Conditions, v1.ConditionReady).Message
 }
 
 // ReasonIn is the reason of condition Ready in a status; empty where it has none.

@@ -21,6 +21,7 @@ import (
 // +kubebuilder:printcolumn:name="Current",type=integer,JSONPath=`.status.counts.current`
 // +kubebuilder:printcolumn:name="Moving",type=integer,JSONPath=`.status.counts.moving`
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.counts.failed`
+// +kubebuilder:printcolumn:name="Blocked",type=integer,JSONPath=`.status.counts.blocked`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Type",type=string,priority=1,JSONPath=`.spec.type`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
@@ -335,7 +336,7 @@ type AddonSetStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	Pending []PendingChange `json:"pending,omitempty"`
-	// pendingCount is how many changes are pending in all.
+	// pendingCount is how many changes are pending in all, without those that are Blocked.
 	// +optional
 	PendingCount int32 `json:"pendingCount,omitempty"`
 	// clusters that are failed, sick, away or blocked, at most 50.
@@ -378,7 +379,7 @@ type ClusterCounts struct {
 	// away ones are behind, and unreachable, paused or without a version.
 	// +optional
 	Away int32 `json:"away"`
-	// blocked ones have an item that can't be carried out there.
+	// blocked ones have an item that can't be carried out there; those that are failed, sick or away are not among them.
 	// +optional
 	Blocked int32 `json:"blocked"`
 	// new ones are younger than the revision.

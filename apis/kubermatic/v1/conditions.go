@@ -436,6 +436,10 @@ const (
 	// ReasonNoEvidence: no cluster of a group so far has the revision, so nothing shows that it works; the next group waits for annotation
 	// approve.
 	ReasonNoEvidence = "NoEvidence"
+	// ReasonBlocked: in each selected cluster that can be reached and is not paused some item can't be carried out.
+	ReasonBlocked = "Blocked"
+	// ReasonNoClusterSelected: clusters exist, and the set selects none of them.
+	ReasonNoClusterSelected = "NoClusterSelected"
 	// ReasonRemovalNeedsApproval: removals wait for annotation removal-approved.
 	ReasonRemovalNeedsApproval = "RemovalNeedsApproval"
 	// ReasonNotConfirmed: the set is being deleted, made installations, and has no annotation confirm-deletion (DeletionBlocked).

@@ -189,7 +189,7 @@ func TestTheAddonOfAnItemIsNotChangedInPlace(t *testing.T) {
 	of.Spec.Addons[0].AddonRef.Name = "log"
 	w.write(of)
 	w.open(of, 1)
-	found := w.says(of, v1.ReasonComplete, func(c v1.ClusterCounts) bool { return c.Blocked == 1 })
+	found := w.says(of, v1.ReasonBlocked, func(c v1.ClusterCounts) bool { return c.Blocked == 1 })
 	if len(found.Status.Clusters) != 1 || found.Status.Clusters[0].Reason != v1.ReasonImmutableField {
 		t.Errorf("it tells of %+v", found.Status.Clusters)
 	}

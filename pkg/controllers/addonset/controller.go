@@ -83,6 +83,8 @@ type Reconciler struct {
 	platform map[string]map[string]platformValues
 	// secrets has the Secrets of the platform; nil where the controller is not set up.
 	secrets client.Reader
+	// present are the clusters that there are, selected by a set or not.
+	present map[cluster.Key]bool
 	caches  caches
 	written waves.Written
 	queues  queues

@@ -44,11 +44,12 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 		return failed(err)
 	}
 	seen := make(map[string]bool, len(clusters))
+	present := make(map[cluster.Key]bool, len(clusters))
 	for i := range clusters {
 		if !r.concerns(clusters[i]) || claimed[cluster.KeyOf(clusters[i].Ref)] > 1 {
 			continue
 		}
-		seen[clusters[i].LongName()] = true
+		seen[clusters[i].LongName()], present[cluster.KeyOf(clusters[i].Ref)] = true, true
 		in, err := r.placeOf(&clusters[i], allOf(clusters[i].Ref, installations), f.running.seed)
 		if err != nil {
 			return failed(err)
@@ -61,6 +62,9 @@ func (r *Reconciler) count(ctx context.Context, f *setFacts) loop.Outcome {
 		}
 	}
 	f.running.counted = true
+	had := len(r.present) > 0
+	r.present = present
+	r.wakeEmpty(had)
 	r.wakeWorking(f.running)
 	return nil
 }
@@ -215,6 +219,7 @@ func (r *Reconciler) stand(ctx context.Context, f *clusterFacts) loop.Outcome {
 	if err != nil {
 		return failed(err)
 	}
+	r.notePresent(f.asked, in)
 	for _, name := range slices.Sorted(maps.Keys(r.sets)) {
 		of := r.sets[name]
 		if !of.counted {
@@ -237,6 +242,27 @@ func (r *Reconciler) stand(ctx context.Context, f *clusterFacts) loop.Outcome {
 		}
 	}
 	return nil
+}
+
+// notePresent notes whether a cluster is there. The mutex is held.
+func (r *Reconciler) notePresent(asked target.Ref, in *place) {
+	had := len(r.present) > 0
+	if in == nil {
+		delete(r.present, cluster.KeyOf(asked))
+	} else if r.present != nil {
+		r.present[in.key()] = true
+	}
+	r.wakeEmpty(had)
+}
+
+// wakeEmpty wakes sets that select no cluster, where there had been one and none is left, or the other way
+// round. The mutex is held.
+func (r *Reconciler) wakeEmpty(had bool) {
+	for name, of := range r.sets {
+		if had != (len(r.present) > 0) && of.tally.Counts().Selected == 0 {
+			r.wakeSet(name)
+		}
+	}
 }
 
 // standAnew finds out how a cluster stands in a set, and wakes the set where that is news. Where the

@@ -30,6 +30,7 @@ func (r *Reconciler) decide(ctx context.Context, f *setFacts) loop.Outcome {
 	if run.deleting {
 		gate = rollout.ByRule
 	}
+	run.tally.SetOthers(len(r.present) > 0)
 	run.decision = rollout.Decide(run.moves(), run.tally, gate)
 	if run.decision.Reason == v1.ReasonHalted { // also what was written as the halt began, and is not
 		r.takeBack(run)

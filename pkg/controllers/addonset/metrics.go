@@ -22,7 +22,7 @@ var (
 // rolloutStates are the reasons that a set can have on a seed.
 var rolloutStates = []string{
 	v1.ReasonComplete, v1.ReasonRollingOut, v1.ReasonHalted, v1.ReasonAwaitingApproval, v1.ReasonNoEvidence, v1.ReasonPaused,
-	v1.ReasonRemovalNeedsApproval, v1.ReasonRemoving, v1.ReasonInvalid,
+	v1.ReasonBlocked, v1.ReasonNoClusterSelected, v1.ReasonRemovalNeedsApproval, v1.ReasonRemoving, v1.ReasonInvalid,
 }
 
 // moveCounter counts writes that are moves.

@@ -324,7 +324,7 @@ func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
 		return failed(err)
 	}
 	r.keep(f, revision, now)
-	waves.Tell(r.Recorder, f.copy, v1.EventRolloutStarted, "revision %s begins to roll", revision)
+	waves.Begins(r.Recorder, f.copy, revision)
 	return nil
 }
 

@@ -282,7 +282,7 @@ func (w *world) says(of *v1.AddonSet, reason string, holds ...func(v1.ClusterCou
 	w.t.Helper()
 	return expect.Object(w.t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
 		status := "False"
-		if reason == v1.ReasonComplete {
+		if reason == v1.ReasonComplete || reason == v1.ReasonNoClusterSelected {
 			status = "True"
 		}
 		if err := expect.Condition(found, v1.ConditionReady, status, reason); err != nil {

@@ -149,7 +149,7 @@ func (r *Reconciler) begin(ctx context.Context, f *setFacts, revision string) (s
 	if err := waves.WriteStatus(ctx, r.Client, fieldOwner, f.set, wanted); err != nil {
 		return time.Time{}, err
 	}
-	waves.Tell(r.Recorder, f.set, v1.EventRolloutStarted, "revision %s begins to roll", revision)
+	waves.Begins(r.Recorder, f.set, revision)
 	return startedAt, nil
 }
 

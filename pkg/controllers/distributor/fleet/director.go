@@ -116,7 +116,7 @@ func (d *Director) write(ctx context.Context, object *v1.AddonSet, f *facts, dec
 		return result, err
 	}
 	last.at = d.clock.Now()
-	d.announce(ctx, object, last.told.update(&next, len(decided.fleet.Awaited) == 0))
+	d.announce(ctx, object, last.told.update(&next, &decided.fleet))
 	d.remember(key, last)
 	return result, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/conditions"
+	"github.com/trellis-addons/trellis/pkg/rollout"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
@@ -21,6 +22,8 @@ type told struct {
 	revision string
 	opened   map[string]bool
 	complete bool
+	// young says that seeds were behind and had time left.
+	young bool
 }
 
 // news is one event.
@@ -53,19 +56,24 @@ func (t *told) open(groups []v1.GroupStatus) (now []string) {
 }
 
 // update gives what is new in a status. While seeds are awaited their revisions come and go, so
-// nothing is told of a revision then.
-func (t *told) update(status *v1.AddonSetStatus, heardAll bool) []news {
+// nothing is told of a revision then, nor while the set is paused. That seeds are behind is a warning once
+// one had its time.
+func (t *told) update(status *v1.AddonSetStatus, fleet *rollout.Fleet) []news {
 	var found []news
 	normal := func(reason, format string, arguments ...any) {
 		found = append(found, news{corev1.EventTypeNormal, reason, fmt.Sprintf(format, arguments...)})
 	}
 	ready, isTrouble := t.trouble.Update(status.Conditions)
 	isReady := ready != nil && ready.Status == metav1.ConditionTrue
-	if heardAll && status.Revision != "" && status.Revision != t.revision {
-		*t = told{trouble: t.trouble, revision: status.Revision, opened: map[string]bool{}}
+	isBehind := ready != nil && ready.Reason == v1.ReasonSeedsBehind
+	wasYoung := t.young
+	t.young = isBehind && len(fleet.Awaited) > 0 && len(fleet.LeftOut) == 0
+	mayTell := len(fleet.Awaited) == 0 && (ready == nil || ready.Reason != v1.ReasonPaused)
+	if mayTell && status.Revision != "" && status.Revision != t.revision {
+		*t = told{trouble: t.trouble, revision: status.Revision, opened: map[string]bool{}, young: t.young}
 		normal(v1.EventRolloutStarted, "revision %s begins to roll", t.revision)
 	}
-	if heardAll && status.Revision == t.revision {
+	if mayTell && status.Revision == t.revision {
 		for _, group := range t.open(status.Groups) {
 			normal(v1.EventGroupOpened, "clusters of group %q move to revision %s", group, t.revision)
 		}
@@ -73,8 +81,10 @@ func (t *told) update(status *v1.AddonSetStatus, heardAll bool) []news {
 	switch {
 	case isReady && (isTrouble || !t.complete && t.revision != ""):
 		t.complete = true
-		normal(v1.EventCompleted, "revision %s is everywhere", t.revision)
-	case isTrouble:
+		normal(v1.EventCompleted, "%s", rollout.CompletedMessage(t.revision, ready.Message))
+	case isTrouble && t.young:
+		normal(ready.Reason, "%s", ready.Message)
+	case isTrouble, isBehind && wasYoung && !t.young:
 		found = append(found, news{corev1.EventTypeWarning, ready.Reason, cmp.Or(ready.Message, ready.Reason)})
 	}
 	return found

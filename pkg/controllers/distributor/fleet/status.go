@@ -122,7 +122,8 @@ func ready(set *v1.AddonSet, f *facts, d *decision, pending int32) metav1.Condit
 		return condition
 	case set.Spec.Paused:
 		condition.Reason = v1.ReasonPaused
-		condition.Message = fmt.Sprintf("%s are pending; %s", text.Count(int(pending), "change"), condition.Message)
+		condition.Message = fmt.Sprintf("%s %s pending; %s", text.Count(int(pending), "change"), text.Verb(int(pending), "is", "are"),
+			condition.Message)
 	}
 	notes := slices.Clone(f.SecretProblems)
 	if d.approval != nil {
