@@ -9,6 +9,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/lru"
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
 // searches remembers by content digest what was found in contents.
@@ -65,6 +66,11 @@ func asksForCapabilities(chart fs.FS) (bool, error) {
 var secretFields = regexp.MustCompile(`\.Credentials\b|\.Cluster\.Kubeconfig\b|\.Address\.AdminToken\b`)
 
 func chartNamesSecrets(chart fs.FS) (bool, error) {
+	return anyFile(chart, isTemplate, func(text string) bool { return strings.Contains(text, templatedata.SecretsKind) })
+}
+
+// chartReadsSecretsOfValues says whether a chart was written for a release that had the secrets in the values.
+func chartReadsSecretsOfValues(chart fs.FS) (bool, error) {
 	return anyFile(chart, isTemplate, func(text string) bool {
 		return strings.Contains(text, ".Values.kkp") && secretFields.MatchString(text)
 	})
@@ -79,8 +85,11 @@ func manifestsNameSecrets(manifests fs.FS) (bool, error) {
 // ask for: it would put empty ones into the user cluster, in place of those that it had before
 // versions had to ask. It finds fields that are written out.
 func (r *Renderer) secretsAskedFor(q *Request) error {
-	if !q.Choice.Core || q.Choice.SeesSecrets() {
+	if !q.Choice.Core {
 		return nil
+	}
+	if err := r.secretsOutOfValues(q); err != nil || q.Choice.SeesSecrets() {
+		return err
 	}
 	search := manifestsNameSecrets
 	if q.method() == v1.MethodHelm {
@@ -96,4 +105,19 @@ func (r *Renderer) secretsAskedFor(q *Request) error {
 	return &Error{CauseVersion, fmt.Errorf(
 		"version %q names secrets of the cluster (.Credentials, .Cluster.Kubeconfig or .Cluster.Address.AdminToken) and does not ask for "+
 			"them: set template.clusterSecrets: true in its Core catalogue", q.Choice.Version.Version)}
+}
+
+// secretsOutOfValues refuses a chart of a Core catalogue that reads secrets where they are no more: it would put empty ones into the
+// user cluster.
+func (r *Renderer) secretsOutOfValues(q *Request) error {
+	if q.method() != v1.MethodHelm {
+		return nil
+	}
+	reads, err := r.secretContents.ask("values"+q.Content.Digest, q.Content.FS, chartReadsSecretsOfValues)
+	if err != nil || !reads {
+		return err
+	}
+	return &Error{CauseVersion, fmt.Errorf(
+		"the chart of version %q reads secrets of the cluster from .Values.kkp, which has none: take .Credentials, .Kubeconfig and .AdminToken of "+
+			"(lookup %q %q \"\" %q)", q.Choice.Version.Version, templatedata.SecretsAPIVersion, templatedata.SecretsKind, templatedata.SecretsName)}
 }

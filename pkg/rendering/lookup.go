@@ -17,6 +17,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/survey"
+	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
 // view is what a rendering sees besides the inputs. It changes with what is installed, so it is no
@@ -147,6 +148,9 @@ func (k *kindsAsked) add(text string) {
 		k.all = true // by other means than text alone, or a word in a comment
 	}
 	for _, call := range calls {
+		if call[1] == templatedata.SecretsKind {
+			continue // no object of the installation
+		}
 		if k.named == nil {
 			k.named = map[string]bool{}
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -27,8 +28,16 @@ func asJSON(data Data) ([]byte, error) {
 	return encoded, nil
 }
 
-// Map is the data as charts see it: the same names, the version as text, the features as keys.
+// Map is the data as charts see it below .Values: the same names without the secrets, the version as text, the features as keys.
 func Map(data Data) (map[string]any, error) {
+	content, err := mapOf(data)
+	for _, secret := range [][]string{{"Credentials"}, {"Cluster", "Kubeconfig"}, {"Cluster", "Address", "AdminToken"}} {
+		unstructured.RemoveNestedField(content, secret...)
+	}
+	return content, err
+}
+
+func mapOf(data Data) (map[string]any, error) {
 	encoded, err := asJSON(data)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,8 @@
 // Platform is ours: what the platform says of its clusters to all add-ons. Charts and manifests find every key of it.
 //
 // Three fields are secret: Credentials, Cluster.Kubeconfig and Cluster.Address.AdminToken. New
-// never fills them; WithSecrets does, for versions of Core catalogues that ask for them.
+// never fills them; WithSecrets does, for versions of Core catalogues that ask for them. Charts look
+// them up (SecretObject).
 //
 // Templates of values see objects of Cluster API besides, as maps (CAPI). What they see is no part of
 // Data: it counts through the values that it makes.

@@ -46,6 +46,20 @@ func NamedOfCAPI(templates ...string) (names CAPINames) {
 	return names
 }
 
+// Names says whether a template names a key at any depth of its data: as a field, in quotes, at the beginning of a dotted path in quotes,
+// or in a template in quotes. One that can't be parsed names nothing.
+func Names(template, key string) (named bool) {
+	if !strings.Contains(template, key) {
+		return false
+	}
+	templatenodes.Each(template, func(node parse.Node) {
+		for _, word := range wordsOf(node) {
+			named = named || word == key || strings.HasPrefix(word, key+".") || len(word) < len(template) && strings.Contains(word, "{{") && Names(word, key)
+		}
+	})
+	return named
+}
+
 // wordsOf are the fields that a node names, or the text that it quotes.
 func wordsOf(node parse.Node) []string {
 	switch node := node.(type) {

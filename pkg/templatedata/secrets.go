@@ -3,10 +3,33 @@ package templatedata
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 )
+
+// Charts find the secrets as an object that no cluster has: lookup SecretsAPIVersion SecretsKind "" SecretsName.
+const (
+	SecretsAPIVersion = "addons.kubermatic.k8c.io/v1"
+	SecretsKind       = "ClusterSecrets"
+	SecretsName       = "cluster"
+)
+
+// SecretObject is the object that charts look up, with the names of Data; nil where the data have no secret.
+func SecretObject(data Data) (*unstructured.Unstructured, error) {
+	if data.Credentials == (Credentials{}) && data.Cluster.Kubeconfig == "" && data.Cluster.Address.AdminToken == "" {
+		return nil, nil
+	}
+	content, err := mapOf(data)
+	if err != nil {
+		return nil, err
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": SecretsAPIVersion, "kind": SecretsKind, "metadata": map[string]any{"name": SecretsName},
+		"Credentials": content["Credentials"], "Kubeconfig": data.Cluster.Kubeconfig, "AdminToken": data.Cluster.Address.AdminToken,
+	}}, nil
+}
 
 // Secrets are for versions of Core catalogues that ask for them.
 type Secrets struct {

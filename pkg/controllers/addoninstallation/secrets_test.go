@@ -13,6 +13,9 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
+// findsSecrets is how a chart finds the secrets of its cluster.
+const findsSecrets = `(lookup "addons.kubermatic.k8c.io/v1" "ClusterSecrets" "" "cluster")`
+
 // A user who may edit installations, and no Secrets, gives a Core chart that renders a value by tpl a text that asks for the
 // kubeconfig. Then the Core catalogue's chart names secrets that its version does not ask for.
 // Red when values are taken with marks (checkMarks taken out of layers) and tpl shows everything (the guard taken out of the
@@ -58,14 +61,29 @@ func TestUserValuesOfCoreChartsNeverMeetSecrets(t *testing.T) {
 	})
 	w.expectInstalled(object, "1.0.0", "")
 
-	files["templates/settings.yaml"] = strings.Replace(settings, "tpl .Values.extra .", ".Values.kkp.Cluster.Kubeconfig", 1)
+	// A chart that names secrets which its version does not ask for; then one that asks for them, and reads them where they are no more.
+	files["templates/settings.yaml"] = strings.Replace(settings, "tpl .Values.extra .", findsSecrets+".Kubeconfig", 1)
 	w.offer("tplcore", kubermaticv1.CatalogueCore, w.content("2.0.0", kubermaticv1.MethodHelm, "naming", files))
 	w.expectReady(object, kubermaticv1.ReasonRenderFailed, `version "2.0.0"`, "set template.clusterSecrets: true")
+	files["templates/settings.yaml"] = strings.Replace(settings, "tpl .Values.extra .", ".Values.kkp.Cluster.Kubeconfig", 1)
+	reading := w.content("3.0.0", kubermaticv1.MethodHelm, "reading", files)
+	reading.Template.ClusterSecrets = true
+	w.offer("tplcore", kubermaticv1.CatalogueCore, reading)
+	w.expectReady(object, kubermaticv1.ReasonRenderFailed, `version "3.0.0"`, `(lookup "addons.kubermatic.k8c.io/v1" "ClusterSecrets" "" "cluster")`)
 	found := &corev1.ConfigMap{}
 	if err := w.seed.Get(t.Context(), client.ObjectKey{Namespace: object.Spec.TargetNamespace, Name: "settings"}, found); err != nil {
 		t.Fatal(err)
 	}
 	if found.Data["version"] != "1.0.0" || found.Data["extra"] != "plain" {
 		t.Errorf("the cluster has %v", found.Data)
+	}
+
+	files["templates/settings.yaml"] = strings.Replace(settings, "tpl .Values.extra .", findsSecrets+".Kubeconfig | len", 1)
+	finding := w.content("4.0.0", kubermaticv1.MethodHelm, "finding", files)
+	finding.Template.ClusterSecrets = true
+	w.offer("tplcore", kubermaticv1.CatalogueCore, finding)
+	w.expectInstalled(object, "4.0.0", "")
+	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil || len(found.Data["extra"]) < 3 {
+		t.Errorf("the chart found a kubeconfig of %q bytes: %v", found.Data["extra"], err)
 	}
 }

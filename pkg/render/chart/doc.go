@@ -9,8 +9,8 @@
 // beside the objects, also those of tests; they count in the same limits. An event or delete policy
 // that Helm does not know is left out, as Helm does.
 //
-// The cluster's template data is in .Values.kkp, except for charts whose schema refuses unknown
-// keys. Numbers are float64, as in Helm, so that a chart can compare them with those of its own
+// The cluster's template data is in .Values.kkp for charts that name it (ADR 114), except for charts whose schema refuses unknown
+// keys. Its secrets are found by lookup. Numbers are float64, as in Helm, so that a chart can compare them with those of its own
 // values.yaml.
 //
 // Where the data have the cluster's secrets, text that function tpl renders sees them only if it is

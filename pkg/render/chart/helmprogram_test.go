@@ -117,7 +117,7 @@ func TestDependenciesAsHelm(t *testing.T) {
 		"Chart.yaml", chartYAML+"dependencies:\n- {name: one, version: 1.x.x, condition: one.enabled, import-values: [defaults]}\n"+
 			"- {name: two, version: 1.x.x, tags: [extra]}\n",
 		"values.yaml", "own: {kept: null, set: 1}\n",
-		"templates/a.yaml", configMap+"a\ndata:\n  values: {{ omit .Values \"kkp\" | toJson | quote }}\n",
+		"templates/a.yaml", configMap+"a\ndata:\n  values: {{ .Values | toJson | quote }}\n",
 		"crds/a.yaml", crd("as"),
 		"charts/one/Chart.yaml", sub("one"), "charts/one/crds/one.yaml", crd("ones"),
 		"charts/one/values.yaml", "exports: {defaults: {imported: {kept: null, set: 1}}}\n",
@@ -148,5 +148,61 @@ func TestDependenciesAsHelm(t *testing.T) {
 				t.Errorf("objects (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Charts that print their values, or pass them on, print what the helm program prints. Red with .Values.kkp in each chart's values.
+func TestValuesAsHelm(t *testing.T) {
+	sub := "apiVersion: v2\nname: one\nversion: 1.0.0\n"
+	for why, files := range map[string][]string{
+		"as YAML":                  {"templates/a.yaml", configMap + "a\ndata: {values: {{ .Values | toYaml | quote }}}\n"},
+		"all that a template sees": {"templates/a.yaml", configMap + "a\ndata: {values: {{ pick . \"Values\" \"Release\" | toJson | quote }}}\n"},
+		"by a helper": {"templates/_h.tpl", `{{ define "h" }}{{ toJson .Values }}{{ end }}`,
+			"templates/a.yaml", configMap + "a\n  annotations: {sum: {{ include \"h\" . | sha256sum }}}\n"},
+		"by tpl":          {"templates/a.yaml", configMap + "a\ndata: {values: {{ tpl \"{{ toJson .Values }}\" . | quote }}}\n"},
+		"their keys":      {"templates/a.yaml", configMap + "a\ndata: {values: {{ keys .Values | sortAlpha | join \",\" }}}\n"},
+		"in a dependency": {"charts/one/Chart.yaml", sub, "charts/one/templates/a.yaml", configMap + "a\ndata: {values: {{ .Values | toJson | quote }}}\n"},
+		"beside words that are no names": {"README.md", "The kkp is not .Values.kkp here.\n", "notes.txt", "kkp",
+			"templates/a.yaml", configMap + "kkp-system\n  labels: {app: kkp}\ndata: {values: {{ .Values | toJson | quote }}, to: {{ \"kkp-system\" }}} # kkp\n{{/* .Values.kkp */}}\n"},
+	} {
+		content := folder(append([]string{"values.yaml", "a: 1\nb: {c: kkp-system}\none: {d: 2}\n"}, files...)...)
+		if diff := cmp.Diff(templated(t, content), mustRender(t, content, nil).Chart.Manifest); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", why, diff)
+		}
+	}
+}
+
+// Red when a chart, or a text that it renders, names .Values.kkp and finds nothing there.
+func TestChartsThatNameTheClustersDataHaveThem(t *testing.T) {
+	const named = "{{ .Values.kkp.Cluster.Name }}"
+	sub := "apiVersion: v2\nname: one\nversion: 1.0.0\n"
+	for template, files := range map[string][]string{
+		named:                             nil,
+		"{{ $.Values.kkp.Cluster.Name }}": nil,
+		"{{ $v := .Values }}{{ $v.kkp.Cluster.Name }}":                                                        nil,
+		"{{ with .Values }}{{ .kkp.Cluster.Name }}{{ end }}":                                                  nil,
+		`{{ (index .Values "kkp").Cluster.Name }}`:                                                            nil,
+		`{{ get .Values "kkp" | dig "Cluster" "Name" "" }}`:                                                   nil,
+		`{{ $v := .Values }}{{ range splitList "." "kkp.Cluster.Name" }}{{ $v = get $v . }}{{ end }}{{ $v }}`: nil,
+		`{{ include "h" . }}`:                                        {"templates/_h.tpl", `{{ define "h" }}` + named + `{{ end }}`},
+		`{{ include "lib" . }}`:                                      {"charts/one/Chart.yaml", sub, "charts/one/templates/_l.tpl", `{{ define "lib" }}` + named + `{{ end }}`},
+		`{{ tpl .Values.text . }}`:                                   {"values.yaml", "text: '" + named + "'\n"},
+		`{{ tpl .Values.own . }}`:                                    nil,
+		`{{ tpl (.Files.Get "file.txt") . }}`:                        {"file.txt", named},
+		`{{ tpl "` + named + `" . }}`:                                nil,
+		`{{ tpl (printf "{{ .Values.%s.Cluster.Name }}" "kkp") . }}`: nil,
+	} {
+		content := folder(append([]string{"templates/a.yaml", configMap + "a\ndata:\n  out: " + template + "\n"}, files...)...)
+		result, err := renderChart(content, map[string]any{"own": named})
+		if template != `{{ tpl .Values.own . }}` {
+			result, err = renderChart(content, nil)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", template, err)
+			continue
+		}
+		if got := data(t, result)["out"]; got != "47s2ddlfgj" {
+			t.Errorf("%s: got %v", template, got)
+		}
 	}
 }

@@ -2,12 +2,16 @@ package chart
 
 import (
 	"context"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/templatedata"
 )
 
 // finder answers function lookup from given objects, and gives the guard, if there is one.
@@ -16,16 +20,24 @@ type finder struct {
 	objects map[schema.GroupVersionKind][]*unstructured.Unstructured
 }
 
-// finderOf is nil where there is nothing to find.
-func finderOf(objects []*unstructured.Unstructured, guard *guard) *finder {
+// finderOf is nil where there is nothing to find. The secrets of a cluster are found as an object, since charts print their values.
+func finderOf(input render.Input, guard *guard) (*finder, error) {
+	objects := input.Found
+	secrets, err := templatedata.SecretObject(input.Data)
+	if err != nil {
+		return nil, err
+	}
+	if secrets != nil {
+		objects = append(slices.Clip(objects), secrets)
+	}
 	if guard == nil && len(objects) == 0 {
-		return nil
+		return nil, nil
 	}
 	made := &finder{guard: guard, objects: map[schema.GroupVersionKind][]*unstructured.Unstructured{}}
 	for _, object := range objects {
 		made.objects[object.GroupVersionKind()] = append(made.objects[object.GroupVersionKind()], object)
 	}
-	return made
+	return made, nil
 }
 
 // GetClientFor implements engine.ClientProvider. A kind has namespaces if an object of it has one.

@@ -85,7 +85,11 @@ func renderChart(input render.Input) (render.Result, error) {
 	if err != nil {
 		return render.Result{}, err
 	}
-	sorted, manifests, err := renderManifests(chart, values, finderOf(input.Found, guard))
+	finder, err := finderOf(input, guard)
+	if err != nil {
+		return render.Result{}, err
+	}
+	sorted, manifests, err := renderManifests(chart, values, finder)
 	if err != nil {
 		return render.Result{}, err
 	}

@@ -16,6 +16,8 @@ const (
 	clusterToken  = "token-of-a-cluster-admin"
 	providerToken = "token-of-the-provider"
 	kubeconfig    = "apiVersion: v1\nkind: Config\nusers: [{name: admin, user: {token: " + clusterToken + "}}]\n"
+	// secretsOf is how a chart finds the secrets.
+	secretsOf = "(lookup `addons.kubermatic.k8c.io/v1` `ClusterSecrets` `` `cluster`)"
 )
 
 // withSecrets renders a template, beside "values.yaml" and further files of its chart, with the
@@ -40,8 +42,8 @@ func withSecrets(t *testing.T, template string, values, catalogueValues map[stri
 // renderFiles; each row without what it names.
 func TestForeignTextGivenToTplSeesNoSecrets(t *testing.T) {
 	const (
-		kubeconfigOf = "{{ .Values.kkp.Cluster.Kubeconfig }}"
-		all          = "{{ .Values.kkp.Cluster.Kubeconfig }} {{ .Values.kkp.Credentials | toJson }} {{ .Values.kkp.Cluster.Address.AdminToken }}"
+		kubeconfigOf = "{{ " + secretsOf + ".Kubeconfig }}"
+		all          = "{{ " + secretsOf + ".Kubeconfig }} {{ " + secretsOf + ".Credentials | toJson }} {{ .Values.kkp | toJson }} {{ " + secretsOf + ".AdminToken }}"
 		harmless     = "{{ .Values.kkp.Cluster.Name }}"
 	)
 	for _, test := range []struct{ why, template, extra string }{
@@ -63,8 +65,11 @@ func TestForeignTextGivenToTplSeesNoSecrets(t *testing.T) {
 		{"with a part of the data", `{{ tpl .Values.extra (dict "Values" .Values) | quote }}`, all},
 		{"with a list", `{{ tpl "{{ index . 0 }}" (list (tpl .Values.extra .)) | quote }}`, all},
 		{"values that hold a secret", `{{ tpl .Values.extra . | quote }}`, "{{ .Values.made }}"},
-		{"twice", `{{ tpl (tpl .Values.extra .) . | quote }}`, `{{ "{{ .Values.kkp.Cluster.Kubeconfig }}" }}`},
-		{"by a tpl of its own", `{{ tpl .Values.extra . | quote }}`, `{{ tpl "{{ .Values.kkp.Cluster.Kubeconfig }}" . }}`},
+		{"twice", `{{ tpl (tpl .Values.extra .) . | quote }}`, `{{ "` + kubeconfigOf + `" }}`},
+		{"by a tpl of its own", `{{ tpl .Values.extra . | quote }}`, `{{ tpl "` + kubeconfigOf + `" . }}`},
+		{"as a list of objects", `{{ tpl .Values.extra . | quote }}`, "{{ lookup `addons.kubermatic.k8c.io/v1` `ClusterSecrets` `` `` | toJson }}"},
+		{"handed over by the chart", `{{ tpl .Values.extra (dict "Template" .Template "found" ` + secretsOf + `) | quote }}`, "{{ .found | toJson }}"},
+		{"put into the values by the chart", `{{ $_ := set .Values "found" ` + secretsOf + ` }}{{ tpl .Values.extra . | quote }}`, "{{ .Values.found | toJson }}"},
 		{"by a text of the chart", `{{ tpl .Values.own . | quote }}`, all},
 		{"in a helper", `{{ include "helper" . | quote }}`, all},
 		{"as list items of YAML", `{{ tpl (toYaml (list .Values.extra)) . | quote }}`, all},
@@ -97,7 +102,7 @@ func TestForeignTextGivenToTplSeesNoSecrets(t *testing.T) {
 // stranger's, and templates called as the file that they stand in. Red when edgesOf is "\x00" for
 // all texts, and when a file is parsed under its own name.
 func TestTextBesideTheChartsOwnSeesNoSecrets(t *testing.T) {
-	const secret = ` printf "%s" .Values.kkp.Cluster.Kubeconfig }}`
+	const secret = ` printf "%s" ` + secretsOf + `.Kubeconfig }}`
 	for _, test := range []struct{ why, template, extra string }{
 		{"a brace ends what is the chart's own", `{{ tpl (print .Values.own .Values.extra) . | quote }}`, "{" + secret},
 		{"a brace begins what is the chart's own", `{{ tpl (print .Values.extra .Values.quoted " |" .Values.rest) . | quote }}`, "{"},
@@ -118,9 +123,9 @@ func TestTextBesideTheChartsOwnSeesNoSecrets(t *testing.T) {
 // The chart's own text, and the catalogue's, is rendered as ever.
 // Red when any of them is not read as the chart's own.
 func TestOwnTextGivenToTplSeesSecrets(t *testing.T) {
-	const own = "{{ .Values.kkp.Cluster.Address.AdminToken }}"
+	const own = "{{ " + secretsOf + ".AdminToken }}"
 	for _, test := range []struct{ why, template string }{
-		{"no tpl at all", `{{ .Values.kkp.Cluster.Address.AdminToken | quote }}`},
+		{"no tpl at all", `{{ ` + secretsOf + `.AdminToken | quote }}`},
 		{"written out", `{{ tpl "` + own + `" . | quote }}`},
 		{"written out, with text beside it", `{{ tpl (printf "%s" "` + own + `") . | quote }}`},
 		{"the chart's values", `{{ tpl .Values.own . | quote }}`},
@@ -128,11 +133,11 @@ func TestOwnTextGivenToTplSeesSecrets(t *testing.T) {
 		{"a file", `{{ tpl (.Files.Get "file.txt") . | trim | quote }}`},
 		{"the catalogue's values", `{{ tpl .Values.given . | quote }}`},
 		{"a helper", `{{ include "helper" (dict "value" .Values.own "context" $) | quote }}`},
-		{"a template defined by tpl", `{{ tpl "{{ define \"x\" }}{{ .Values.kkp.Cluster.Address.AdminToken }}{{ end }}{{ include \"x\" . }}" . | quote }}`},
+		{"a template defined by tpl", `{{ tpl "{{ define \"x\" }}` + own + `{{ end }}{{ include \"x\" . }}" . | quote }}`},
 	} {
 		given := map[string]any{"given": own}
-		got, err := withSecrets(t, test.template, given, given, "values.yaml", "own: '"+own+"'\nnested: {a: '"+own+"'}\n", "file.txt", own+"\n",
-			"templates/_helper.tpl", `{{ define "helper" }}{{- $text := tpl .value .context -}}{{ $text }}{{ end }}`)
+		got, err := withSecrets(t, test.template, given, given, "values.yaml", "own: '"+own+"'\nnested: {a: '{{ include \"token\" . }}'}\n", "file.txt", own+"\n",
+			"templates/_helper.tpl", `{{ define "helper" }}{{- $text := tpl .value .context -}}{{ $text }}{{ end }}{{ define "token" }}`+own+`{{ end }}`)
 		if err != nil || got["out"] != clusterToken {
 			t.Errorf("%s: got %q, %v", test.why, got["out"], err)
 		}
@@ -165,3 +170,23 @@ func TestGuardedChartsRenderAsBefore(t *testing.T) {
 }
 
 func encode(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+
+// A chart that prints its values, which was given the secrets and the cluster's data: red with the secrets in .Values.
+func TestSecretsAreNoPartOfTheValues(t *testing.T) {
+	for _, template := range []string{
+		`{{ .Values | toJson | quote }}`, `{{ .Values.kkp | toYaml | quote }}`, `{{ get .Values "kkp" | toJson | quote }}`,
+		`{{ range $key, $value := .Values }}{{ toJson $value | quote }}{{ end }}{{/* kkp */}}`,
+		`{{ . | toJson | quote }}{{ if .Values.kkp }}{{ end }}`, `{{ index .Values "kkp" "Cluster" | toJson | quote }}`,
+	} {
+		got, err := withSecrets(t, template+"\n  found: {{ "+secretsOf+".Credentials.Hetzner.Token }}", nil, nil)
+		if err != nil || got["found"] != providerToken {
+			t.Errorf("%s: the chart finds %q, %v", template, got["found"], err)
+		}
+		text, _ := got["out"].(string)
+		for _, word := range []string{clusterToken, providerToken, "Credentials", "Kubeconfig", "AdminToken"} {
+			if strings.Contains(text, word) {
+				t.Errorf("%s: got %q", template, text)
+			}
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/render/redact"
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
@@ -61,8 +62,11 @@ func renderValues(
 	return all, addClusterData(chart, merged, input.Data)
 }
 
-// addClusterData sets .Values.kkp, unless the chart's own schema refuses the key.
+// addClusterData sets .Values.kkp where the chart or a text of its values names it, unless the chart's own schema refuses the key.
 func addClusterData(chart *helmchart.Chart, merged map[string]any, data templatedata.Data) error {
+	if !namesClusterData(chart, merged) {
+		return nil
+	}
 	content, err := templatedata.Map(data)
 	if err != nil {
 		return err
@@ -82,6 +86,17 @@ func addClusterData(chart *helmchart.Chart, merged map[string]any, data template
 		delete(merged, values.ReservedKey)
 	}
 	return nil
+}
+
+// namesClusterData looks at the files of a chart and its dependencies, and at texts that function tpl may render.
+func namesClusterData(chart *helmchart.Chart, merged map[string]any) bool {
+	named := false
+	look := func(text string) { named = named || templatedata.Names(text, values.ReservedKey) }
+	redact.EachText(merged, look)
+	for _, file := range slices.Concat(chart.Templates, chart.Files) {
+		look(string(file.Data))
+	}
+	return named || slices.ContainsFunc(chart.Dependencies(), func(one *helmchart.Chart) bool { return namesClusterData(one, nil) })
 }
 
 // capabilitiesOf is what a chart sees of the cluster, with the kinds of its own crds/ folder.
