@@ -11,6 +11,7 @@ import (
 
 // Charts find the secrets as an object that no cluster has: lookup SecretsAPIVersion SecretsKind "" SecretsName.
 const (
+	// SecretsAPIVersion is the apiVersion by which charts look up the secrets of their cluster. No cluster serves it.
 	SecretsAPIVersion = "addons.kubermatic.k8c.io/v1"
 	SecretsKind       = "ClusterSecrets"
 	SecretsName       = "cluster"

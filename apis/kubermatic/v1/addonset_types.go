@@ -100,6 +100,7 @@ type AddonSetSpec struct {
 	// +kubebuilder:validation:XValidation:rule="(!has(self.matchLabels) || self.matchLabels.size() <= 32) && (!has(self.matchExpressions) || self.matchExpressions.size() <= 32)",message="a selector has at most 32 matchLabels and 32 matchExpressions"
 	ClusterSelector *metav1.LabelSelector `json:"clusterSelector,omitempty"`
 	// constraints select Clusters by their Kubernetes version, and platforms by their KKP version.
+	// +nullable
 	// +optional
 	Constraints *Constraints `json:"constraints,omitempty"`
 	// addons are the items: one installation each in every selected cluster.
@@ -146,6 +147,7 @@ type AddonSetItem struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	ReleaseName string `json:"releaseName,omitempty"`
 	// values are put into the installations, and back where others change them; values beside them stay.
+	// +nullable
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
