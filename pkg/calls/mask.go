@@ -32,7 +32,9 @@ func maskValues(shown string, object map[string]any) string {
 	values = leaves(metadata["annotations"], leaves(metadata["labels"], values))
 	begin := shown[:min(len(shown), maskedLimit)]
 	// Invisible characters go first: without them, a value that they split would be whole again.
-	return text.Message(maskOf(values).over(text.Line(begin), len(begin) < len(shown)))
+	mask := maskOf(values)
+	mask.name, _ = metadata["name"].(string)
+	return text.Message(mask.over(text.Line(begin), len(begin) < len(shown)))
 }
 
 // Mask hides values in texts.
@@ -40,6 +42,8 @@ type Mask struct {
 	values []string
 	// within is, for each value, the index of its longest proper prefix; -1 for none.
 	within []int
+	// name is shown whole where it stands, also where a value is a part of it.
+	name string
 }
 
 // MaskOf hides the leaves of maps and lists, in base64 too. Keys are shown.
@@ -88,11 +92,17 @@ func maskOf(values []string) Mask {
 // over masks a text, also overlapping values and, at a cut end, the beginning of a value.
 func (m Mask) over(text string, isCut bool) string {
 	var shown strings.Builder
-	hidden := 0 // the text is masked up to here
+	hidden, named := 0, 0 // the text is masked, and a name, up to here
 	for at := range len(text) {
+		if m.name != "" && strings.HasPrefix(text[at:], m.name) {
+			named = at + len(m.name)
+		}
 		length, goesOn := m.longest(text[at:])
 		if goesOn && isCut {
 			length = len(text) - at
+		}
+		if at+length <= named {
+			length = 0
 		}
 		if length > 0 && at >= hidden {
 			shown.WriteString("***")

@@ -30,3 +30,22 @@ func TestMaskOfHidesValuesInAnyText(t *testing.T) {
 		t.Errorf("nothing to hide: %q", got)
 	}
 }
+
+// Red when a part of an object's own name is hidden where the name stands, or when a value is shown beside it.
+func TestTheOwnNameIsShownWhole(t *testing.T) {
+	for _, test := range []struct{ why, name, value, said, want string }{
+		{"a label ends the name", "wrong-external-dns", "external-dns", `Service "wrong-external-dns" is invalid`, `Service "wrong-external-dns" is invalid`},
+		{"a value is the name", "external-dns", "external-dns", "external-dns: external-dns", "external-dns: external-dns"},
+		{"within a path", "external-dns-0", "external-dns", "shop/external-dns-0 (uid 1)", "shop/external-dns-0 (uid 1)"},
+		{"the value alone", "wrong-external-dns", "external-dns", `spec.a: Invalid value: "external-dns"`, `spec.a: Invalid value: "***"`},
+		{"both", "wrong-external-dns", "external-dns", "external-dns of wrong-external-dns", "*** of wrong-external-dns"},
+		{"a value that goes on behind the name", "db-secret", "secret-hunter2", "db-secret-hunter2", "db-***"},
+		{"a value around the name", "hunter", "my-hunter-2", "it is my-hunter-2", "it is ***"},
+		{"no name", "", "hunter2", "hunter2", "***"},
+	} {
+		object := map[string]any{"metadata": map[string]any{"name": test.name, "labels": map[string]any{"app": test.value}}}
+		if got := maskValues(test.said, object); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.why, got, test.want)
+		}
+	}
+}

@@ -180,7 +180,7 @@ func modeRule(mode string) string {
 	case slices.Contains(fileModes, mode), slices.Contains(folderModes, mode):
 		return ""
 	case mode == modeLink:
-		return "symbolic links are refused"
+		return "symbolic links are refused: copy what it leads to, or offer a chart as the package that `helm package` makes, which follows them"
 	case mode == modeSubmodule:
 		return "submodules are refused"
 	}

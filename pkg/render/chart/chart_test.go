@@ -481,3 +481,29 @@ func TestCreatedChart(t *testing.T) {
 		t.Errorf("the second rendering differs:\n%s", diff)
 	}
 }
+
+// What a schema takes is the chart's own, and is shown also where a value has the same word. Red when it is hidden as a value.
+func TestWordsOfTheSchemaAreShown(t *testing.T) {
+	for _, test := range []struct {
+		why, schema, want string
+		values            map[string]any
+	}{
+		{"an option", `{"properties": {"policy": {"enum": ["IfNotPresent", "Always"]}}}`, `values.policy must be one of "IfNotPresent", "Always"`,
+			map[string]any{"policyy": "Always", "policy": "hunter2-sometimes"}},
+		{"a constant", `{"properties": {"kind": {"const": "Always"}}}`, `values.kind must be "Always"`, map[string]any{"other": "Always", "kind": "hunter2-x"}},
+		{"a pattern", `{"properties": {"name": {"pattern": "^Always$"}}}`, `values.name must match "^Always$"`, map[string]any{"other": "Always", "name": "hunter2"}},
+		{"a key", `{"properties": {"image": {"properties": {"Always": {"type": "integer"}}}}}`, `values.image.Always must be integer`,
+			map[string]any{"other": "Always", "image": map[string]any{"Always": "hunter2"}}},
+		{"a bound", `{"properties": {"size": {"maximum": 1234567}}}`, `values.size must be at most 1234567`, map[string]any{"other": int64(1234567), "size": int64(7654321)}},
+		{"a key that is missing", `{"required": ["password"]}`, `values must have ["password"]`, map[string]any{"other": "password"}},
+	} {
+		_, err := renderChart(folder("values.schema.json", test.schema, "templates/a.yaml", configMap+"a\n"), test.values)
+		var refused *render.ChartError
+		if !errors.As(err, &refused) {
+			t.Fatalf("%s: got %v", test.why, err)
+		}
+		if diff := cmp.Diff("does not accept the values: "+test.want, refused.Problem); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.why, diff)
+		}
+	}
+}

@@ -190,7 +190,10 @@ func engineError(err error) error {
 func withoutValues(redactor redact.Redactor, err error) error {
 	var inTemplate *render.TemplateError
 	var inChart *render.ChartError
+	var bySchema *schemaError
 	switch {
+	case errors.As(err, &bySchema):
+		return &render.ChartError{Chart: bySchema.Chart, Problem: redact.Redactor{}.Text(bySchema.Problem)}
 	case errors.As(err, &inTemplate):
 		return &render.TemplateError{File: redactor.Text(inTemplate.File), Line: inTemplate.Line, Problem: redactor.Text(inTemplate.Problem)}
 	case errors.As(err, &inChart):

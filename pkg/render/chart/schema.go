@@ -35,6 +35,9 @@ type nowhere struct{}
 
 func (nowhere) Load(string) (any, error) { return nil, errOutside }
 
+// schemaError has words of the schema and keys of the values only: nothing of it is hidden, also where a value has the same word.
+type schemaError struct{ render.ChartError }
+
 // checkSchemas checks values against the schemas of a chart and its dependencies, as Helm does.
 func checkSchemas(chart *helmchart.Chart, values map[string]any) error {
 	if chart.Schema != nil {
@@ -43,7 +46,7 @@ func checkSchemas(chart *helmchart.Chart, values map[string]any) error {
 			return err
 		}
 		if err := schema.Validate(values); err != nil {
-			return &render.ChartError{Chart: chart.Name(), Problem: "does not accept the values: " + explain(err)}
+			return &schemaError{render.ChartError{Chart: chart.Name(), Problem: "does not accept the values: " + explain(err)}}
 		}
 	}
 	for _, dependency := range chart.Dependencies() {
