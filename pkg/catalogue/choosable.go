@@ -3,8 +3,8 @@ package catalogue
 import v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 
 // Choosable are the versions that Select can give for addonRef.version wanted on some cluster, with
-// nothing installed there, newest first. A deprecated one is among them: where it is installed it
-// may be chosen.
+// nothing installed there, newest first. A deprecated one is among them, since it may be chosen where
+// it is installed. A draft is among them only if it is wanted exactly, so that drafts make no new revision of a set.
 func (e *Entry) Choosable(wanted string) []*v1.AddonVersion {
 	if wanted != "" && !IsRange(wanted) {
 		if found := e.find(wanted); found != nil {
@@ -19,7 +19,7 @@ func (e *Entry) Choosable(wanted string) []*v1.AddonVersion {
 	}
 	var found []*v1.AddonVersion
 	for i := range e.versions {
-		if within(&e.versions[i]) {
+		if within(&e.versions[i]) && !e.versions[i].version.Draft {
 			found = append(found, e.versions[i].version)
 		}
 	}

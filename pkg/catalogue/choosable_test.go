@@ -34,7 +34,7 @@ func anyEntry(t *testing.T, random *rand.Rand) *catalogue.Entry {
 	addon := v1.Addon{Name: "prometheus"}
 	var left []string
 	for _, i := range random.Perm(len(choosableVersions))[:1+random.IntN(len(choosableVersions))] {
-		version := v1.AddonVersion{Version: choosableVersions[i], Deprecated: anyOf(random, "", "", "", "old")}
+		version := v1.AddonVersion{Version: choosableVersions[i], Deprecated: anyOf(random, "", "", "", "old"), Draft: random.IntN(6) == 0}
 		version.Constraints = &v1.Constraints{
 			K8sVersion: v1.VersionRange(anyOf(random, "", "", "< 1.37", ">= 1.37", "~1.36", ">= 1.36, < 1.39", "the latest")),
 			KKPVersion: v1.VersionRange(anyOf(random, "", "", "", ">= 2.31", "~2.30")),
@@ -80,7 +80,7 @@ func TestWhatSelectGivesIsChoosable(t *testing.T) {
 		options := catalogue.SelectOptions{AllowDowngrade: random.IntN(2) == 0, Core: random.IntN(2) == 0}
 		choosable := versionsOf(entry.Choosable(wanted))
 		for _, installed := range append([]string{"", "1.5.0"}, choosableVersions...) {
-			if wanted == "" && isPreRelease(installed) {
+			if isDraftOf(entry, installed) || wanted == "" && isPreRelease(installed) {
 				continue // it stays where it is installed, and Choosable is of clusters where nothing is
 			}
 			selected, refusal := catalogue.Select(entry, wanted, installed, platform, options)
@@ -100,6 +100,11 @@ func TestWhatSelectGivesIsChoosable(t *testing.T) {
 	}
 }
 
+func isDraftOf(entry *catalogue.Entry, version string) bool {
+	found, _ := entry.Version(version)
+	return found != nil && found.Draft
+}
+
 // What can't be chosen is in no revision, or each version that comes would begin a roll-out. Red when a version is among the choosable ones
 // that Select does not give where it is the only one, when one is missing, and when the newest is not first.
 func TestNothingElseIsChoosable(t *testing.T) {
@@ -107,6 +112,9 @@ func TestNothingElseIsChoosable(t *testing.T) {
 	var all []offered
 	for _, version := range choosableVersions {
 		all = append(all, offered{version, "~1.36", "old"})
+		if got := entryOf(t, v1.CatalogueCustom, offered{version, "", isDraft}).Choosable(">= 0"); len(got) > 0 {
+			t.Errorf("draft %q can be chosen by a range", version)
+		}
 	}
 	for _, wanted := range wantedVersions {
 		var want []string

@@ -162,12 +162,15 @@ func (e *Entry) Bridges(from, to string, platform Platform) bool {
 	return !e.FitsKubernetes(from, platform) && e.FitsKubernetes(to, platform)
 }
 
+// isReserved says whether only installations that name the version exactly, or have it, get it.
+func (v *entryVersion) isReserved() bool { return v.version.Draft || v.version.Deprecated != "" }
+
 // Fitting is the newest version that fits both platforms and is not lower than the installed one,
 // else the newest that fits the second platform, else nil.
 func (e *Entry) Fitting(installed string, from, to Platform) (named *VersionOrigin, fitsNow bool) {
 	now, then, current := newPlatformCheck(from), newPlatformCheck(to), addonVersion(installed)
 	for _, version := range e.versions {
-		if version.semver == nil || version.version.Deprecated != "" || version.semver.Prerelease() != "" {
+		if version.semver == nil || version.isReserved() || version.semver.Prerelease() != "" {
 			continue
 		}
 		if reason, _ := then.fits(version.kkp, version.k8s); reason != "" {

@@ -83,10 +83,7 @@ func (l *Lister) List(entry *Entry) (ListedAddon, bool) {
 		listed.Description, listed.DocumentationURL = entry.Addon.Description, entry.Addon.DocumentationURL
 	}
 	for _, version := range entry.versions {
-		reason, message := v1.ExcludedCore, coreMessage
-		if entry.Type != v1.CatalogueCore {
-			reason, message = l.check.fits(version.kkp, version.k8s)
-		}
+		reason, message := entry.excludes(&version, l.check)
 		switch {
 		case reason == "":
 			listed.Versions = append(listed.Versions, ListedVersion{version.named(), version.version.Deprecated})
@@ -161,6 +158,17 @@ func (e *Entry) Detail(version string) (VersionDetail, bool) {
 	return detail, true
 }
 
+// excludes says why a version is not offered on a platform; "" where it is.
+func (e *Entry) excludes(version *entryVersion, check *platformCheck) (reason, message string) {
+	switch {
+	case e.Type == v1.CatalogueCore:
+		return v1.ExcludedCore, coreMessage
+	case version.version.Draft:
+		return v1.ExcludedDraft, "it is a draft: name it exactly to try it"
+	}
+	return check.fits(version.kkp, version.k8s)
+}
+
 const coreMessage = "core add-ons are installed by the platform and not offered to users"
 
 // excludedLimit is how many excluded versions an available catalogue lists; it counts all.
@@ -198,10 +206,7 @@ func Available(entries []*Entry, platform Platform) (Availability, error) {
 func (a *Availability) add(entry *Entry, check *platformCheck) {
 	compact := v1.Addon{Name: entry.Addon.Name}
 	for _, version := range entry.versions {
-		reason, message := v1.ExcludedCore, coreMessage
-		if entry.Type != v1.CatalogueCore {
-			reason, message = check.fits(version.kkp, version.k8s)
-		}
+		reason, message := entry.excludes(&version, check)
 		if reason == "" {
 			compact.Versions = append(compact.Versions, v1.AddonVersion{Version: version.version.Version})
 			continue

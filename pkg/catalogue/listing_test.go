@@ -45,7 +45,7 @@ func list(entries []*catalogue.Entry, platform catalogue.Platform, options catal
 func TestList(t *testing.T) {
 	t.Parallel()
 	entries := []*catalogue.Entry{
-		entryNamed(t, "web", "", offered{"1.0.0", "", "old"}, offered{"2.0.0", ">= 1.37", ""}, offered{"1.5.0", "< 1.37", ""}),
+		entryNamed(t, "web", "", offered{"1.0.0", "", "old"}, offered{"2.0.0", ">= 1.37", ""}, offered{"1.5.0", "< 1.37", ""}, offered{"3.0.0", "", isDraft}),
 		entryNamed(t, "cni", v1.CatalogueCore, offered{"1.0.0", "", ""}),
 		entryNamed(t, "new", "", offered{"9.0.0", ">= 1.99", ""}),
 	}
@@ -60,13 +60,16 @@ func TestList(t *testing.T) {
 			VersionOrigin: named(version), Reason: v1.ExcludedK8sVersion, Message: "needs Kubernetes " + k8s + "; it is 1.36.3",
 		}}
 	}
+	draft := []catalogue.ListedExclusion{{
+		VersionOrigin: named("3.0.0"), Reason: v1.ExcludedDraft, Message: "it is a draft: name it exactly to try it",
+	}}
 	core := []catalogue.ListedExclusion{{
 		VersionOrigin: named("1.0.0"), Reason: v1.ExcludedCore, Message: "core add-ons are installed by the platform and not offered to users",
 	}}
 	explained := catalogue.Listing{KKPVersion: "2.31.0", K8sVersion: "1.36.3", Addons: []catalogue.ListedAddon{
 		{Name: "cni", Versions: []catalogue.ListedVersion{}, Excluded: core},
 		{Name: "new", Versions: []catalogue.ListedVersion{}, Excluded: needs("9.0.0", ">= 1.99")},
-		{Name: "web", Versions: fits, Excluded: needs("2.0.0", ">= 1.37")},
+		{Name: "web", Versions: fits, Excluded: append(draft, needs("2.0.0", ">= 1.37")...)},
 	}}
 	if diff := cmp.Diff(explained, list(entries, platform, catalogue.ListOptions{Explain: true})); diff != "" {
 		t.Errorf("an explained listing (-want +got):\n%s", diff)
@@ -77,7 +80,7 @@ func TestList(t *testing.T) {
 func TestListAgreesWithAvailable(t *testing.T) {
 	t.Parallel()
 	entries := []*catalogue.Entry{
-		entryNamed(t, "web", "", offered{"1.0.0", "", ""}, offered{"2.0.0", ">= 1.37", ""}, offered{"3.0.0", "nonsense", ""}),
+		entryNamed(t, "web", "", offered{"1.0.0", "", ""}, offered{"2.0.0", ">= 1.37", ""}, offered{"3.0.0", "nonsense", ""}, offered{"4.0.0", "", isDraft}),
 		entryNamed(t, "cni", v1.CatalogueCore, offered{"1.0.0", "", ""}),
 	}
 	for _, version := range []string{"", "1.36.0", "v1.37.0-rc.1", "v1.37.2-eks-113cf36", "latest"} {

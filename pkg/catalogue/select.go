@@ -30,10 +30,10 @@ type Selection struct {
 // Select chooses a version for an installation. Wanted is addonRef.version: an exact version, a
 // range, or empty; installed is the installed version, or empty:
 //
-//   - an exact version is used as named, compared canonically, even if it is deprecated;
-//   - a range or an empty wanted selects the highest semantic version that fits and is not
-//     deprecated; pre-releases count only where the range names one, as with Helm;
-//   - the installed version may be chosen even if deprecated, a lower one only if allowed;
+//   - an exact version is used as named, compared canonically, even if it is deprecated or a draft;
+//   - a range or an empty wanted selects the highest semantic version that fits and is neither
+//     deprecated nor a draft; pre-releases count only where the range names one, as with Helm;
+//   - the installed version may be chosen even if it is one of these, a lower one only if allowed;
 //   - of those that a range may select, the platform's next versions prefer what fits them too;
 //   - a version that core installations leave is never chosen, and may be replaced by a lower one.
 func Select(entry *Entry, wanted, installed string, platform Platform, options SelectOptions) (Selection, Refusal) {
@@ -117,7 +117,8 @@ type candidates struct {
 	// unfit is the highest version that does not fit, with the reason.
 	unfit           *entryVersion
 	reason, message string
-	deprecated      bool
+	// deprecated and draft versions are among those in the range.
+	deprecated, draft bool
 }
 
 // consider adds one version in the range; versions come highest first.
@@ -125,6 +126,8 @@ func (s *selector) consider(version *entryVersion, found *candidates) {
 	reason, message := s.platform.fits(version.kkp, version.k8s)
 	switch {
 	case s.isLeft(version.version.Version):
+	case version.version.Draft && !s.isInstalled(version):
+		found.draft = true
 	case reason != "" && found.unfit == nil:
 		found.unfit, found.reason, found.message = version, reason, message
 	case reason != "":
@@ -155,6 +158,8 @@ func (s *selector) refuse(found candidates) Refusal {
 		return s.incompatible(found.unfit, found.reason, found.message)
 	case found.deprecated:
 		return s.unknown("those in question are deprecated: name one exactly to install it all the same")
+	case found.draft:
+		return s.unknown("those in question are drafts: name one exactly to try it")
 	}
 	return s.unknown(s.known())
 }
@@ -213,7 +218,7 @@ func (s *selector) updateAbove(current *semver.Version) string {
 func (s *selector) newestFitting(preReleases bool) *entryVersion {
 	for i := range s.entry.versions {
 		version := &s.entry.versions[i]
-		if version.semver == nil || version.version.Deprecated != "" || s.isLeft(version.version.Version) {
+		if version.semver == nil || version.isReserved() || s.isLeft(version.version.Version) {
 			continue
 		}
 		if version.semver.Prerelease() != "" && !preReleases {

@@ -17,12 +17,18 @@ import (
 // offered is an add-on as the tests of selection write it.
 type offered struct{ version, k8s, deprecated string }
 
+// isDraft in place of a deprecation makes a draft.
+const isDraft = "draft"
+
 func entryOf(t *testing.T, kind v1.CatalogueType, versions ...offered) *catalogue.Entry {
 	t.Helper()
 	addon := v1.Addon{Name: "prometheus"}
 	origins := map[string]catalogue.Origin{}
 	for _, version := range versions {
 		spec := v1.AddonVersion{Version: version.version, Deprecated: version.deprecated}
+		if version.deprecated == isDraft {
+			spec.Deprecated, spec.Draft = "", true
+		}
 		if version.k8s != "" {
 			spec.Constraints = &v1.Constraints{K8sVersion: v1.VersionRange(version.k8s)}
 		}
@@ -47,6 +53,7 @@ func TestSelect(t *testing.T) {
 	t.Parallel()
 	plain := []offered{{"1.0.0", "", ""}, {"v1.2.0", "", ""}, {"1.10.0", "", ""}, {"2.0.0", "", ""}, {"3.0.0-rc.1", "", ""}}
 	bound := []offered{{"1.0.0", "", ""}, {"1.1.0", "< 1.36", ""}, {"1.2.0", ">= 1.36, < 1.37", ""}, {"2.0.0", ">= 1.37", ""}}
+	drafted := []offered{{"1.0.0", "", ""}, {"1.1.0", "", isDraft}, {"2.0.0", ">= 1.99", isDraft}}
 	aged := []offered{{"1.0.0", "", ""}, {"1.1.0", "", "has a hole"}, {"2.0.0", "", "has another"}}
 	odd := []offered{{"latest", "", ""}, {"main", "", ""}}
 	down := catalogue.SelectOptions{AllowDowngrade: true}
@@ -81,6 +88,12 @@ func TestSelect(t *testing.T) {
 		{why: "deprecated is not chosen by range", versions: aged, want: "1.0.0"},
 		{why: "deprecated is chosen exactly", versions: aged, wanted: "1.1.0", want: "1.1.0"},
 		{why: "deprecated stays installed", versions: aged, installed: "1.1.0", want: "1.1.0"},
+		{why: "a draft is not chosen by range", versions: drafted, want: "1.0.0"},
+		{why: "a draft is no update", versions: drafted, wanted: "1.0.0", want: "1.0.0"},
+		{why: "a draft is chosen exactly", versions: drafted, wanted: "1.1.0", want: "1.1.0"},
+		{why: "a draft stays installed", versions: drafted, installed: "1.1.0", want: "1.1.0"},
+		{why: "a draft that does not fit", versions: drafted, wanted: "2.0.0", refusal: v1.ExcludedK8sVersion},
+		{why: "only drafts, one of which does not fit", versions: drafted, wanted: ">=1.1", refusal: v1.ReasonVersionUnknown},
 		{why: "all deprecated", versions: aged, wanted: ">=1.1", refusal: v1.ReasonVersionUnknown},
 		{why: "never down by itself", versions: plain, wanted: "", installed: "2.5.0", refusal: v1.ReasonWithdrawn},
 		{why: "a new range that is lower", versions: plain, wanted: "1.x", installed: "2.0.0",
@@ -227,6 +240,7 @@ func TestContentIsWhatAVersionInstalls(t *testing.T) {
 		change func(*v1.AddonVersion)
 		same   bool
 	}{
+		"draft":              {func(v *v1.AddonVersion) { v.Draft = true }, true},
 		"deprecated":         {func(v *v1.AddonVersion) { v.Deprecated = "old" }, true},
 		"constraints":        {func(v *v1.AddonVersion) { v.Constraints = &v1.Constraints{K8sVersion: "~1.37"} }, true},
 		"values, spelt anew": {func(v *v1.AddonVersion) { v.Values.Raw = []byte(`{ "a" : 1 }`) }, true},

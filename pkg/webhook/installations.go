@@ -253,11 +253,15 @@ func notOffered(object *v1.AddonInstallation, err error) string {
 }
 
 func deprecation(object *v1.AddonInstallation, version *v1.AddonVersion) []string {
-	if version.Deprecated == "" {
-		return nil
+	var warnings []string
+	about := fmt.Sprintf("version %q of add-on %q is ", version.Version, object.Spec.AddonRef.Name)
+	if version.Draft {
+		warnings = append(warnings, about+"a draft: its content may change until it is published")
 	}
-	return []string{fmt.Sprintf("version %q of add-on %q is deprecated: %s",
-		version.Version, object.Spec.AddonRef.Name, version.Deprecated)}
+	if version.Deprecated != "" {
+		warnings = append(warnings, about+"deprecated: "+version.Deprecated)
+	}
+	return warnings
 }
 
 // Cleaners are the cluster's own users that delete objects, as in the charts' policies.

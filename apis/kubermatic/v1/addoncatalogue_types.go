@@ -238,6 +238,9 @@ type AddonVersion struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Deprecated string `json:"deprecated,omitempty"`
+	// draft versions are offered to nobody, and no range chooses them. An installation that names one exactly gets it.
+	// +optional
+	Draft bool `json:"draft,omitempty"`
 	// template says how the version is rendered.
 	// +optional
 	Template *Template `json:"template,omitempty"`
@@ -640,7 +643,7 @@ type ExcludedVersion struct {
 	// version that doesn't fit.
 	// +required
 	Version string `json:"version,omitempty"`
-	// reason is KKPVersion, K8sVersion, ConstraintInvalid or Core.
+	// reason is KKPVersion, K8sVersion, ConstraintInvalid, Core or Draft.
 	// +required
 	Reason string `json:"reason,omitempty"`
 	// message says what would be needed.

@@ -109,6 +109,8 @@ const (
 	ExcludedConstraintInvalid = "ConstraintInvalid"
 	// ExcludedCore: core add-ons are not offered to users.
 	ExcludedCore = "Core"
+	// ExcludedDraft: the version is a draft, which only installations that name it exactly get.
+	ExcludedDraft = "Draft"
 )
 
 // ConditionCompatible says whether the add-on's version exists and fits the cluster.

@@ -70,7 +70,11 @@ func contentOf(entry *catalogue.Entry) (string, error) {
 	var found [][]any
 	for _, version := range entry.Addon.Versions {
 		_, origin := entry.Version(version.Version)
-		found = append(found, []any{version.Version, origin.Content, version.Constraints, entry.Left(version.Version)})
+		row := []any{version.Version, origin.Content, version.Constraints, entry.Left(version.Version)}
+		if version.Draft { // the digest of all others is as it was before there were drafts
+			row = append(row, "draft")
+		}
+		found = append(found, row)
 	}
 	slices.SortFunc(found, func(a, b []any) int { return strings.Compare(a[0].(string), b[0].(string)) })
 	digest, err := catalogue.Digest([]any{entry.Type, found})
