@@ -9,7 +9,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fieldsets"
 )
 
-func replicasOf(object *unstructured.Unstructured) *int64 { return numberAt(object, "spec", "replicas") }
+func replicasOf(object *unstructured.Unstructured) *int64 {
+	return numberAt(object, "spec", "replicas")
+}
 
 func numberAt(object *unstructured.Unstructured, path ...string) *int64 {
 	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, path...)

@@ -128,6 +128,9 @@ func (s *surplus) find(ctx context.Context, scopes [][]string) (taken []fieldpat
 				if accepted {
 					taken, err = s.fewest(ctx, nil, within, false)
 				}
+				if s.runs > maxDryRuns {
+					return nil, err // some of these may have nothing to do with the refusal
+				}
 				return taken, err
 			}
 		}

@@ -118,7 +118,9 @@ func TestAJobThatFailsStaysUntilItIsDeleted(t *testing.T) {
 	w.expectReady(object, kubermaticv1.ReasonUnhealthy, "once")
 	settings := w.settings(object)
 	w.deleteAll(settings)
-	expect.Eventually(t, expect.Patience, func() error { return w.seed.Get(t.Context(), client.ObjectKeyFromObject(settings), settings.DeepCopy()) })
+	expect.Eventually(t, expect.Patience, func() error {
+		return w.seed.Get(t.Context(), client.ObjectKeyFromObject(settings), settings.DeepCopy())
+	})
 	failed := w.awaitJob(object, "once")
 	if failed.UID != job.UID || failed.Spec.TTLSecondsAfterFinished != nil {
 		t.Errorf("the failed Job is %s with TTL %v, it was %s", failed.UID, failed.Spec.TTLSecondsAfterFinished, job.UID)
