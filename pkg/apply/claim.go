@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,14 +51,45 @@ func (w *writer) readOnce(ctx context.Context, client calls.Client, it *item) er
 }
 
 func (w *writer) ownershipOf(it *item, live *metav1.PartialObjectMetadata) ownership.Ownership {
-	asked := ownership.Question{Owner: w.owner, Release: w.Release, NameOf: w.NameOf}
+	asked := ownership.Question{Owner: w.owner, Release: w.Release, NameOf: w.existing(it), Left: it.gaveUp}
 	if it.planned {
 		asked.Entry = &it.entry
 	}
 	if shared, found := w.shared[it.key]; found {
 		asked.Shared = &shared
 	}
+	if ownership.CanBeShared(it.key) {
+		asked.Left = slices.Concat(w.Known, it.gaveUp)
+	}
 	return ownership.Of(live, asked)
+}
+
+// existing is NameOf without the installations that gave the object up: for it, they are gone.
+func (w *writer) existing(it *item) func(id string) string {
+	if w.NameOf == nil || len(it.gaveUp) == 0 {
+		return w.NameOf
+	}
+	return func(id string) string {
+		if slices.Contains(it.gaveUp, id) {
+			return ""
+		}
+		return w.NameOf(id)
+	}
+}
+
+// gaveUp says whether the installation that applied an object has it no more, by its record. What
+// else an installation writes, such as copies of Secrets and objects of hooks, is not in its record.
+func (w *writer) gaveUp(ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership) (bool, error) {
+	_, isCopy := live.Annotations[kubermaticv1.AnnotationPullSecret]
+	_, isKept := live.Annotations[kubermaticv1.AnnotationDigest]
+	if w.GaveUp == nil || isCopy || isKept || !found.IsOfAnother() {
+		return false, nil
+	}
+	given, err := w.GaveUp(ctx, found.OtherName, it.key)
+	if given {
+		it.gaveUp = append(it.gaveUp, found.OtherID)
+	}
+	return given, err
 }
 
 // decide says whether an existing object is ours, used, adopted or refused. Adopt never takes an
@@ -67,10 +99,16 @@ func (w *writer) decide(ctx context.Context, it *item, live *metav1.PartialObjec
 		if decided, err := w.share(ctx, it, live, found); err != nil || decided {
 			return err
 		}
+		if given, err := w.gaveUp(ctx, it, live, found); err != nil || given {
+			if err != nil {
+				return err
+			}
+			return w.decide(ctx, it, live, w.ownershipOf(it, live))
+		}
 	}
 	switch {
 	case found.Whose == ownership.Inherited:
-		it.entry.UID, it.entry.Created, it.inherits = live.UID, w.shared[it.key].Created, true
+		return w.takeOver(ctx, it, live, found)
 	case found.Whose == ownership.Ours:
 		it.entry.UID, it.planned = live.UID, true
 		it.entry.Created = it.entry.Created || found.IsMade()

@@ -15,12 +15,12 @@ type Applied struct {
 	Inventory ownership.Inventory
 	// Adopt adopts objects that replaced ours, except those of an installation that NameOf knows.
 	Adopt bool
-	// AdoptManagers, Release, NameOf, Siblings and Shared are as in RolloutOptions.
+	// AdoptManagers, Release, NameOf, Neighbours and Shared are as in RolloutOptions.
 	AdoptManagers []string
 	Release       *ownership.HelmMarks
 	NameOf        func(id string) string
-	Siblings      ownership.Siblings
-	Shared        ownership.Inventory
+	ownership.Neighbours
+	Shared ownership.Inventory
 }
 
 // Repaired is the result of a repair.
@@ -39,7 +39,7 @@ func Repair(ctx context.Context, target calls.Target, owner ownership.Owner, dri
 	w := &writer{
 		RolloutOptions: RolloutOptions{
 			Adopt: applied.Adopt, AdoptManagers: applied.AdoptManagers, Release: applied.Release, NameOf: applied.NameOf,
-			Siblings: applied.Siblings,
+			Neighbours: applied.Neighbours,
 		},
 		owner: owner, target: target, shared: applied.Shared.ByKey(),
 		kinds: &calls.Kinds{Mapper: target.Mapper, Declared: calls.DeclaredKinds(applied.Objects)},

@@ -28,9 +28,9 @@ type RolloutOptions struct {
 	Release *ownership.HelmMarks
 	// NameOf gives the name of the installation with an ID; "" if none exists. It may be nil.
 	NameOf func(id string) string
-	// Siblings share cluster-scoped objects, and Shared are the used ones on record; may be nil.
-	Siblings ownership.Siblings
-	Shared   ownership.Inventory
+	// Neighbours share cluster-scoped objects, or gave some up; Shared are the used ones on record.
+	ownership.Neighbours
+	Shared ownership.Inventory
 	// Namespaces is shared with other rollouts on the cluster; it may be nil.
 	Namespaces *Namespaces
 	// Now gives the time; nil is time.Now.
@@ -73,8 +73,8 @@ type Gate func(ctx context.Context) (open bool, err error)
 // there. While it is closed, nothing behind it is written, and Complete is false.
 func (r *Rollout) SetGate(gate Gate) { r.gate = gate }
 
-// SetSiblings sets the function that gives the siblings.
-func (r *Rollout) SetSiblings(siblings ownership.Siblings) { r.options.Siblings = siblings }
+// SetNeighbours sets the other installations of the cluster.
+func (r *Rollout) SetNeighbours(neighbours ownership.Neighbours) { r.options.Neighbours = neighbours }
 
 type item struct {
 	object *unstructured.Unstructured
@@ -88,9 +88,11 @@ type item struct {
 	unchanged, gone bool
 	// done: nothing remains to be written. used: the object belongs to others.
 	done, used bool
-	// shared is the entry of a sibling's object; inherits: an object of another becomes ours.
+	// shared is the entry of a sibling's object; inherits: an object of another becomes ours. gaveUp
+	// are the IDs of installations that have it no more.
 	shared   *ownership.Entry
 	inherits bool
+	gaveUp   []string
 	ready    bool
 	reads    int
 	// note says why it is not done or not ready; waiting: this resolves by itself.

@@ -83,10 +83,25 @@ func contentDiffers(key ownership.Key, sibling string) string {
 		"and the values that this object is made from", key, calls.CutText(sibling))
 }
 
-// ifOwnerIsRemoved says that the object stays then, and that only adopt takes it over.
-func ifOwnerIsRemoved(owner string) string {
-	return fmt.Sprintf("where %q is removed instead, the object stays, and annotation %s=true on this one takes it",
-		calls.CutText(owner), kubermaticv1.AnnotationAdopt)
+// takeOver makes an object ours that another installation left, unless a sibling uses it with other
+// content: that one goes first.
+func (w *writer) takeOver(ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership) error {
+	shared, isShared := w.shared[it.key]
+	if !isShared && ownership.CanBeShared(it.key) {
+		siblings, err := w.siblingsOf(ctx)
+		if err != nil {
+			return err
+		}
+		content := ownership.SharedContent(it.object)
+		for i := range siblings {
+			if theirs, has := siblings[i].Has(it.key); has && siblings[i].Used[it.key].UID == live.UID && theirs != content {
+				it.refuse(kubermaticv1.ReasonObjectExists, contentDiffers(it.key, siblings[i].Name)+", or remove this installation")
+				return nil
+			}
+		}
+	}
+	it.entry.UID, it.entry.Created, it.inherits = live.UID, found.IsMade() || isShared && shared.Created, true
+	return nil
 }
 
 // share decides about an object of a sibling: it is used if the content is equal or the sibling
@@ -116,7 +131,8 @@ func (w *writer) share(
 		w.use(it, sibling, ownership.Entry{Key: it.key, UID: live.UID, Created: created})
 	case sibling.Rank == 0:
 		it.refuse(kubermaticv1.ReasonObjectExists,
-			contentDiffers(it.key, sibling.Name)+", or remove this installation; "+ifOwnerIsRemoved(sibling.Name))
+			contentDiffers(it.key, sibling.Name)+fmt.Sprintf(", or remove one of the two: where %q goes, this one takes the object over",
+				calls.CutText(sibling.Name)))
 	default:
 		it.entry.UID, it.entry.Created, it.inherits = live.UID, created, true
 	}

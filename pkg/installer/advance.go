@@ -2,7 +2,6 @@ package installer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -59,7 +58,7 @@ func (p *Pass) Advance(ctx context.Context) *Stop {
 		held = p.beforeWorkloads(ctx)
 		return held == nil, nil
 	})
-	p.State.rollout.SetSiblings(p.siblings)
+	p.State.rollout.SetNeighbours(p.neighbours())
 	progress, err := p.State.rollout.Advance(ctx, p.target())
 	p.Progress, p.Misbehaved = progress, progress.Misbehaved
 	p.Taken = append(p.Taken, progress.Taken...)
@@ -67,8 +66,8 @@ func (p *Pass) Advance(ctx context.Context) *Stop {
 	if stop := p.recordShared(ctx); stop != nil {
 		return stop
 	}
-	if errors.Is(err, errHandover) {
-		return handover()
+	if stop := handover(err); stop != nil {
+		return stop
 	}
 	if err != nil {
 		return p.GiveWay(ctx, p.remoteFailed(AboutApply, err))

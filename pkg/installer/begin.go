@@ -21,6 +21,11 @@ func (p *Pass) Begin(ctx context.Context, wanted revision.Record, replaces bool)
 	if err != nil {
 		return Failed(err)
 	}
+	others, err := p.Seed.Others(ctx)
+	if err != nil {
+		return Failed(err)
+	}
+	intent.Siblings = p.siblingIDs(others, intent.Addon, intent.Siblings)
 	if stop := p.clearHooks(ctx, intent.Hooks); stop != nil {
 		return stop
 	}
@@ -59,6 +64,9 @@ func (p *Pass) intent(wanted revision.Record) (*revision.Record, error) {
 	if previous := p.Record(); previous != nil {
 		known, intent.Superseded, intent.Settled = previous.InCluster(), previous.Superseded, previous.Settled
 		intent.Shared, intent.FormerAddon = previous.Shared, previous.FormerAddon
+		if previous.State == revision.StateIntent || len(previous.Superseded) > 0 {
+			intent.Siblings = previous.Siblings // those that are gone may have left objects that are planned
+		}
 		intent.Hub = previous.Ask(intent.Access)
 		if previous.Addon != intent.Addon {
 			intent.FormerAddon = previous.Addon

@@ -98,6 +98,8 @@ type Pass struct {
 	Foreign  *helmrelease.Foreign
 	extras   ownership.Inventory
 	Progress apply.Progress
+	// leaves are objects that a removal leaves to siblings.
+	leaves ownership.Inventory
 	// copiesDue is when copies of the pull Secret go, if the original does not come back; 0: they don't.
 	copiesDue time.Duration
 	// Applied is the record of a rollout that the pass saw to its end, as it was then; nil for
@@ -153,8 +155,10 @@ type Asked struct {
 	PruneMany bool
 	// SkipHooks removes without hooks.
 	SkipHooks bool
-	// RemovedSince is when the removal was asked for; zero where it was not.
+	// RemovedSince is when the removal was asked for; zero where it was not. ClusterGoes: the cluster
+	// is being deleted.
 	RemovedSince time.Time
+	ClusterGoes  bool
 }
 
 // IsRemoved says whether the installation is to go.
@@ -239,8 +243,8 @@ func (s *Stop) within(most time.Duration) *Stop {
 // Failed is a call on the seed that failed, or a record that the user cluster made larger than its
 // objects explain. That another installation is being removed is waited for.
 func Failed(err error) *Stop {
-	if errors.Is(err, errHandover) {
-		return handover()
+	if stop := handover(err); stop != nil {
+		return stop
 	}
 	if grown, ok := errors.AsType[*revision.GrowthError](err); ok {
 		return &Stop{Kind: RetryUnknown, About: AboutAll, Reason: v1.ReasonClusterMisbehaves, Message: grown.Error()}

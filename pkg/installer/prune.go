@@ -51,10 +51,12 @@ func (p *Pass) Prune(ctx context.Context) *Stop {
 	if err != nil {
 		return Failed(err)
 	}
+	marked, report := p.marked("Prune")
 	left, notes, err := removal.Prune(ctx, p.target(), superseded, removal.PruneOptions{
-		Owner: p.Owner, Total: record.SupersededOf,
-		Approved: p.Asked.PruneApproved, Many: p.Asked.PruneMany, CRDs: record.CRDs.Remove,
+		Owner: p.Owner, Heir: p.heir(), Total: record.SupersededOf,
+		Approved: p.Asked.PruneApproved, Many: p.Asked.PruneMany, CRDs: record.CRDs.Remove, Marked: marked,
 	})
+	report()
 	if err != nil {
 		return p.remoteFailed(AboutApply, err)
 	}

@@ -79,8 +79,22 @@ func (p *Pass) Reown(ctx context.Context) *Stop {
 	return nil
 }
 
-// Forget drops all records: until then a crash begins the removal again.
+// Forget drops all records: until then a crash begins the removal again. What was left to a sibling
+// that is removed meanwhile goes with this installation after all.
 func (p *Pass) Forget(ctx context.Context) *Stop {
+	defer p.installer.handovers.begin(p.forgetting(p.Owner.Installation))()
+	if left := p.leaves; len(left) > 0 {
+		objects, _, err := p.removable(ctx)
+		if err != nil {
+			return Failed(err)
+		}
+		if len(objects.Without(left)) < len(objects) {
+			return &Stop{
+				About: AboutAll, Reason: v1.ReasonRemoving, Recheck: removalRecheck,
+				Message: "the installation that objects were left to is removed too: they are removed now",
+			}
+		}
+	}
 	if err := p.installer.Writes.Forget(ctx, p.Namespace, p.Owner); err != nil {
 		return Failed(err)
 	}

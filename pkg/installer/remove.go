@@ -120,11 +120,13 @@ func (p *Pass) removeInventory(ctx context.Context, inventory ownership.Inventor
 	if stop != nil {
 		return stop
 	}
+	marked, report := p.marked("Remove")
 	left, blocked, err := removal.Remove(ctx, p.target(), inventory, removal.RemoveOptions{
-		Owner: p.Owner, CRDs: record.CRDs.Remove, Namespace: record.TargetNamespace, KeepNamespaces: targeted,
+		Owner: p.Owner, Heir: p.heir(), CRDs: record.CRDs.Remove, Namespace: record.TargetNamespace, KeepNamespaces: targeted,
 		Spared: slices.Concat(spared, p.keptUIDs()),
-		All:    slices.Concat(onRecord(record), record.Shared), Kept: p.reportKept,
+		All:    slices.Concat(onRecord(record), record.Shared), Kept: p.reportKept, Marked: marked,
 	})
+	report()
 	if err != nil {
 		return p.remoteFailed(AboutAll, err)
 	}
@@ -192,15 +194,32 @@ func (p *Pass) awaitRemovals(ctx context.Context) *Stop {
 
 // reportKept reports once a namespace that was made for add-ons and stays.
 func (p *Pass) reportKept(namespace, why string) {
-	if p.State.keptNamespaces[namespace] {
+	if !p.State.isNewlyKept(ownership.Key{Kind: ownership.NamespaceGK.Kind, Name: namespace}) {
 		return
 	}
-	if p.State.keptNamespaces == nil {
-		p.State.keptNamespaces = map[string]bool{}
-	}
-	p.State.keptNamespaces[namespace] = true
 	p.report(Event{Reason: v1.EventNamespaceKept, Action: "Remove"}, "namespace %q of the user cluster stays: %s",
 		namespace, text.Message(why))
+}
+
+// marked gives a function that hears of objects which stay since somebody marked them in the user cluster, and one that reports
+// those that are new. Nothing is kept in a cluster that goes: no tenant is to leave what costs the platform something outside of it.
+func (p *Pass) marked(action string) (hear func(ownership.Key), report func()) {
+	var kept []string
+	report = func() {
+		if len(kept) > 0 {
+			p.report(Event{Reason: v1.EventObjectsKept, Action: action}, "no longer part of the installation, and left where they are since somebody "+
+				"marked them in the user cluster with %s: keep, or %s: orphan: %s", ownership.HelmPolicyAnnotation, v1.AnnotationOnDelete,
+				text.Names(kept, maxNamed))
+		}
+	}
+	if p.Asked.ClusterGoes {
+		return nil, report
+	}
+	return func(key ownership.Key) {
+		if p.State.isNewlyKept(key) {
+			kept = append(kept, calls.CutText(key.String()))
+		}
+	}, report
 }
 
 // onRecord is everything that a record says the user cluster may hold: what was applied, what was

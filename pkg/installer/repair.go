@@ -2,7 +2,6 @@ package installer
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"slices"
 	"time"
@@ -104,11 +103,11 @@ func (p *Pass) repair(ctx context.Context, drift []survey.Drift) *Stop {
 	fixed, err := apply.Repair(ctx, p.target(), p.Owner, keysOf(drift), apply.Applied{
 		Objects: objects, Inventory: record.Inventory, Adopt: p.Asked.Adopt, AdoptManagers: p.Asked.AdoptManagers,
 		Release: releaseMarks(record), NameOf: p.nameOf(),
-		Siblings: p.siblings, Shared: record.Shared,
+		Neighbours: p.neighbours(), Shared: record.Shared,
 	})
 	p.Taken = append(p.Taken, fixed.Taken...)
-	if errors.Is(err, errHandover) {
-		return handover()
+	if stop := handover(err); stop != nil {
+		return stop
 	}
 	if err != nil {
 		return p.remoteFailed(AboutHealth, err)

@@ -9,9 +9,11 @@ import (
 	"sync"
 
 	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/removal"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/survey"
 	"github.com/trellis-addons/trellis/pkg/target"
@@ -38,6 +40,76 @@ func (p *Pass) siblings(ctx context.Context) ([]ownership.Sibling, error) {
 	return found, nil
 }
 
+// recordSiblings has the record name each sibling before an object of it is used, or waited for: a
+// sibling that is removed leaves objects to those that name it. errNewSibling says that one was
+// new, and the next pass goes on.
+func (p *Pass) recordSiblings(ctx context.Context) error {
+	record := p.Record()
+	if record.Unreadable() != nil {
+		return nil
+	}
+	others, err := p.others(ctx)
+	if err != nil {
+		return err
+	}
+	known := p.siblingIDs(others, record.Addon, record.Siblings)
+	if len(sets.New(known...).Difference(sets.New(record.Siblings...))) == 0 {
+		return nil
+	}
+	if err := p.amend(ctx, func(amended *revision.Record) { amended.Siblings = known }); err != nil {
+		return err
+	}
+	return errNewSibling
+}
+
+// siblingIDs are the IDs of an add-on's other installations, and of known ones that are gone.
+func (p *Pass) siblingIDs(others []Other, addon string, known []string) (ids []string) {
+	for _, other := range others {
+		if other.Addon == addon {
+			ids = append(ids, ownership.Owner{ClusterUID: p.Owner.ClusterUID, Installation: other.Name}.ID())
+		}
+	}
+	for _, id := range known {
+		if !slices.Contains(ids, id) && p.nameOf()(id) == "" {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (p *Pass) heir() removal.Heir {
+	return removal.Heir{Left: p.Record().Siblings, NameOf: p.nameOf()}
+}
+
+// neighbours are the other installations of the cluster. The records of those that are asked about
+// are read once.
+func (p *Pass) neighbours() ownership.Neighbours {
+	var lock sync.Mutex
+	records := map[string]*revision.Record{}
+	siblings := func(ctx context.Context) ([]ownership.Sibling, error) {
+		if err := p.recordSiblings(ctx); err != nil {
+			return nil, err
+		}
+		return p.siblings(ctx)
+	}
+	gaveUp := func(ctx context.Context, name string, key ownership.Key) (bool, error) {
+		lock.Lock()
+		defer lock.Unlock()
+		record, isRead := records[name]
+		if !isRead {
+			var err error
+			record, err = p.recordOf(ctx, Other{Name: name})
+			if _, damaged := errors.AsType[*revision.DamagedError](err); err != nil && !damaged {
+				return false, err
+			}
+			records[name] = record
+		}
+		return record != nil && record.Skipped == 0 && !record.Has(key), nil
+	}
+	return ownership.Neighbours{Siblings: siblings, Known: p.Record().Siblings, GaveUp: gaveUp}
+}
+
 // others are those of the cluster that may have objects in common with this installation.
 func (p *Pass) others(ctx context.Context) ([]Other, error) {
 	addons := []string{p.Asked.Addon}
@@ -61,6 +133,7 @@ func (p *Pass) sibling(ctx context.Context, other Other) (ownership.Sibling, err
 	if own := p.Record(); own != nil {
 		sibling.Foreign, sibling.Rank = record.Addon != own.Addon, rank(record, own)
 	}
+	sibling.Knows = slices.Contains(record.Siblings, p.Owner.ID())
 	objects, err := revision.DecodeObjects(record.Objects)
 	if err != nil {
 		return sibling, err
@@ -72,7 +145,7 @@ func (p *Pass) sibling(ctx context.Context, other Other) (ownership.Sibling, err
 			sibling.Objects[key] = ownership.SharedContent(object)
 		}
 	}
-	for _, entry := range record.Inventory {
+	for _, entry := range onRecord(record) {
 		sibling.Owned[entry.Key] = entry
 	}
 	for _, entry := range record.Shared {
@@ -183,11 +256,21 @@ func (p *Pass) reportShared(before, now, inventory ownership.Inventory) {
 // know of this one.
 var errHandover = errors.New("another installation of the add-on is being removed")
 
-func handover() *Stop {
-	return &Stop{
-		About: AboutApply, Reason: v1.ReasonWaitingForStage, Recheck: removalRecheck,
-		Message: "another installation of the add-on is being removed: what both have is compared after that",
+// errNewSibling says that another installation of the add-on was not on record yet.
+var errNewSibling = errors.New("another installation of the add-on is new")
+
+// handover is the wait for another installation of the add-on; nil for other errors.
+func handover(err error) *Stop {
+	stop := &Stop{About: AboutApply, Reason: v1.ReasonWaitingForStage, Recheck: removalRecheck}
+	switch {
+	case errors.Is(err, errHandover):
+		stop.Message = errHandover.Error() + ": what both have is compared after that"
+	case errors.Is(err, errNewSibling):
+		stop.Message = errNewSibling.Error() + ": what both have is compared once it is on record"
+	default:
+		return nil
 	}
+	return stop
 }
 
 // handovers knows the clusters of which a pass removes what may be shared, or a namespace. An installation whose
@@ -236,13 +319,20 @@ func (p *Pass) unshared(ctx context.Context, objects ownership.Inventory) (owner
 	return free, err
 }
 
+// forgetting is the key of handovers for an installation that forgets its records.
+func (p *Pass) forgetting(installation string) target.Ref {
+	ref := p.Cluster
+	ref.Name += "/" + installation
+	return ref
+}
+
 func canBeShared(objects ownership.Inventory) bool {
 	return slices.ContainsFunc(objects, func(entry ownership.Entry) bool { return ownership.CanBeShared(entry.Key) })
 }
 
 // removable is everything that goes with an installation: what it has, or used of siblings, and no
 // sibling has that stays. Of those that go together the last by name takes along what they shared,
-// once the others are gone; waits names one of them.
+// once the others are gone; waits names one of them, or one that is just leaving it all behind.
 func (p *Pass) removable(ctx context.Context) (objects ownership.Inventory, waits string, err error) {
 	record := p.Record()
 	objects = onRecord(record)
@@ -258,8 +348,8 @@ func (p *Pass) removable(ctx context.Context) (objects ownership.Inventory, wait
 		used.Owner = ""
 		objects = append(objects, used)
 	}
-	free, _ := objects.SplitShared(siblings)
-	objects = nil
+	free, held := objects.SplitShared(siblings)
+	p.leaves, objects = held, nil
 	for _, entry := range free {
 		others := ownership.RemovedWith(entry, siblings)
 		if len(others) == 0 {
@@ -268,6 +358,11 @@ func (p *Pass) removable(ctx context.Context) (objects ownership.Inventory, wait
 		}
 		if slices.Max(others) < p.Owner.Installation {
 			waits = others[0]
+		}
+		for _, other := range others {
+			if p.installer.handovers.underWay(p.forgetting(other)) { // it may have left the object to this one
+				waits = other
+			}
 		}
 	}
 	return objects, waits, nil

@@ -72,8 +72,8 @@ type State struct {
 	kept map[ownership.Key]string
 	// hookPasses counts the passes in a row that found hooks running.
 	hookPasses int
-	// keptNamespaces are those that stay after a removal, once that was reported.
-	keptNamespaces map[string]bool
+	// staying are objects that stay after a removal or a prune, once that was reported.
+	staying map[ownership.Key]bool
 	// removalPasses counts the passes in a row over a removal that left no fewer than removalLeft
 	// objects.
 	removalPasses int32
@@ -102,6 +102,16 @@ func (m *State) connect(userCluster types.UID) {
 		m.repairs, m.kept = map[ownership.Key]repairCount{}, nil
 	}
 	m.userCluster = userCluster
+}
+
+// isNewlyKept says whether it is news that an object stays, and remembers it.
+func (m *State) isNewlyKept(key ownership.Key) bool {
+	if m.staying == nil {
+		m.staying = map[ownership.Key]bool{}
+	}
+	isNew := !m.staying[key]
+	m.staying[key] = true
+	return isNew
 }
 
 // countRunning counts a look that found Jobs or Pods running, or none.

@@ -80,9 +80,9 @@ var ownershipCases = []struct{ why, object, records, whose, rules string }{
 
 	// What siblings share is ours once its owner is gone, by what our record says of it (ADR 40).
 	{"shared with us by one that is gone, by its UID", "applied:gone label:gone", "shared",
-		"inherited: shared, other applied, other labelled", "orphaned, no place for hooks: another installation's"},
+		"inherited: shared, other applied, other labelled", "made, orphaned, no place for hooks: another installation's"},
 	{"shared with us by one that is gone, which made it anew", "applied:gone label:gone", "shared-anew",
-		"inherited: shared, other applied, other labelled", "orphaned, no place for hooks: another installation's"},
+		"inherited: shared, other applied, other labelled", "made, orphaned, no place for hooks: another installation's"},
 	{"shared with us, and another that exists has it now", "applied:gone applied:b label:b", "shared",
 		"another's (b): shared, other applied, other labelled", "no place for hooks: another installation's"},
 	{"shared with us, and made anew by a stranger", "stranger", "shared-anew",
@@ -91,6 +91,18 @@ var ownershipCases = []struct{ why, object, records, whose, rules string }{
 		"inherited: shared, applied, labelled", "made, no place for hooks: the add-on's own"},
 	{"shared with us without a UID, and it has none", "stranger nouid", "shared-nouid",
 		"a stranger's", "no place for hooks: no hook"},
+	{"left to us by a sibling that is gone, before we used it", "applied:gone label:gone", "planned left",
+		"inherited: planned, left, other applied, other labelled", "delete, made, orphaned, no place for hooks: another installation's"},
+	{"left to us by one that had taken it over", "applied:gone label:gone adopted", "planned left",
+		"inherited: planned, left, adopted, other applied, other labelled", "delete, no place for hooks: another installation's"},
+	{"left to us, and planned no more", "applied:gone label:gone", "left",
+		"inherited: left, other applied, other labelled", "made, orphaned, no place for hooks: another installation's"},
+	{"of a sibling that our record names, and that exists", "applied:b label:b", "planned left",
+		"another's (b): planned, left, other applied, other labelled", "no place for hooks: another installation's"},
+	{"left to us, and another that exists has it now", "applied:gone applied:c label:c", "planned left",
+		"another's (c): planned, left, other applied, other labelled", "no place for hooks: another installation's"},
+	{"only its label names a sibling that is gone", "label:gone", "planned left",
+		"a stranger's: planned, other labelled", "no place for hooks: another installation's"},
 
 	// Objects of a Helm release are adopted, and as leftovers deleted, by Helm's marks of that
 	// release, also where an installation that is gone had them: adoption stops at the living.

@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +15,8 @@ type Whose string
 
 // The answers, the first that holds.
 const (
-	// Inherited: another installation of the add-on shared it with the owner, and is gone.
+	// Inherited: another installation shared it with the owner, or left it to the owner, and has it no
+	// more.
 	Inherited Whose = "inherited"
 	// Ours: the owner wrote it, or its record plans it and its label is on it.
 	Ours Whose = "ours"
@@ -34,8 +36,10 @@ const (
 	recorded evidence = 1 << iota
 	planned
 	replaced
-	// shared: the record has it as another's, by its UID or that one's field manager.
+	// shared: the record has it as another's, by its UID or that one's field manager. left: the field
+	// manager is of an installation that leaves what it has to the owner.
 	shared
+	left
 	// applied: the owner's field manager applied it. made: it created it, as only hooks are.
 	applied
 	made
@@ -55,7 +59,7 @@ const (
 )
 
 var evidenceWords = []string{
-	"recorded", "planned", "replaced", "shared", "applied", "made", "labelled", "run", "helm hook", "adopted", "continued",
+	"recorded", "planned", "replaced", "shared", "left", "applied", "made", "labelled", "run", "helm hook", "adopted", "continued",
 	"other release", "other applied", "other made", "other labelled",
 }
 
@@ -77,6 +81,9 @@ type Question struct {
 	Entry *Entry
 	// Shared is the record's entry for another installation's object; nil: none.
 	Shared *Entry
+	// Left are the IDs of installations that leave the object to the owner: siblings that its record
+	// names, and installations that gave the object up.
+	Left []string
 	// Release is the Helm release that the owner adopts; nil: none.
 	Release *HelmMarks
 	// NameOf gives the name of the existing installation with an ID, or ""; it may be nil.
@@ -111,7 +118,7 @@ func Of(live metav1.Object, asked Question) Ownership {
 	found.foundation = asked.Entry != nil && asked.Entry.IsFoundation()
 	found.evidence |= asked.managed(live, &found)
 	switch {
-	case found.has(shared) && found.OtherName == "":
+	case found.has(shared|left) && found.OtherName == "":
 		found.Whose = Inherited
 	case found.has(recorded|applied) || found.IsHook() || found.has(planned|replaced) && found.isLabelBelieved():
 		found.Whose = Ours
@@ -178,6 +185,9 @@ func (q Question) managed(live metav1.Object, found *Ownership) (says evidence) 
 		}
 		says |= otherApplied
 		q.name(id, found)
+		if slices.Contains(q.Left, id) {
+			says |= left
+		}
 		if q.Shared != nil && id == (Owner{ClusterUID: q.Owner.ClusterUID, Installation: q.Shared.Owner}).ID() {
 			says |= shared
 		}

@@ -79,6 +79,8 @@ func question(words string) ownership.Question {
 			asked.Shared = &ownership.Entry{Key: key, UID: "u0", Owner: "gone"}
 		case "shared-nouid":
 			asked.Shared = &ownership.Entry{Key: key, Owner: "gone"}
+		case "left":
+			asked.Left = []string{owner("gone").ID(), owner("b").ID()}
 		case "nobody-known":
 			asked.NameOf = nil
 		default:
@@ -126,7 +128,7 @@ func TestWhoseAnObjectIs(t *testing.T) {
 func TestNoCombinationTakesWhatIsAnothers(t *testing.T) {
 	others := []string{"", "applied:b", "made:b", "label:b", "applied:gone", "made:gone", "label:gone", "applied:gone made:b", "applied:gone label:b"}
 	marks := []string{"", "release:ours", "release:theirs"}
-	records := []string{"", "planned", "namespace planned", "recorded", "replaced", "shared", "shared-anew", "planned shared"}
+	records := []string{"", "planned", "namespace planned", "recorded", "replaced", "shared", "shared-anew", "planned shared", "left", "planned left"}
 	bits := []string{"applied:us", "made:us", "run", "hook", "adopted"}
 	for set := range 1 << len(bits) {
 		var own []string

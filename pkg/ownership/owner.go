@@ -57,11 +57,12 @@ const (
 	HelmReleaseAnnotation   = "meta.helm.sh/release-name"
 	HelmNamespaceAnnotation = "meta.helm.sh/release-namespace"
 	HelmHookAnnotation      = "helm.sh/hook"
-	helmPolicyAnnotation    = "helm.sh/resource-policy"
+	HelmPolicyAnnotation    = "helm.sh/resource-policy"
 	helmPolicyKeep          = "keep"
 )
 
-// StaysBehind says whether a manifest asks to keep its object after the installation.
+// StaysBehind says whether a manifest asks to keep its object after the installation. Somebody may
+// ask for that on the object in the user cluster too.
 func StaysBehind(object metav1.Object) bool {
 	annotations := object.GetAnnotations()
 	return annotations[kubermaticv1.AnnotationOnDelete] == "orphan" || IsKeptByHelm(object)
@@ -69,5 +70,5 @@ func StaysBehind(object metav1.Object) bool {
 
 // IsKeptByHelm says whether a manifest asks Helm to keep its object.
 func IsKeptByHelm(object metav1.Object) bool {
-	return object.GetAnnotations()[helmPolicyAnnotation] == helmPolicyKeep
+	return object.GetAnnotations()[HelmPolicyAnnotation] == helmPolicyKeep
 }

@@ -7,6 +7,9 @@ func (o Ownership) hasOther() bool { return o.has(otherApplied | otherMade | oth
 // isLabelBelieved says whether the label counts: not beside another installation's field manager.
 func (o Ownership) isLabelBelieved() bool { return o.has(labelled) && !o.has(otherApplied|otherMade) }
 
+// IsOfAnother says whether another installation applied the object, and not as a hook.
+func (o Ownership) IsOfAnother() bool { return o.has(otherApplied) && !o.has(otherMade|run|helmHook) }
+
 // IsApplied says whether the owner's field manager applied the object.
 func (o Ownership) IsApplied() bool { return o.has(applied) }
 
@@ -16,8 +19,9 @@ func (o Ownership) IsLabelled() bool { return o.has(labelled) }
 // WasAdopted says whether the object existed before an installation adopted it.
 func (o Ownership) WasAdopted() bool { return o.has(adopted) }
 
-// IsMade says whether the owner created the object. Of shared kinds, it deletes only those.
-func (o Ownership) IsMade() bool { return o.has(applied) && !o.has(adopted) }
+// IsMade says whether the owner created the object, or one whose object it inherits. Of shared
+// kinds, it deletes only those.
+func (o Ownership) IsMade() bool { return (o.has(applied) || o.Whose == Inherited) && !o.has(adopted) }
 
 // IsHook says whether the owner created the object as a hook, or helm did by hand from our release:
 // then it has our label. An applied object belongs to the add-on.
@@ -25,10 +29,12 @@ func (o Ownership) IsHook() bool {
 	return o.has(run) && o.has(made) || o.has(labelled) && o.has(helmHook) && !o.has(applied) && !o.hasOther()
 }
 
-// IsDeletable says whether the record's removal deletes the object: by its UID or, for an intent,
-// by our field manager, or by our label except for foundations.
+// IsDeletable says whether the record's removal deletes the object: by its UID or, where it is
+// inherited, by the former owner's field manager, or for an intent by our field manager, or by our
+// label except for foundations.
 func (o Ownership) IsDeletable() bool {
-	return o.has(recorded) || o.has(planned) && (o.has(applied) || o.isLabelBelieved() && !o.foundation)
+	isPlanned := o.has(planned) && (o.has(applied) || o.isLabelBelieved() && !o.foundation)
+	return o.has(recorded) || isPlanned || o.has(planned|replaced) && o.Whose == Inherited
 }
 
 // IsLeftover says whether the object is of the adopted release, and no installation has it.

@@ -21,14 +21,26 @@ type Sibling struct {
 	Foreign bool
 	// Unknown says that its record can't be read: it may have anything.
 	Unknown bool
+	// Knows says that its record names us: objects that it has or plans pass to it when we leave.
+	Knows bool
 	// Objects are its objects that can be shared, also planned ones: SharedContent by key.
 	Objects map[Key]string
-	// Owned are the entries of objects that it owns, Used of those that others own.
+	// Owned are the entries of objects that it owns, or still has to prune, Used of those that others
+	// own.
 	Owned, Used map[Key]Entry
 }
 
 // Siblings reads those of an installation.
 type Siblings func(ctx context.Context) ([]Sibling, error)
+
+// Neighbours are the other installations of a cluster, as the seed knows them. All may be nil.
+type Neighbours struct {
+	Siblings Siblings
+	// Known are the IDs of the siblings that the record of the installation names.
+	Known []string
+	// GaveUp says whether an installation that exists has an object no more, by its record.
+	GaveUp func(ctx context.Context, name string, key Key) (bool, error)
+}
 
 // CanBeShared says whether an object is cluster-scoped. All may use any Namespace.
 func CanBeShared(key Key) bool { return key.Namespace == "" && key.GroupKind() != NamespaceGK }
@@ -56,7 +68,16 @@ func (s *Sibling) StillOwns(entry Entry) bool {
 	content, has := s.Objects[entry.Key]
 	owned, owns := s.Owned[entry.Key]
 	isSame := owned.UID == "" || owned.UID == entry.UID
-	return s.Name == entry.Owner && has && owns && isSame && (s.Rank >= 0 || content == entry.Content)
+	return s.Name == entry.Owner && owns && isSame && (!has || s.Rank >= 0 || content == entry.Content)
+}
+
+// inherits says whether the object of an entry passes to a sibling when its owner leaves it: Of
+// answers Ours or Inherited to the sibling then. What is left otherwise would be nobody's.
+func (s *Sibling) inherits(entry Entry) bool {
+	used, uses := s.Used[entry.Key]
+	_, plans := s.Objects[entry.Key]
+	isSame := entry.UID != "" && (used.UID == entry.UID || s.Owned[entry.Key].UID == entry.UID)
+	return s.Unknown || !s.Leaving && (isSame || s.Knows && (plans || uses))
 }
 
 // removes says whether a sibling's removal deletes the object of our entry.
@@ -68,13 +89,11 @@ func (s *Sibling) removes(entry Entry) bool {
 	return has && s.Leaving && known.UID != "" && (entry.UID == "" || entry.UID == known.UID)
 }
 
-// SplitShared separates entries that siblings have, or may have: those stay when we remove ours.
+// SplitShared separates entries that pass to siblings when their owner leaves them: those stay when
+// it removes its own.
 func (i Inventory) SplitShared(siblings []Sibling) (free, held Inventory) {
 	for _, entry := range i {
-		isHeld := slices.ContainsFunc(siblings, func(sibling Sibling) bool {
-			_, has := sibling.Has(entry.Key)
-			return has || sibling.Unknown
-		})
+		isHeld := slices.ContainsFunc(siblings, func(sibling Sibling) bool { return sibling.inherits(entry) })
 		if isHeld && CanBeShared(entry.Key) {
 			held = append(held, entry)
 			continue

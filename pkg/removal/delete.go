@@ -15,11 +15,19 @@ import (
 type deleter struct {
 	target calls.Target
 	owner  ownership.Owner
+	heir   Heir
 	kinds  *calls.Kinds
 }
 
-func newDeleter(target calls.Target, owner ownership.Owner) *deleter {
-	return &deleter{target: target, owner: owner, kinds: &calls.Kinds{Mapper: target.Mapper}}
+// Heir says which installations left objects to the owner: it removes those that it planned.
+type Heir struct {
+	// Left are the IDs of siblings that its record names, NameOf is as in ownership.Question.
+	Left   []string
+	NameOf func(id string) string
+}
+
+func newDeleter(target calls.Target, owner ownership.Owner, heir Heir) *deleter {
+	return &deleter{target: target, owner: owner, heir: heir, kinds: &calls.Kinds{Mapper: target.Mapper}}
 }
 
 type presence struct {
@@ -37,15 +45,28 @@ func presences(entries ownership.Inventory, unknown bool) (all []*presence) {
 	return all
 }
 
+// isMarked says whether an object that exists asks to stay, and has that reported. Nil: no mark counts.
+func (one *presence) isMarked(report func(key ownership.Key)) bool {
+	if report == nil || one.live == nil || one.live.DeletionTimestamp != nil || !ownership.StaysBehind(one.live) {
+		return false
+	}
+	report(one.entry.Key)
+	return true
+}
+
 // present are the entries whose objects exist. Entries without a UID get it if the object is ours.
 func (d *deleter) present(ctx context.Context, entries ownership.Inventory) (there ownership.Inventory, err error) {
 	seen, err := d.find(ctx, entries)
+	return existing(seen), err
+}
+
+func existing(seen []*presence) (there ownership.Inventory) {
 	for _, one := range seen {
 		if one.live != nil || one.unknown {
 			there = append(there, one.entry)
 		}
 	}
-	return there, err
+	return there
 }
 
 func (d *deleter) find(ctx context.Context, entries ownership.Inventory) ([]*presence, error) {
@@ -62,11 +83,15 @@ func (d *deleter) findOne(ctx context.Context, one *presence) error {
 	if err != nil || live == nil {
 		return err
 	}
-	found := ownership.Of(live, ownership.Question{Owner: d.owner, Entry: &one.entry})
+	asked := ownership.Question{Owner: d.owner, Entry: &one.entry}
+	if ownership.CanBeShared(one.entry.Key) {
+		asked.Left, asked.NameOf = d.heir.Left, d.heir.NameOf
+	}
+	found := ownership.Of(live, asked)
 	if !found.IsDeletable() {
 		return nil
 	}
-	if one.live = live; one.entry.UID == "" {
+	if one.live = live; one.entry.UID != live.UID {
 		one.entry.UID, one.entry.Created = live.UID, found.IsMade()
 	}
 	return nil

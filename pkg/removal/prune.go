@@ -16,6 +16,7 @@ import (
 // PruneOptions guard a prune.
 type PruneOptions struct {
 	Owner ownership.Owner
+	Heir  Heir
 	// Total is the size of the old inventory: to prune more than half of it needs approval.
 	Total int
 	// Approved is the Approval that was given: of what is held, or of all that is there, as for a revision
@@ -25,6 +26,8 @@ type PruneOptions struct {
 	Many bool
 	// CRDs says whether CustomResourceDefinitions are pruned; "" keeps them.
 	CRDs kubermaticv1.CRDRemove
+	// Marked is as in RemoveOptions.
+	Marked func(key ownership.Key)
 }
 
 // prunedFreely is how many objects may always be pruned at once, whatever their share.
@@ -64,17 +67,20 @@ func Approval(objects ownership.Inventory) string {
 func Prune(
 	ctx context.Context, target calls.Target, objects ownership.Inventory, options PruneOptions,
 ) (remaining ownership.Inventory, notes []calls.Note, err error) {
-	d := newDeleter(target, options.Owner)
-	there, err := d.present(ctx, Pruned(objects, options.CRDs))
+	d := newDeleter(target, options.Owner, options.Heir)
+	seen, err := d.find(ctx, Pruned(objects, options.CRDs))
 	if err != nil {
 		return objects, nil, err
 	}
+	there := existing(seen)
+	isApproved := options.Approved != "" && options.Approved == Approval(there)
+	there = existing(slices.DeleteFunc(seen, func(one *presence) bool { return one.isMarked(options.Marked) }))
 	mass := !options.Many && len(there) > prunedFreely && len(there)*2 > options.Total
 	free, held, err := d.split(ctx, there, mass)
 	if err != nil {
 		return there, nil, err
 	}
-	if options.Approved != "" && (options.Approved == Approval(held) || options.Approved == Approval(there)) {
+	if isApproved || options.Approved != "" && (options.Approved == Approval(held) || options.Approved == Approval(there)) {
 		free, held = there, nil
 	}
 	stuck, err := d.deleteAll(ctx, free)
@@ -84,7 +90,7 @@ func Prune(
 // Present are those of the objects that are there and ours, as Prune finds them: each with its UID,
 // unless the API server of its kind does not answer.
 func Present(ctx context.Context, target calls.Target, owner ownership.Owner, objects ownership.Inventory) (ownership.Inventory, error) {
-	return newDeleter(target, owner).present(ctx, objects)
+	return newDeleter(target, owner, Heir{}).present(ctx, objects)
 }
 
 // Pruned are those of the objects that a prune would delete, and not leave where they are.

@@ -15,6 +15,7 @@ import (
 // RemoveOptions say what is removed.
 type RemoveOptions struct {
 	Owner ownership.Owner
+	Heir  Heir
 	// CRDs says whether our unused CustomResourceDefinitions are removed; "" keeps them.
 	CRDs kubermaticv1.CRDRemove
 	// Namespace is the target namespace. Helm's Secrets of our release don't keep it.
@@ -26,6 +27,9 @@ type RemoveOptions struct {
 	Spared []types.UID
 	// Kept is called with a namespace that we created and that stays, and why; it may be nil.
 	Kept func(namespace, why string)
+	// Marked is called with each object that stays since somebody marked it in the user cluster as a
+	// manifest may be (ownership.StaysBehind). Nil: marks don't count.
+	Marked func(key ownership.Key)
 }
 
 const maxBlocked = 20
@@ -66,7 +70,7 @@ func Remove(
 	ctx context.Context, target calls.Target, inventory ownership.Inventory, options RemoveOptions,
 ) (rest ownership.Inventory, blocked []calls.Note, err error) {
 	ownGroups := slices.Concat(inventory, options.All).DefinedGroups()
-	r := removal{deleter: newDeleter(target, options.Owner), options: options, ownGroups: ownGroups}
+	r := removal{deleter: newDeleter(target, options.Owner, options.Heir), options: options, ownGroups: ownGroups}
 	rest = slices.DeleteFunc(slices.Clone(inventory), func(entry ownership.Entry) bool { return entry.Orphan })
 	done := map[ownership.Key]bool{}
 	for _, step := range removalSteps {
@@ -99,8 +103,8 @@ func (r removal) run(ctx context.Context, step step, entries ownership.Inventory
 	}
 	var going, standing ownership.Inventory
 	for _, one := range seen {
-		keep := false
-		if step.keeps != nil && one.live != nil && one.live.DeletionTimestamp == nil {
+		keep := one.isMarked(r.options.Marked)
+		if !keep && step.keeps != nil && one.live != nil && one.live.DeletionTimestamp == nil {
 			if keep, err = step.keeps(r, ctx, one.entry); err != nil {
 				return presences(entries, true), err
 			}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -103,6 +104,9 @@ type Record struct {
 	Superseded ownership.Inventory `json:"superseded,omitempty"`
 	// Shared are the objects of siblings that are used; Inventory has none of them.
 	Shared ownership.Inventory `json:"shared,omitempty"`
+	// Siblings are the IDs of the add-on's other installations that were known before any of their
+	// objects was looked at; some may be gone. What they leave passes to this one (ADR 111).
+	Siblings []string `json:"siblings,omitempty"`
 	// FormerAddon is the add-on of earlier revisions, if it was another one.
 	FormerAddon string `json:"formerAddon,omitempty"`
 	// SupersededOf is how many objects there were, with Superseded, when that was made.
@@ -199,6 +203,13 @@ func (r *Record) Holds(objectsDigest string, wanted []hooks.Hook) bool {
 
 // IsEmpty says whether the revision has no objects: its add-on has nothing for the cluster.
 func (r *Record) IsEmpty() bool { return r.ObjectsDigest == emptyDigest }
+
+// Has says whether the installation has an object, still has to prune it, or uses it.
+func (r *Record) Has(key ownership.Key) bool {
+	return slices.ContainsFunc(slices.Concat(r.Inventory, r.Superseded, r.Shared, r.Kept), func(entry ownership.Entry) bool {
+		return entry.Key == key
+	})
+}
 
 // InCluster is what the user cluster has. If newer records can't be read, any content may differ.
 func (r *Record) InCluster() ownership.Inventory {

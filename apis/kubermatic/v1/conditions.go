@@ -384,6 +384,8 @@ const (
 	EventShared = "Shared"
 	// EventRepaired: an object that drifted was put back.
 	EventRepaired = "Repaired"
+	// EventObjectsKept: objects stay after a removal or a prune, since somebody marked them in the user cluster to be kept.
+	EventObjectsKept = "ObjectsKept"
 	// EventNamespaceKept: a namespace that was made for add-ons stays after a removal, since something else is in it.
 	EventNamespaceKept = "NamespaceKept"
 	// EventJobKept: a Job ended, and the user cluster refuses the time after which it would be deleted.

@@ -88,6 +88,7 @@ func (r *Reconciler) partFrom(f *facts, left time.Duration) parting {
 	if r.isGivenUp(f) {
 		return partingUnreachable
 	}
+	f.pass.Asked.ClusterGoes = true
 	if !f.pass.Asked.IsRemoved() {
 		f.pass.Asked.RemovedSince = f.cluster.DeletedAt
 	}

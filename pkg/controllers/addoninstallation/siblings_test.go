@@ -265,8 +265,9 @@ func TestWhatDiffersOrIsForeignIsNotShared(t *testing.T) {
 	w.expectOwner("first", w.clusterRole(), first)
 }
 
-// Red when the refusal of what differs says that removing the owner helps: its object stays, and is taken by annotation only.
-func TestWhatDiffersIsRefusedWithWhatHelps(t *testing.T) {
+// Red when the one that is refused does not take the object over once its owner is gone, as its message says; when it needs an
+// annotation for that, or the object is deleted in between; and when the object outlives both.
+func TestWhatDiffersPassesOnWhenItsOwnerGoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start()
@@ -275,18 +276,27 @@ func TestWhatDiffersIsRefusedWithWhatHelps(t *testing.T) {
 	first := w.instance("operator", "first", "1.0.0", "")
 	w.expectShared(first, "")
 	other := w.instance("operator", "other", "1.0.0", `{"verb": "list"}`)
-	adopt := kubermaticv1.AnnotationAdopt + "=true"
-	w.expectReady(other, kubermaticv1.ReasonObjectExists, `shared with installation "first"`, "or remove this installation",
-		`where "first" is removed instead, the object stays`, adopt)
+	w.expectReady(other, kubermaticv1.ReasonObjectExists, "or remove one of the two", `where "first" goes, this one takes the object over`)
+	role, definition := w.clusterRole(), definitionNamed("widgets."+w.group())
+	w.expectOwner("first", role, first, other)
+	w.expectOwner("first", definition, first, other)
+	before := []types.UID{role.GetUID(), definition.GetUID()}
 
 	w.deleteAll(first)
 	expect.Gone(t, w.seed, first)
-	w.expectReady(other, kubermaticv1.ReasonObjectExists, "exists already", kubermaticv1.AnnotationAdopt)
-	w.edit(other, func(object *kubermaticv1.AddonInstallation) {
-		object.Annotations = map[string]string{kubermaticv1.AnnotationAdopt: "true"}
-	})
-	w.expectOwner("other", w.clusterRole(), first, other)
 	w.expectShared(other, "")
+	w.expectOwner("other", role, first, other)
+	w.expectOwner("other", definition, first, other)
+	if diff := cmp.Diff(before, []types.UID{role.GetUID(), definition.GetUID()}); diff != "" {
+		t.Errorf("they were deleted in between (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"list"}, role.Rules[0].Verbs); diff != "" {
+		t.Errorf("the content (-want +got):\n%s", diff)
+	}
+	w.deleteAll(other)
+	expect.Gone(t, w.seed, other)
+	expect.Gone(t, w.seed, role)
+	expect.Gone(t, w.seed, definition)
 }
 
 // Red when two that begin together both have what is shared, refuse each other, or leave it behind when they go together; and when

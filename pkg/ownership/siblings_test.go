@@ -1,0 +1,84 @@
+package ownership_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/trellis-addons/trellis/pkg/ownership"
+)
+
+// What a removal leaves for a sibling, the sibling takes over, and its own removal deletes; what is
+// left for nobody, the removal deletes itself: for every pair of records about one object, and
+// whoever applied it. Red when a sibling is believed to have what it merely plans, so that the
+// object outlives both; or when its record does not name the one that goes.
+func TestNoSharedObjectOutlivesItsOwners(t *testing.T) {
+	key := ownership.Key{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "x"}
+	entry := func(words string) *ownership.Entry {
+		made := map[string]*ownership.Entry{
+			"planned": {Key: key}, "recorded": {Key: key, UID: "u1"}, "replaced": {Key: key, UID: "u0"},
+			"used": {Key: key, UID: "u1", Owner: "b"}, "used-anew": {Key: key, UID: "u0", Owner: "b"}, "used-of-c": {Key: key, UID: "u0", Owner: "c"},
+		}
+		return made[words]
+	}
+	withoutB := func(id string) string {
+		if id == owner("b").ID() {
+			return ""
+		}
+		return nameOf(id)
+	}
+	tried := 0
+	for _, live := range []string{"applied:b label:b", "applied:b", "applied:b applied:us label:us"} {
+		for _, theirs := range []string{"planned", "recorded"} { // what the record of b has, which goes
+			for _, ours := range []string{"", "planned", "recorded", "replaced"} { // what the record of us has, who stay
+				for _, uses := range []string{"", "used", "used-anew", "used-of-c"} {
+					for bits := range 4 {
+						plans, knows := bits&1 != 0 || ours == "planned", bits&2 != 0
+						us := ownership.Sibling{Name: "us", Knows: knows, Objects: map[ownership.Key]string{}}
+						us.Owned, us.Used = map[ownership.Key]ownership.Entry{}, map[ownership.Key]ownership.Entry{}
+						asked := ownership.Question{Owner: owner("us"), NameOf: withoutB, Entry: entry(ours), Shared: entry(uses)}
+						if plans {
+							us.Objects[key] = "content"
+						}
+						if asked.Entry == nil && plans {
+							asked.Entry = entry("planned")
+						}
+						if asked.Entry != nil && asked.Shared == nil {
+							us.Owned[key] = *asked.Entry
+						}
+						if asked.Shared != nil {
+							us.Used[key] = *asked.Shared
+						}
+						if knows {
+							asked.Left = []string{owner("b").ID()}
+						}
+						tried++
+						what := fmt.Sprintf("%q, b has it %s, we have it %q and use it %q, planned %t, known %t", live, theirs, ours, uses, plans, knows)
+						free, held := ownership.Inventory{*entry(theirs)}.SplitShared([]ownership.Sibling{us})
+						if len(free) == 1 {
+							byB := ownership.Of(object(live), ownership.Question{Owner: owner("b"), Entry: &free[0], NameOf: nameOf})
+							if !byB.IsDeletable() {
+								t.Errorf("%s: b neither leaves nor deletes it: %v", what, byB)
+							}
+							continue
+						}
+						found := ownership.Of(object(live), asked)
+						if found.Whose != ownership.Ours && found.Whose != ownership.Inherited {
+							t.Errorf("%s: %v is left to us, and we don't take it over: %v", what, held, found)
+						}
+						if asked.Shared != nil { // a removal goes by what the record has of it
+							removed := *asked.Shared
+							removed.Owner = ""
+							asked.Entry = &removed
+						}
+						if found = ownership.Of(object(live), asked); !found.IsDeletable() {
+							t.Errorf("%s: it outlives our removal: %v", what, found)
+						}
+					}
+				}
+			}
+		}
+	}
+	if tried < 300 {
+		t.Errorf("%d cases were tried", tried)
+	}
+}

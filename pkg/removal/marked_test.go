@@ -1,0 +1,111 @@
+package removal_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/removal"
+	"github.com/trellis-addons/trellis/test/lab"
+)
+
+// Red when a mark on the object in the user cluster does not count, for a prune or a removal; when anything else counts as one; and
+// when what stays is not reported, or waits for an approval.
+func TestWhatIsMarkedInTheClusterStays(t *testing.T) {
+	const helm, ours = "helm.sh/resource-policy", "addons.kubermatic.k8c.io/on-delete"
+	marks := map[string]struct {
+		annotations string
+		stays       bool
+	}{
+		"helm":          {`{` + helm + `: keep}`, true},
+		"ours":          {`{` + ours + `: orphan}`, true},
+		"both":          {`{` + helm + `: keep, ` + ours + `: orphan}`, true},
+		"beside-others": {`{` + helm + `: keep, example.com/a: b}`, true},
+		"upper-case":    {`{` + helm + `: Keep}`, false},
+		"other-value":   {`{` + helm + `: delete}`, false},
+		"empty":         {`{` + ours + `: ""}`, false},
+		"truth":         {`{` + ours + `: "true"}`, false},
+		"none":          {`{example.com/keep: keep}`, false},
+	}
+	var manifests, want []string
+	for name, mark := range marks {
+		manifests = append(manifests, strings.Replace(lab.Settings, "settings", name, 1))
+		if mark.stays {
+			want = append(want, name)
+		}
+	}
+	slices.Sort(want)
+	for what, remove := range map[string]func(*lab.Lab, ownership.Inventory, func(ownership.Key)){
+		"prune": func(l *lab.Lab, objects ownership.Inventory, marked func(ownership.Key)) {
+			options := removal.PruneOptions{Owner: l.Owner, Total: 100, Marked: marked}
+			left, notes, err := removal.Prune(t.Context(), l.Target, objects, options)
+			if err != nil || len(left) > 0 || len(notes) > 0 {
+				t.Errorf("left %v, notes %v, %v", left, notes, err)
+			}
+		},
+		"remove": func(l *lab.Lab, objects ownership.Inventory, marked func(ownership.Key)) {
+			l.Remove(objects, removal.RemoveOptions{Marked: marked})
+		},
+		"remove with the cluster": func(l *lab.Lab, objects ownership.Inventory, _ func(ownership.Key)) {
+			l.Remove(objects, removal.RemoveOptions{})
+		},
+	} {
+		l := lab.New(t)
+		l.Namespace()
+		objects := l.Install(l.Prepare(lab.Manifests(manifests...)), nil)
+		for name, mark := range marks {
+			l.Edit(lab.ConfigMaps, name, `{metadata: {annotations: `+mark.annotations+`}}`)
+		}
+		var reported, there []string
+		remove(l, objects, func(key ownership.Key) {
+			if !slices.Contains(reported, key.Name) { // a removal looks again in each pass
+				reported = append(reported, key.Name)
+			}
+		})
+		for name := range marks {
+			if l.Get(lab.ConfigMaps, l.Unique, name) != nil {
+				there = append(there, name)
+			}
+		}
+		slices.Sort(there)
+		slices.Sort(reported)
+		stays := want
+		if what == "remove with the cluster" {
+			stays = nil
+		}
+		if diff := cmp.Diff(stays, there); diff != "" {
+			t.Errorf("%s: what stays (-want +got):\n%s", what, diff)
+		}
+		if diff := cmp.Diff(stays, reported); diff != "" {
+			t.Errorf("%s: what is reported (-want +got):\n%s", what, diff)
+		}
+	}
+}
+
+// Red when the hash that approves a prune of many objects counts no more once somebody marks one of them to stay.
+func TestApprovalStaysRightWhenOneIsMarked(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	var manifests []string
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		manifests = append(manifests, strings.Replace(lab.Settings, "settings", name, 1))
+	}
+	objects := l.Install(l.Prepare(lab.Manifests(manifests...)), nil)
+	options := removal.PruneOptions{Owner: l.Owner, Total: 7, Marked: func(ownership.Key) {}}
+	held, notes, err := removal.Prune(t.Context(), l.Target, objects, options)
+	if err != nil || len(held) != 7 || len(notes) != 1 {
+		t.Fatalf("held %v, notes %v, %v", held, notes, err)
+	}
+	l.Edit(lab.ConfigMaps, "a", `{metadata: {annotations: {helm.sh/resource-policy: keep}}}`)
+	options.Approved = removal.Approval(held)
+	left, notes, err := removal.Prune(t.Context(), l.Target, held, options)
+	if err != nil || len(left) > 0 || len(notes) > 0 {
+		t.Errorf("left %v, notes %v, %v", left, notes, err)
+	}
+	if l.Get(lab.ConfigMaps, l.Unique, "a") == nil || l.Get(lab.ConfigMaps, l.Unique, "b") != nil {
+		t.Error("not the one that is marked stays")
+	}
+}
