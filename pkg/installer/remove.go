@@ -27,6 +27,8 @@ const (
 	removalRecheck        = 300 * time.Millisecond
 	slowestRemovalRecheck = 3 * time.Second
 	removalBlocked        = time.Minute
+	// namespaceWait is how long a removal waits for kinds that can't be listed; then their namespace stays.
+	namespaceWait = 5 * time.Minute
 )
 
 // RemoveObjects carries the removal as far as it goes now. Namespaces are left where hooks have to
@@ -43,7 +45,7 @@ func (p *Pass) RemoveObjects(ctx context.Context) *Stop {
 	} else {
 		outcome = p.removeWithNamespace(ctx, objects)
 	}
-	if outcome == nil && waits != "" && p.Now.Sub(p.Asked.RemovedSince) < removalBlocked {
+	if outcome == nil && waits != "" && p.removedFor() < removalBlocked {
 		return &Stop{
 			About: AboutAll, Reason: v1.ReasonRemoving, Recheck: removalRecheck,
 			Message: fmt.Sprintf("installation %q, which is removed too, goes first: both have objects of the whole cluster", waits),
@@ -89,7 +91,7 @@ func (p *Pass) removeWithNamespace(ctx context.Context, inventory ownership.Inve
 		}
 	}
 	outcome := p.removeInventory(ctx, inventory)
-	if outcome == nil && p.isLastToGo(sharing) && p.Now.Sub(p.Asked.RemovedSince) < removalBlocked {
+	if outcome == nil && p.isLastToGo(sharing) && p.removedFor() < removalBlocked {
 		return &Stop{
 			About: AboutAll, Reason: v1.ReasonRemoving, Recheck: removalRecheck,
 			Message: fmt.Sprintf("installation %q, which is removed too, goes first: both have namespace %q", sharing[0].Name, target),
@@ -123,8 +125,9 @@ func (p *Pass) removeInventory(ctx context.Context, inventory ownership.Inventor
 	marked, report := p.marked("Remove")
 	left, blocked, err := removal.Remove(ctx, p.target(), inventory, removal.RemoveOptions{
 		Owner: p.Owner, Heir: p.heir(), CRDs: record.CRDs.Remove, Namespace: record.TargetNamespace, KeepNamespaces: targeted,
-		Spared: slices.Concat(spared, p.keptUIDs()),
-		All:    slices.Concat(onRecord(record), record.Shared), Kept: p.reportKept, Marked: marked,
+		Spared:     slices.Concat(spared, p.keptUIDs()),
+		AwaitKinds: p.removedFor() < namespaceWait, Explain: p.removedFor() > removalBlocked,
+		All: slices.Concat(onRecord(record), record.Shared), Kept: p.reportKept, Marked: marked,
 	})
 	report()
 	if err != nil {
@@ -135,6 +138,9 @@ func (p *Pass) removeInventory(ctx context.Context, inventory ownership.Inventor
 	}
 	return p.removing(left, blocked)
 }
+
+// removedFor is how long ago the removal was asked for.
+func (p *Pass) removedFor() time.Duration { return p.Now.Sub(p.Asked.RemovedSince) }
 
 func namesOfNamespaces(inventory ownership.Inventory) (names []string) {
 	for _, entry := range inventory {
@@ -236,7 +242,7 @@ func (p *Pass) removing(left ownership.Inventory, blocked []calls.Note) *Stop {
 		Message: fmt.Sprintf("still to go: %s, next %s", text.Count(len(left), "object"), left[len(left)-1].Key),
 		Recheck: backoff.After(p.State.removalPasses, firstRecheck, slowestRemovalRecheck),
 	}
-	if len(blocked) > 0 && p.Now.Sub(p.Asked.RemovedSince) > removalBlocked {
+	if len(blocked) > 0 && p.removedFor() > removalBlocked {
 		outcome.Reason, outcome.Message = v1.ReasonRemovalBlocked, TextOf(blocked)
 		outcome.Recheck = SlowestRecheck
 	}

@@ -36,6 +36,8 @@ type presence struct {
 	live *metav1.PartialObjectMetadata
 	// unknown: the API server of the kind does not answer. deleted: it was deleted, or is gone.
 	unknown, deleted bool
+	// until says what a decision about it waits for.
+	until string
 }
 
 func presences(entries ownership.Inventory, unknown bool) (all []*presence) {

@@ -8,7 +8,7 @@
 //
 // Package ownership says whose an object is; a label alone is never a reason to delete. Deletes
 // carry the UID, so a replaced object stays. If the API server can't say whether a kind is served,
-// its entries stay, and so does a namespace in which a kind can't be listed.
+// its entries stay, and a namespace in which a kind can't be listed waits, or stays.
 //
 // It waits for nothing: the answer has what still exists, and what holds it up.
 package removal

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,35 +16,90 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// keepsNamespace says whether a Namespace stays: it is not ours, another installation targets it,
-// it has objects of others, or it can't be listed completely.
-func (r removal) keepsNamespace(ctx context.Context, entry ownership.Entry) (bool, error) {
+// keepsNamespace says whether a Namespace stays: it is not ours, another installation targets it, it has objects of others, or it
+// can't be listed completely. For the latter it may wait (RemoveOptions.AwaitKinds).
+func (r removal) keepsNamespace(ctx context.Context, entry ownership.Entry) (verdict, error) {
 	if !entry.Created || slices.Contains(r.options.KeepNamespaces, entry.Name) || r.target.Served == nil {
-		return true, nil
+		return verdict{keep: true}, nil
 	}
 	r.target.Mapper.Reset() // there may be new kinds
-	kinds, complete, err := r.namespacedKinds()
-	if err != nil || !complete {
-		return true, err
+	kinds, err := r.namespacedKinds()
+	if err != nil {
+		return verdict{}, err
 	}
 	census := &census{
 		target: r.target, kinds: r.kinds, namespace: entry.Name, owner: r.owner, uids: map[types.UID]bool{},
-		hasReleases: entry.Name == r.options.Namespace, spared: r.options.Spared,
+		hasReleases: entry.Name == r.options.Namespace, spared: r.options.Spared, unlisted: r.unlistedGroups(),
 	}
 	if err := calls.Each(ctx, kinds, census.count); err != nil {
-		return true, err
+		return verdict{}, err
 	}
-	if !census.stays {
-		if foreign, err := census.hasForeign(ctx); !foreign || err != nil {
-			return foreign, err
+	foreign := census.stays
+	if !foreign {
+		if foreign, err = census.hasForeign(ctx); err != nil {
+			return verdict{}, err
 		}
 	}
-	if r.options.Kept != nil {
-		r.options.Kept(entry.Name, cmp.Or(census.because, "something is in it that belongs to somebody else"))
+	switch {
+	case foreign:
+		r.kept(entry.Name, cmp.Or(census.because, "something is in it that belongs to somebody else"))
+	case census.unlisted == "":
+		return verdict{}, nil
+	case r.options.AwaitKinds:
+		return verdict{until: fmt.Sprintf("%s is not deleted yet, since what is in it can't be listed: %s", entry.Key, census.unlisted)}, nil
+	default:
+		r.kept(entry.Name, census.unlisted+". Delete the namespace when nothing is in it")
 	}
-	return true, nil
+	return verdict{keep: true}, nil
+}
+
+func (r removal) kept(namespace, why string) {
+	if r.options.Kept != nil {
+		r.options.Kept(namespace, why)
+	}
+}
+
+// unlistedGroups says which kinds discovery can't list, and what to do; "" for none.
+func (r removal) unlistedGroups() string {
+	missing := r.target.Served.MissingGroups()
+	if len(missing) == 0 {
+		if len(r.target.Served.APIVersions()) == 0 {
+			return "the API server does not list its kinds"
+		}
+		return ""
+	}
+	services := make([]string, len(missing))
+	for i, one := range missing {
+		group, version, _ := strings.Cut(one, "/")
+		services[i] = calls.CutText(version + "." + group)
+	}
+	return fmt.Sprintf("nothing serves %s: bring the server up, or delete the APIService", text.Names(services, maxServicesNamed))
+}
+
+// whyEnding is what a Namespace that is being deleted says of that itself; "" where it says nothing.
+func (d *deleter) whyEnding(ctx context.Context, entry ownership.Entry) string {
+	if entry.GroupKind() != ownership.NamespaceGK {
+		return ""
+	}
+	live, err := calls.ReadWhole(ctx, d.target.Dynamic.Resource(calls.Namespaces), calls.Place{Name: entry.Name})
+	if err != nil {
+		return ""
+	}
+	for _, condition := range calls.ConditionsOf(live) {
+		if condition.Status == metav1.ConditionTrue && slices.Contains(endingConditions, condition.Type) {
+			return ": " + calls.CutText(condition.Message)
+		}
+	}
+	return ""
+}
+
+// endingConditions of a Namespace, from k8s.io/api/core/v1; the API server lists causes before what follows from them.
+var endingConditions = []string{
+	string(corev1.NamespaceDeletionDiscoveryFailure), string(corev1.NamespaceDeletionGVParsingFailure),
+	string(corev1.NamespaceDeletionContentFailure), string(corev1.NamespaceContentRemaining), string(corev1.NamespaceFinalizersRemaining),
 }
 
 // endpoints are deprecated copies of Services' endpoints; listing them makes the API server warn.
@@ -51,28 +107,24 @@ var endpoints = schema.GroupResource{Resource: "endpoints"}
 
 var volumeClaims = schema.GroupResource{Resource: "persistentvolumeclaims"}
 
-// namespacedKinds has each kind in one version; incomplete if a group can't be listed.
-func (r removal) namespacedKinds() (found []calls.Resource, complete bool, err error) {
-	served := r.target.Served.APIVersions()
-	if len(served) == 0 || len(r.target.Served.MissingGroups()) > 0 {
-		return nil, false, nil
-	}
+// namespacedKinds has each kind that discovery lists, in one version.
+func (r removal) namespacedKinds() (found []calls.Resource, err error) {
 	seen := map[schema.GroupKind]bool{}
-	for _, text := range served {
-		gvk, isKind := parseKind(text)
+	for _, served := range r.target.Served.APIVersions() {
+		gvk, isKind := parseKind(served)
 		if !isKind || seen[gvk.GroupKind()] {
 			continue
 		}
 		where, known, err := r.kinds.Find(gvk)
 		if err != nil {
-			return nil, false, fmt.Errorf("looking up kind %q: %w", gvk.Kind, err)
+			return nil, fmt.Errorf("looking up kind %q: %w", gvk.Kind, err)
 		}
 		if known && where.Namespaced && where.GroupResource() != endpoints {
 			found = append(found, where)
 		}
 		seen[gvk.GroupKind()] = true
 	}
-	return found, true, nil
+	return found, nil
 }
 
 // parseKind reads "apps/v1/Deployment" and "v1/Pod"; "apps/v1" and "v1" are no kinds.
@@ -92,6 +144,8 @@ const (
 	// Beyond these numbers a namespace stays; each owner outside of it costs a call.
 	maxCounted = 100_000
 	maxOwners  = 1000
+	// maxServicesNamed is how many APIServices a message names.
+	maxServicesNamed = 5
 )
 
 type census struct {
@@ -106,10 +160,11 @@ type census struct {
 	lock   sync.Mutex
 	uids   map[types.UID]bool
 	owners map[types.UID]metav1.OwnerReference
-	// stays is final: an object has no owner, there are too many, or a kind can't be listed because
-	// its server is down; then the namespace could not be finalized either.
+	// stays is final: an object has no owner, or there are too many.
 	stays   bool
 	because string
+	// unlisted says which kinds can't be listed, since their server is down; then the namespace could not be finalized either.
+	unlisted string
 }
 
 // count lists one kind. Kinds that can't be listed (reviews, bindings) have no objects.
@@ -134,7 +189,8 @@ func (c *census) count(ctx context.Context, where calls.Resource) error {
 	if calls.IsKindTrouble(schema.GroupKind{Group: where.Group}, err) {
 		c.lock.Lock()
 		defer c.lock.Unlock()
-		c.stays, c.because = true, fmt.Sprintf("its %s can't be listed", where.GroupResource())
+		c.unlisted = cmp.Or(c.unlisted, fmt.Sprintf("the API server can't list %s: see to APIService %s, or to the conversion webhook of the kind",
+			calls.CutText(where.GroupResource().String()), calls.CutText(where.Version+"."+where.Group)))
 		return nil
 	}
 	return fmt.Errorf("listing the %s in namespace %q: %w", where.Resource, c.namespace, err)

@@ -25,6 +25,10 @@ type RemoveOptions struct {
 	KeepNamespaces []string
 	// Spared are the UIDs of objects that don't keep a namespace, and go with it.
 	Spared []types.UID
+	// AwaitKinds has a namespace wait in which a kind can't be listed; without, it stays.
+	AwaitKinds bool
+	// Explain asks namespaces that are being deleted what they wait for.
+	Explain bool
 	// Kept is called with a namespace that we created and that stays, and why; it may be nil.
 	Kept func(namespace, why string)
 	// Marked is called with each object that stays since somebody marked it in the user cluster as a
@@ -43,8 +47,14 @@ type removal struct {
 // step of a removal. It begins once the step before it is complete.
 type step struct {
 	about func(removal, ownership.Entry) bool
-	// keeps says that an object stays; nil: none.
-	keeps func(removal, context.Context, ownership.Entry) (bool, error)
+	// keeps says what becomes of an object; nil: it is deleted.
+	keeps func(removal, context.Context, ownership.Entry) (verdict, error)
+}
+
+// verdict on an object that exists: it is deleted, or kept, or decided later; until says what it waits for.
+type verdict struct {
+	keep  bool
+	until string
 }
 
 // removalSteps in order. An entry belongs to the first that is about it; Remove then drops it.
@@ -89,7 +99,7 @@ func Remove(
 		}
 		rest = slices.DeleteFunc(rest, func(entry ownership.Entry) bool { return done[entry.Key] })
 		if err != nil || len(remaining) > 0 {
-			return withUIDs(rest, remaining), blockedNotes(remaining), err
+			return withUIDs(rest, remaining), r.blockedNotes(ctx, remaining), err
 		}
 	}
 	return rest, nil, nil
@@ -103,13 +113,17 @@ func (r removal) run(ctx context.Context, step step, entries ownership.Inventory
 	}
 	var going, standing ownership.Inventory
 	for _, one := range seen {
-		keep := one.isMarked(r.options.Marked)
-		if !keep && step.keeps != nil && one.live != nil && one.live.DeletionTimestamp == nil {
-			if keep, err = step.keeps(r, ctx, one.entry); err != nil {
+		found := verdict{keep: one.isMarked(r.options.Marked)}
+		if !found.keep && step.keeps != nil && one.live != nil && one.live.DeletionTimestamp == nil {
+			if found, err = step.keeps(r, ctx, one.entry); err != nil {
 				return presences(entries, true), err
 			}
 		}
-		if one.unknown || one.live != nil && !keep {
+		if one.until = found.until; one.until != "" {
+			remaining = append(remaining, one)
+			continue
+		}
+		if one.unknown || one.live != nil && !found.keep {
 			going = append(going, one.entry)
 			if one.live == nil || one.live.DeletionTimestamp == nil { // is not being deleted yet
 				standing = append(standing, one.entry)
@@ -123,7 +137,8 @@ func (r removal) run(ctx context.Context, step step, entries ownership.Inventory
 	if err != nil {
 		return presences(going, true), err
 	}
-	return slices.DeleteFunc(after, func(one *presence) bool { return one.live == nil && !one.unknown }), nil
+	after = slices.DeleteFunc(after, func(one *presence) bool { return one.live == nil && !one.unknown })
+	return append(remaining, after...), nil
 }
 
 func withUIDs(rest ownership.Inventory, found []*presence) ownership.Inventory {
@@ -141,31 +156,47 @@ func withUIDs(rest ownership.Inventory, found []*presence) ownership.Inventory {
 	return rest
 }
 
-func blockedNotes(remaining []*presence) (notes []calls.Note) {
+func (r removal) blockedNotes(ctx context.Context, remaining []*presence) (notes []calls.Note) {
 	for _, one := range remaining {
 		if len(notes) == maxBlocked {
 			break
 		}
 		message := fmt.Sprintf("%s can't be looked at: the API server behind its group does not answer: bring that server up, or "+
 			"delete its APIService", one.entry.Key)
-		if one.live != nil {
-			message = fmt.Sprintf("%s is being deleted%s: see what it waits for", one.entry.Key, calls.HeldBy(one.live.Finalizers))
-			if len(one.live.Finalizers) > 0 {
-				message += ", or take the finalizer off"
-			}
+		switch {
+		case one.until != "":
+			message = one.until
+		case one.live != nil:
+			message = r.whyGoing(ctx, one)
 		}
 		notes = append(notes, calls.Note{Key: one.entry.Key, Reason: kubermaticv1.ReasonRemovalBlocked, Message: message})
 	}
 	return notes
 }
 
+// whyGoing says what an object waits for that is being deleted.
+func (r removal) whyGoing(ctx context.Context, one *presence) string {
+	message := fmt.Sprintf("%s is being deleted%s", one.entry.Key, calls.HeldBy(one.live.Finalizers))
+	if r.options.Explain {
+		if why := r.whyEnding(ctx, one.entry); why != "" {
+			return message + why
+		}
+	}
+	message += ": see what it waits for"
+	if len(one.live.Finalizers) > 0 {
+		message += ", or take the finalizer off"
+	}
+	return message
+}
+
 func (r removal) isOwnResource(entry ownership.Entry) bool {
 	return slices.Contains(r.ownGroups, entry.Group) && !entry.IsFoundation()
 }
 
-func (r removal) keepsDefinition(ctx context.Context, entry ownership.Entry) (bool, error) {
+func (r removal) keepsDefinition(ctx context.Context, entry ownership.Entry) (verdict, error) {
 	if !entry.Created || r.options.CRDs != kubermaticv1.CRDRemoveWhenUnused {
-		return true, nil
+		return verdict{keep: true}, nil
 	}
-	return r.isInUse(ctx, entry)
+	used, err := r.isInUse(ctx, entry)
+	return verdict{keep: used}, err
 }

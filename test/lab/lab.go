@@ -4,7 +4,9 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -112,8 +114,17 @@ func (s Served) APIVersions() (words []string) {
 	return words
 }
 
-// MissingGroups are none: a test's API server answers for all of its groups.
-func (s Served) MissingGroups() []string { return nil }
+// MissingGroups are those whose API server does not answer.
+func (s Served) MissingGroups() (groups []string) {
+	_, _, err := s.client.ServerGroupsAndResources()
+	if failed, is := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err); is {
+		for version := range failed.Groups {
+			groups = append(groups, version.String())
+		}
+	}
+	slices.Sort(groups)
+	return groups
+}
 
 // Requests keeps the method and path of every request.
 type Requests struct {
@@ -221,6 +232,16 @@ func (l *Lab) Remove(inventory ownership.Inventory, options removal.RemoveOption
 	if err != nil {
 		l.Fatalf("removing: %v; left %v, blocked %v", err, left, blocked)
 	}
+}
+
+// Removed removes as far as possible in one call.
+func Removed(l *Lab, inventory ownership.Inventory, options removal.RemoveOptions) (left ownership.Inventory, blocked []calls.Note) {
+	l.Helper()
+	left, blocked, err := removal.Remove(l.Context(), l.Target, inventory, options)
+	if err != nil {
+		l.Fatal(err)
+	}
+	return left, blocked
 }
 
 // ConfigMaps and the others are the resources that a lab reads and changes as somebody else.

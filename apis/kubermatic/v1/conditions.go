@@ -386,7 +386,7 @@ const (
 	EventRepaired = "Repaired"
 	// EventObjectsKept: objects stay after a removal or a prune, since somebody marked them in the user cluster to be kept.
 	EventObjectsKept = "ObjectsKept"
-	// EventNamespaceKept: a namespace that was made for add-ons stays after a removal, since something else is in it.
+	// EventNamespaceKept: a namespace that was made for add-ons stays after a removal, since something else is in it, or can't be looked for.
 	EventNamespaceKept = "NamespaceKept"
 	// EventJobKept: a Job ended, and the user cluster refuses the time after which it would be deleted.
 	EventJobKept = "JobKept"
