@@ -289,7 +289,7 @@ func (p planner) refusal(of *item, live *sight, in target.Ref) (reason, message 
 	owner := live.set
 	switch {
 	case owner == "" || p.rivals.sets[owner] == nil:
-		return v1.ReasonNameTaken, fmt.Sprintf("installation %q was not made by this set and is left alone", live.Name)
+		return v1.ReasonNameTaken, fmt.Sprintf("installation %q was not made by this set and is left alone%s", live.Name, handOver)
 	case live.report.IsGoing:
 		return v1.ReasonNameTaken, fmt.Sprintf("installation %q of AddonSet %q is being removed", live.Name, owner)
 	case goesOver(live, of, in):
@@ -301,6 +301,10 @@ func (p planner) refusal(of *item, live *sight, in target.Ref) (reason, message 
 	return v1.ReasonNameTaken, fmt.Sprintf(
 		"AddonSet %q has installation %q with another add-on, releaseName or targetNamespace: it waits for its removal", owner, live.Name)
 }
+
+// handOver is how a set gets what an installation of others applied, which stays where it is.
+const handOver = ": rename the item, or have the set take over what it applied: write allow: [Adopt] into the item, set deletionPolicy Orphan on the " +
+	"installation and delete it"
 
 // goesOver says whether what one set made can go over to an item of another by its label alone.
 func goesOver(live *sight, to *item, in target.Ref) bool {
@@ -321,7 +325,8 @@ func (p planner) standsAlready(of *item, in *place) (reason, message string) {
 			continue
 		}
 		if live.asked.addon == of.addon() && live.asked.targetNamespace == of.TargetNamespace {
-			return v1.ReasonNameTaken, fmt.Sprintf("installation %q has add-on %q in namespace %q already", name, of.addon(), of.TargetNamespace)
+			return v1.ReasonNameTaken, fmt.Sprintf("installation %q has add-on %q in namespace %q already%s",
+				name, of.addon(), of.TargetNamespace, handOver)
 		}
 	}
 	for _, one := range in.asked {

@@ -38,7 +38,7 @@ func TestAWriteWithoutAnAnswerIsAskedForAndNotRepeated(t *testing.T) {
 		"unselected": {
 			method: http.MethodDelete,
 			change: func(w *world, _ *v1.AddonSet) { w.clusters.Relabel(t, w.names[0], map[string]string{"world": ""}) },
-			done:   func(w *world, of *v1.AddonSet) { w.says(of, v1.ReasonComplete, current(0)) },
+			done:   func(w *world, of *v1.AddonSet) { w.says(of, v1.ReasonNoClusterSelected, current(0)) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
