@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,16 +44,33 @@ func decode[T any](request admission.Request) (change[T], error) {
 	return found, nil
 }
 
-// name names the object in messages. A generated name isn't known yet, only its prefix.
-func name(request admission.Request, given, generated string) string {
-	if given == "" {
-		given = generated + "…"
-	}
-	return fmt.Sprintf("%s %q", request.Kind.Kind, request.Namespace+"/"+given)
+// name names the object in messages.
+func name(request admission.Request, object metav1.Object) string {
+	return fmt.Sprintf("%s %q", request.Kind.Kind, request.Namespace+"/"+ownName(object))
 }
 
-func invalid(who string, problem error) admission.Response {
-	return refused(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, fmt.Sprintf("%s: %v", who, problem))
+// ownName is the object's name. A generated name isn't known yet, only its prefix.
+func ownName(object metav1.Object) string {
+	if object.GetName() == "" {
+		return object.GetGenerateName() + "…"
+	}
+	return object.GetName()
+}
+
+// atField is a problem that begins with its place in the spec.
+var atField = regexp.MustCompile(`(?s)^(spec[^\s:]*): (.+)$`)
+
+// invalid refuses an object. kubectl prints the cause alone, and the whole message with the patch where there is none.
+func invalid(request admission.Request, object metav1.Object, problem error) admission.Response {
+	cause := metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec", Message: problem.Error()}
+	if match := atField.FindStringSubmatch(cause.Message); match != nil {
+		cause.Field, cause.Message = match[1], match[2]
+	}
+	answer := refused(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, fmt.Sprintf("%s: %v", name(request, object), problem))
+	answer.Result.Details = &metav1.StatusDetails{
+		Name: ownName(object), Group: request.Kind.Group, Kind: request.Kind.Kind, Causes: []metav1.StatusCause{cause},
+	}
+	return answer
 }
 
 func forbidden(message string) admission.Response {

@@ -45,16 +45,19 @@ func (c *Catalogues) Handle(ctx context.Context, request admission.Request) admi
 		return allowed()
 	case request.Operation == admissionv1.Delete && found.before != nil:
 		return allowed(c.withdrawal(ctx, found.before, nil)...)
-	case found.after == nil, found.after.DeletionTimestamp != nil, sameCatalogue(found):
+	case found.after == nil, found.after.DeletionTimestamp != nil:
 		return allowed()
+	case sameCatalogue(found):
+		return allowed(droppedNulls(request)...)
 	}
 	if err := checkCatalogue(found.after); err != nil {
-		return invalid(name(request, found.after.Name, found.after.GenerateName), err)
+		return invalid(request, found.after, err)
 	}
+	warnings := droppedNulls(request)
 	if found.before == nil {
-		return allowed(c.place(found.after)...)
+		return allowed(append(warnings, c.place(found.after)...)...)
 	}
-	return allowed(c.withdrawal(ctx, found.before, &found.after.Spec)...)
+	return allowed(append(warnings, c.withdrawal(ctx, found.before, &found.after.Spec)...)...)
 }
 
 // place warns of a new catalogue in a namespace that is not read.
@@ -62,7 +65,7 @@ func (c *Catalogues) place(object *v1.AddonCatalogue) []string {
 	if object.Namespace == c.Namespace {
 		return nil
 	}
-	return []string{fmt.Sprintf("nobody reads this catalogue: those of people are read in namespace %q of the master only", c.Namespace)}
+	return []string{fmt.Sprintf("ignored: catalogues of people are read in namespace %q of the master only", c.Namespace)}
 }
 
 // checkCatalogue is why a catalogue would not be merged: *catalogue.InvalidError, or
@@ -194,7 +197,7 @@ func seedWarning(usage catalogue.SeedUsage, count int, withdrawn []catalogue.Use
 	var shown []string
 	for _, version := range slices.SortedFunc(maps.Keys(usage.Installations), compareUsed) {
 		if slices.Contains(withdrawn, version) {
-			shown = append(shown, fmt.Sprintf("%d of %s %s", usage.Installations[version], version.Addon, cmp.Or(version.Version, "(undecided)")))
+			shown = append(shown, fmt.Sprintf("%d of %s %s", usage.Installations[version], version.Addon, cmp.Or(version.Version, "(no version chosen yet)")))
 		}
 	}
 	when := ""

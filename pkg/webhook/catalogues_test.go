@@ -156,7 +156,7 @@ func TestCatalogueInAnotherNamespace(t *testing.T) {
 	elsewhere := authored("tools", "1.0.0")
 	elsewhere.Namespace = "default"
 	expectAdmitted(t, (&webhook.Catalogues{Namespace: platform}).Handle(t.Context(), question(t, nil, elsewhere)),
-		`nobody reads this catalogue: those of people are read in namespace "platform" of the master only`)
+		`ignored: catalogues of people are read in namespace "platform" of the master only`)
 }
 
 func catalogueOrNil(object *v1.AddonCatalogue) client.Object {
@@ -217,7 +217,7 @@ func TestUsageWarnings(t *testing.T) {
 		}
 		answer := handler.Handle(t.Context(), question(t, tools, nil))
 		expectAdmitted(t, answer,
-			`seed "north": 11 installations on it use what this takes out (1 of web (undecided), 3 of web 1.0.0, 7 of web 1.1.0)`, `seed "south"`, unknown)
+			`seed "north": 11 installations on it use what this takes out (1 of web (no version chosen yet), 3 of web 1.0.0, 7 of web 1.1.0)`, `seed "south"`, unknown)
 	})
 	t.Run("the master can't be read", func(t *testing.T) {
 		blind := &webhook.Catalogues{Master: unreadable{c}, Namespace: platform}

@@ -58,14 +58,16 @@ func (i *Installations) Handle(ctx context.Context, request admission.Request) a
 		return admission.Errored(http.StatusBadRequest, err)
 	case request.Operation == admissionv1.Delete && found.before != nil:
 		return i.deletion(ctx, request, found.before)
-	case found.after == nil, found.after.DeletionTimestamp != nil, sameQuestion(found):
+	case found.after == nil, found.after.DeletionTimestamp != nil:
 		return allowed()
+	case sameQuestion(found):
+		return allowed(droppedNulls(request)...)
 	}
 	warnings, err := i.check(ctx, found)
 	if err != nil {
-		return invalid(name(request, found.after.Name, found.after.GenerateName), err)
+		return invalid(request, found.after, err)
 	}
-	return allowed(warnings...)
+	return allowed(append(droppedNulls(request), warnings...)...)
 }
 
 // sameQuestion says that an update changes neither add-on nor cluster nor values nor dependencies:
@@ -290,7 +292,7 @@ func (i *Installations) deletion(ctx context.Context, request admission.Request,
 	return forbidden(fmt.Sprintf("%s is a core add-on of cluster %q, which needs it: it would be made again. To remove it for good, "+
 		"take it out of the set of core add-ons: out of ConfigMap custom-core-addons in the platform namespace of this seed, "+
 		"or by the setting of the Cluster that asks for it; what every cluster has goes with its Cluster alone",
-		name(request, object.Name, ""), found.Name))
+		name(request, object), found.Name))
 }
 
 func (i *Installations) isGoing(ctx context.Context, namespace string) bool {

@@ -28,18 +28,25 @@ func (s *Sets) Handle(ctx context.Context, request admission.Request) admission.
 	switch {
 	case err != nil:
 		return admission.Errored(http.StatusBadRequest, err)
-	case request.Operation == admissionv1.Delete, found.after == nil, found.after.DeletionTimestamp != nil, sameSet(found):
+	case request.Operation == admissionv1.Delete, found.after == nil, found.after.DeletionTimestamp != nil:
 		return allowed()
+	case sameSet(found):
+		return allowed(droppedNulls(request)...)
 	}
-	who := name(request, found.after.Name, found.after.GenerateName)
 	if err := addonset.Validate(found.after); err != nil {
-		return invalid(who, err)
+		return invalid(request, found.after, err)
 	}
+	answer := s.placed(ctx, name(request, found.after), found)
+	return answer.WithWarnings(droppedNulls(request)...)
+}
+
+// placed answers for a set that is right by itself.
+func (s *Sets) placed(ctx context.Context, who string, found change[v1.AddonSet]) admission.Response {
 	switch {
 	case found.after.Labels[v1.LabelRole] != "":
 		return allowed()
 	case found.after.Namespace != s.Namespace:
-		return allowed(fmt.Sprintf("nobody reads this set: those of people are read in namespace %q of the master only", s.Namespace))
+		return allowed(fmt.Sprintf("ignored: sets of people are read in namespace %q of the master only", s.Namespace))
 	case s.Master == nil:
 		return allowed()
 	}

@@ -90,7 +90,7 @@ func usedText(gone []catalogue.UsedVersion, usages []catalogue.SeedUsage) string
 	})
 	var named []string
 	for _, one := range counts {
-		named = append(named, fmt.Sprintf("%d of %s %s", one.installations, one.of.Addon, cmp.Or(one.of.Version, "(undecided)")))
+		named = append(named, fmt.Sprintf("%d of %s %s", one.installations, one.of.Addon, cmp.Or(one.of.Version, "(no version chosen yet)")))
 	}
 	have := "have"
 	if sum == 1 {

@@ -1,0 +1,73 @@
+package webhook
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/values"
+)
+
+const (
+	nullsWarned   = 3
+	nullPathShown = 120
+)
+
+// droppedNulls warns of nulls in values that somebody wrote and kubectl apply did not send: the annotation in which kubectl keeps what was
+// written has them, and the object has no such key.
+func droppedNulls(request admission.Request) (warnings []string) {
+	written := lastApplied(request.Object.Raw)
+	if written == "" || written == lastApplied(request.OldObject.Raw) {
+		return nil
+	}
+	var applied, sent struct{ Spec map[string]any }
+	if json.Unmarshal([]byte(written), &applied) != nil || json.Unmarshal(request.Object.Raw, &sent) != nil {
+		return nil
+	}
+	paths := missingNulls(applied.Spec, sent.Spec, values.Path{{Key: "spec"}}, false)
+	for _, path := range paths[:min(len(paths), nullsWarned)] {
+		warnings = append(warnings, fmt.Sprintf(
+			"%s: kubectl apply drops null, so nothing is removed there: use kubectl apply --server-side", text.Cut(text.Line(path), nullPathShown)))
+	}
+	if more := len(paths) - nullsWarned; more > 0 {
+		warnings = append(warnings, fmt.Sprintf("kubectl apply drops %s", text.Count(more, "more null")))
+	}
+	return warnings
+}
+
+func lastApplied(object []byte) string {
+	var found unstructured.Unstructured
+	if json.Unmarshal(object, &found.Object) != nil {
+		return ""
+	}
+	return found.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
+}
+
+// missingNulls are the places of nulls below "values" of the first that the second lacks.
+func missingNulls(applied, sent any, at values.Path, inValues bool) (paths []string) {
+	switch applied := applied.(type) {
+	case map[string]any:
+		sent, _ := sent.(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(applied)) {
+			here := append(slices.Clip(at), values.Step{Key: key})
+			if _, isThere := sent[key]; applied[key] == nil && !isThere && inValues {
+				paths = append(paths, here.String())
+				continue
+			}
+			paths = append(paths, missingNulls(applied[key], sent[key], here, inValues || key == "values")...)
+		}
+	case []any:
+		sent, _ := sent.([]any)
+		for index := range min(len(applied), len(sent)) {
+			here := append(slices.Clip(at), values.Step{Index: index, IsIndex: true})
+			paths = append(paths, missingNulls(applied[index], sent[index], here, inValues)...)
+		}
+	}
+	return paths
+}
