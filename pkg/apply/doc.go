@@ -11,7 +11,9 @@
 // Writing. An object that the inventory lacks is created only if none has its name (ADR 25). An
 // existing one is read, and package ownership says whose it is. All writes are server-side apply
 // with one field manager for each installation, without force, except for repairs of recorded
-// fields and for replicas that the add-on changed (ADR 39). Installations of one add-on share
+// fields and for replicas that the add-on changed (ADR 39). After a refusal, managed fields move to
+// the version that is written (versions.go), and fields that the API server refuses together with
+// the wanted ones are removed (surplus.go, ADR 105). Installations of one add-on share
 // cluster-scoped objects (share.go, ADR 40).
 //
 // Waits. A definition that is not established is read until it is; after a minute the note says so,

@@ -47,7 +47,7 @@ func (w *writer) explain(ctx context.Context, client calls.Client, it *item, cau
 		return w.explain(ctx, client, it, cause, how)
 	case apierrors.IsInvalid(cause) && it.entry.UID != "" && !how.surplus:
 		how.surplus = true
-		if again, err = w.takeSurplus(ctx, client, it, cause, how); err != nil || again {
+		if again, err = w.takeSurplus(ctx, client, it, cause, how); err != nil || again || it.note != nil {
 			return again, err
 		}
 		return w.explain(ctx, client, it, cause, how)

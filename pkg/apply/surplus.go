@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/fieldsets"
-	"github.com/trellis-addons/trellis/pkg/ownership"
 )
 
 // maxDryRuns bounds the search for the fields that a refusal is about.
@@ -47,7 +47,7 @@ func (w *writer) takeSurplus(ctx context.Context, client calls.Client, it *item,
 		return err == nil, err
 	}
 	managed, notes := w.moved(it, now.ManagedFields, taken)
-	if managed == nil {
+	if it.note != nil {
 		return false, nil
 	}
 	patch, err := json.Marshal([]map[string]any{
@@ -75,7 +75,11 @@ func (w *writer) newSurplus(ctx context.Context, client calls.Client, it *item, 
 	if err != nil || !served {
 		return nil, err
 	}
-	live, err := calls.ReadObject(ctx, w.target, where, it.key)
+	at := calls.Place{Namespace: it.key.Namespace, Name: it.key.Name}
+	live, err := calls.ReadWhole(ctx, calls.DynamicOf(w.target, where, at.Namespace), at)
+	if err == nil {
+		err = calls.CheckManaged(live.GetManagedFields(), at.Name)
+	}
 	if apierrors.IsNotFound(err) || err == nil && live.GetUID() != it.entry.UID {
 		return nil, nil
 	}
@@ -126,7 +130,10 @@ func (s *surplus) find(ctx context.Context, scopes [][]string) (taken []fieldpat
 			before = len(within)
 			if accepted, err := s.isAccepted(ctx, within); err != nil || accepted {
 				if accepted {
-					taken, err = s.fewest(ctx, nil, within, false)
+					taken, err = s.fewest(ctx, nil, within, true) // none if it is not refused any more
+				}
+				if s.runs > maxDryRuns {
+					return nil, err // it is not known which of them are refused
 				}
 				if s.runs > maxDryRuns {
 					return nil, err // some of these may have nothing to do with the refusal
@@ -202,7 +209,7 @@ func (s *surplus) isAccepted(ctx context.Context, without []fieldpath.Path) (boo
 func pointer(field string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(field) }
 
 // moved are the managed fields with some paths as ours alone, and notes about the owners that lose
-// them; nil where one of them is another installation's.
+// them; a refusal where one of them is another installation.
 func (w *writer) moved(
 	it *item, managed []metav1.ManagedFieldsEntry, paths []fieldpath.Path,
 ) (after []metav1.ManagedFieldsEntry, notes []calls.Note) {
@@ -223,9 +230,12 @@ func (w *writer) moved(
 		left := set.RecursiveDifference(taken)
 		if lost := set.Difference(left); !lost.Empty() {
 			if w.isInstallation(entry.Manager) {
+				it.refuse(kubermaticv1.ReasonConflict, fmt.Sprintf("%s: field %s belongs to %s, and the API server refuses it together with what "+
+					"the add-on wants: take one of the two out", it.key, fieldsIn(lost, paths), w.managerOf(entry.Manager)))
 				return nil, nil
 			}
-			notes = append(notes, takenNote(it.key, entry.Manager, lost, paths))
+			notes = append(notes, calls.Note{Key: it.key, Message: fmt.Sprintf("%s: field %s of %q was removed: the API server refuses it together with "+
+				"what the add-on wants", it.key, fieldsIn(lost, paths), calls.CutText(entry.Manager))})
 			if left.Empty() {
 				continue
 			}
@@ -245,14 +255,13 @@ func encoded(set *fieldpath.Set) *metav1.FieldsV1 {
 	return metav1.NewFieldsV1(string(text))
 }
 
-// takenNote names the manager that loses fields, for an event.
-func takenNote(key ownership.Key, manager string, lost *fieldpath.Set, paths []fieldpath.Path) calls.Note {
+// fieldsIn are those of the paths that a set has, or has something below.
+func fieldsIn(set *fieldpath.Set, paths []fieldpath.Path) string {
 	var fields []string
 	for _, path := range paths {
-		if !lost.Difference(lost.RecursiveDifference(fieldpath.NewSet(path))).Empty() {
+		if !set.Difference(set.RecursiveDifference(fieldpath.NewSet(path))).Empty() {
 			fields = append(fields, path.String())
 		}
 	}
-	return calls.Note{Key: key, Message: fmt.Sprintf("%s: field %s of %q was removed: the API server refuses it together with what the add-on wants",
-		key, calls.CutText(strings.Join(fields, ", ")), calls.CutText(manager))}
+	return calls.CutText(strings.Join(fields, ", "))
 }

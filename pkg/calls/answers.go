@@ -123,18 +123,12 @@ func ReadWhole(ctx context.Context, client dynamic.ResourceInterface, where Plac
 	return live, where.Check(live)
 }
 
-// ReadObject reads one object of a kind.
-func ReadObject(ctx context.Context, target Target, where Resource, key ownership.Key) (*unstructured.Unstructured, error) {
-	var client dynamic.ResourceInterface = target.Dynamic.Resource(where.GroupVersionResource)
-	at := Place{Name: key.Name}
-	if where.Namespaced {
-		client, at.Namespace = target.Dynamic.Resource(where.GroupVersionResource).Namespace(key.Namespace), key.Namespace
+// DynamicOf is for whole objects of a kind, in a namespace if it is namespaced.
+func DynamicOf(target Target, where Resource, namespace string) dynamic.ResourceInterface {
+	if of := target.Dynamic.Resource(where.GroupVersionResource); !where.Namespaced {
+		return of
 	}
-	live, err := ReadWhole(ctx, client, at)
-	if err != nil {
-		return nil, err
-	}
-	return live, CheckManaged(live.GetManagedFields(), key.Name)
+	return target.Dynamic.Resource(where.GroupVersionResource).Namespace(namespace)
 }
 
 // DeleteObject deletes the entry's UID, dependents in the background; it may be gone or replaced.

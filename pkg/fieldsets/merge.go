@@ -2,7 +2,6 @@ package fieldsets
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,13 +14,13 @@ import (
 type Merge struct {
 	live, wanted map[string]any
 	ours, others *fieldpath.Set
-	keys         map[*fieldpath.Set]itemKeys
+	keys         map[*fieldpath.Set][]string
 }
 
 // NewMerge is for the content of an object. The manager is ours; what all other entries have is others'.
 func NewMerge(live, wanted map[string]any, managed []metav1.ManagedFieldsEntry, manager string) (*Merge, error) {
 	merge := &Merge{
-		live: content(live), wanted: content(wanted), ours: fieldpath.NewSet(), others: fieldpath.NewSet(), keys: map[*fieldpath.Set]itemKeys{},
+		live: content(live), wanted: content(wanted), ours: fieldpath.NewSet(), others: fieldpath.NewSet(), keys: map[*fieldpath.Set][]string{},
 	}
 	for i := range managed {
 		if managed[i].FieldsV1 == nil {
@@ -84,7 +83,7 @@ func (s spot) at(element fieldpath.PathElement) (below spot, ours, others bool) 
 type merging struct {
 	left    *fieldpath.Set
 	surplus []fieldpath.Path
-	keys    map[*fieldpath.Set]itemKeys
+	keys    map[*fieldpath.Set][]string
 }
 
 func (m *merging) object(live, wanted map[string]any, at spot) map[string]any {
@@ -137,9 +136,11 @@ func (m *merging) both(was, now any, at spot, isAtomic bool) any {
 }
 
 func (m *merging) list(live, wanted []any, at spot) any {
-	keys := m.itemKeys(at)
-	names := keys.names
-	if len(names) == 0 && !keys.isSet {
+	names := m.itemKeys(at.ours)
+	if len(names) == 0 {
+		names = m.itemKeys(at.others)
+	}
+	if len(names) == 0 {
 		if wanted == nil {
 			return live
 		}
@@ -172,43 +173,26 @@ func (m *merging) list(live, wanted []any, at spot) any {
 	return merged
 }
 
-// itemKeys says how items of a list are told apart: by fields of these names, or by their values.
-type itemKeys struct {
-	names []string
-	isSet bool
-}
-
-func (m *merging) itemKeys(at spot) itemKeys {
-	if keys := m.itemKeysOf(at.ours); keys.isSet || len(keys.names) > 0 {
-		return keys
-	}
-	return m.itemKeysOf(at.others)
-}
-
-func (m *merging) itemKeysOf(set *fieldpath.Set) itemKeys {
+// itemKeys are the names of the fields by which items of a list are told apart.
+func (m *merging) itemKeys(set *fieldpath.Set) (names []string) {
 	if known, found := m.keys[set]; found {
 		return known
 	}
-	var keys itemKeys
 	set.Iterate(func(path fieldpath.Path) { // can't be left early, so each set is read once
-		if keys.isSet = keys.isSet || path[0].Value != nil; path[0].Key == nil || len(keys.names) > 0 {
+		if path[0].Key == nil || len(names) > 0 {
 			return
 		}
 		for _, field := range *path[0].Key {
-			keys.names = append(keys.names, field.Name)
+			names = append(names, field.Name)
 		}
 	})
 	if !set.Empty() {
-		m.keys[set] = keys
+		m.keys[set] = names
 	}
-	return keys
+	return names
 }
 
 func elementOf(item any, names []string) fieldpath.PathElement {
-	if len(names) == 0 {
-		of := value.NewValueInterface(item)
-		return fieldpath.PathElement{Value: &of}
-	}
 	fields, _ := item.(map[string]any)
 	key := make(value.FieldList, 0, len(names))
 	for _, name := range names {
@@ -220,9 +204,6 @@ func elementOf(item any, names []string) fieldpath.PathElement {
 
 // keyOf is a text for the key of an item, without one of its fields.
 func keyOf(item any, names []string, without string) string {
-	if len(names) == 0 {
-		return fmt.Sprint(item)
-	}
 	fields, _ := item.(map[string]any)
 	key := make(map[string]any, len(names))
 	for _, name := range names {

@@ -191,7 +191,7 @@ func (a *assessor) unknown(entries batch, why string) {
 }
 
 func (a *assessor) read(ctx context.Context, where calls.Resource, entries batch) (err error) {
-	of := client(a.target, where, entries[0].Namespace)
+	of := calls.DynamicOf(a.target, where, entries[0].Namespace)
 	if len(entries) >= listFrom {
 		if entries, err = a.list(ctx, of, entries); err != nil {
 			return err
@@ -200,14 +200,6 @@ func (a *assessor) read(ctx context.Context, where calls.Resource, entries batch
 	return calls.Each(ctx, entries, func(ctx context.Context, entry ownership.Entry) error {
 		return a.readOne(ctx, of, entry)
 	})
-}
-
-// client of a kind, in a namespace if it has any.
-func client(target calls.Target, where calls.Resource, namespace string) dynamic.ResourceInterface {
-	if of := target.Dynamic.Resource(where.GroupVersionResource); !where.Namespaced {
-		return of
-	}
-	return target.Dynamic.Resource(where.GroupVersionResource).Namespace(namespace)
 }
 
 // list assesses the listed objects that have the owner's label. Missed are the other entries.

@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/ownership"
@@ -108,14 +108,10 @@ func readOfRelease(
 		return nil, err
 	}
 	at := calls.Place{Name: claimed.Name}
-	var client dynamic.ResourceInterface = target.Dynamic.Resource(where.GroupVersionResource)
 	if where.Namespaced {
-		if at.Namespace = claimed.Namespace; at.Namespace == "" {
-			at.Namespace = marks.ReleaseNamespace
-		}
-		client = target.Dynamic.Resource(where.GroupVersionResource).Namespace(at.Namespace)
+		at.Namespace = cmp.Or(claimed.Namespace, marks.ReleaseNamespace)
 	}
-	live, err := calls.ReadWhole(ctx, client, at)
+	live, err := calls.ReadWhole(ctx, calls.DynamicOf(target, where, at.Namespace), at)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

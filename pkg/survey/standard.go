@@ -205,7 +205,7 @@ func (a *assessor) readForeign(ctx context.Context, key ownership.Key) error {
 		lacks(status.UnknownStatus, "rule %d of the add-on names a namespace where its kind has none, or none where it has", rules[0])
 		return nil
 	}
-	live, err := calls.ReadWhole(ctx, client(a.target, where, key.Namespace), calls.Place{Namespace: key.Namespace, Name: key.Name})
+	live, err := calls.ReadWhole(ctx, calls.DynamicOf(a.target, where, key.Namespace), calls.Place{Namespace: key.Namespace, Name: key.Name})
 	switch {
 	case apierrors.IsNotFound(err):
 		lacks(status.NotFoundStatus, "it does not exist, which rule %d of the add-on is about", rules[0])
