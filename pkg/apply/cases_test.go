@@ -194,3 +194,49 @@ func TestKindsThatDiscoveryCouldNotTellAreNotGone(t *testing.T) {
 		t.Errorf("remove left %v, %v; want an entry of a kind that is not served to be done with", left, err)
 	}
 }
+
+// What only a change makes invalid is not called immutable, and every refusal has the API server's reason. Red when ImmutableField
+// depends on the dry run alone (storage version), and when ProblemOf has no reasons.
+func TestRefusalsHaveTheServersReason(t *testing.T) {
+	before, web := definition(""), container
+	after := strings.Replace(before, "{name: v1, served", "{name: v2, served", 1)
+	for name, test := range map[string]struct{ before, after, reason, words string }{
+		"a storage version": {before, after, "ObjectInvalid", "was previously a storage version, and must remain in spec.versions"},
+		"both bounds": {"", "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: u}, spec: {selector: {matchLabels: {a: b}}, " +
+			"minAvailable: 1, maxUnavailable: 1}}", "ObjectInvalid", "minAvailable and maxUnavailable cannot be both set"},
+		"a headless NodePort": {"", service("clusterIP: None, type: NodePort, ports: [{port: 80}]"), "ObjectInvalid", "may not be set to 'None' for NodePort services"},
+		"maxSurge": {"", strategy("DaemonSet", "updateStrategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 1}}, "), "ObjectInvalid",
+			"may not be set when maxUnavailable is non-zero"},
+		"a selector":     {strategy("Deployment", ""), strings.ReplaceAll(strategy("Deployment", ""), "app: u", "app: v"), "ImmutableField", "field is immutable"},
+		"a service name": {strategy("StatefulSet", "serviceName: a, "), strategy("StatefulSet", "serviceName: b, "), "ImmutableField", "fields other than"},
+		"a port twice": {"", web("ports: [{name: a, containerPort: 8080}, {name: b, containerPort: 8080}]"), "ObjectInvalid",
+			`list .spec.template.spec.containers[name="main"].ports has the key [containerPort=8080,protocol="TCP"] twice: keep one`},
+		"a variable twice": {"", web("env: [{name: A, value: one-of-them}, {name: A, value: another}]"), "ObjectInvalid",
+			`list .spec.template.spec.containers[name="main"].env has the key [name="A"] twice: keep one`},
+		"a misplaced field": {"", web("imagePullSecrets: [{name: x}]"), "ObjectInvalid",
+			`field .spec.template.spec.containers[name="main"].imagePullSecrets is not in the schema of its kind: take it out`},
+		"a directive": {web("env: [{name: A, value: x}]"), web("env: [{name: A, $patch: replace, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]"), "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := lab.New(t)
+			l.Namespace()
+			var inventory ownership.Inventory
+			if test.before != "" {
+				inventory = l.Install(l.Prepare(test.before), nil)
+			}
+			objects := l.Prepare(test.after)
+			progress := l.Rollout(objects, apply.Planned(objects, inventory), apply.RolloutOptions{})
+			if progress.Complete != (test.reason == "") {
+				t.Fatalf("complete is %v, refused %v", progress.Complete, progress.Refused)
+			}
+			if test.reason == "" {
+				return
+			}
+			t.Log(progress.Refused[0].Message)
+			if note := progress.Refused[0]; note.Reason != test.reason || !strings.Contains(note.Message, test.words) || strings.Contains(note.Message, "one-of-them") {
+				t.Errorf("got %s %q, want %s with %q", note.Reason, note.Message, test.reason, test.words)
+			}
+		})
+	}
+}

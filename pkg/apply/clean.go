@@ -3,6 +3,7 @@ package apply
 import (
 	"encoding/base64"
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -103,3 +104,42 @@ const (
 	updateCreateOnly = "create-only"
 	updateRecreate   = "recreate"
 )
+
+// withoutDirectives is a value without $patch, a field of kubectl's and Helm's patches. What it asks
+// for, to replace or merge, a write does anyway; the API server refuses its other words.
+func withoutDirectives(value any) any {
+	switch typed := value.(type) {
+	case map[string]any:
+		clean := map[string]any{}
+		for field, inner := range typed {
+			if field != "$patch" || inner != "replace" && inner != "merge" {
+				clean[field] = withoutDirectives(inner)
+			}
+		}
+		return clean
+	case []any:
+		clean := make([]any, len(typed))
+		for i, inner := range typed {
+			clean[i] = withoutDirectives(inner)
+		}
+		return clean
+	}
+	return value
+}
+
+func hasDirective(value any) bool {
+	switch typed := value.(type) {
+	case map[string]any:
+		if _, has := typed["$patch"]; has {
+			return true
+		}
+		for _, inner := range typed {
+			if hasDirective(inner) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(typed, hasDirective)
+	}
+	return false
+}

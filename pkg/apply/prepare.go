@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/calls"
@@ -109,6 +110,9 @@ func (p preparer) prepare(index int, object *unstructured.Unstructured) (*unstru
 	}
 	if problem := foldStringData(next); problem != "" {
 		return nil, &ObjectError{Object: ownership.KeyOf(object), Index: index, Problem: problem}
+	}
+	if hasDirective(next.Object["spec"]) && scheme.Scheme.Recognizes(next.GroupVersionKind()) { // custom resources may have such a field
+		next.Object["spec"] = withoutDirectives(next.Object["spec"])
 	}
 	p.mark(next)
 	return next, nil

@@ -111,15 +111,18 @@ func (w *writer) probeOf(object *unstructured.Unstructured) *unstructured.Unstru
 
 func (w *writer) replace(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
 	wanted := it.object.GetAnnotations()[kubermaticv1.AnnotationUpdate] == updateRecreate
+	never := slices.Contains(neverRecreated, it.key.GroupKind())
 	switch {
-	case slices.Contains(neverRecreated, it.key.GroupKind()):
-		it.refuse(kubermaticv1.ReasonImmutableField, fmt.Sprintf("%s: %s can't be changed on an object that exists: "+
-			"take the change back", it.key, calls.FieldsOf(cause)))
-		return false, nil
-	case !wanted:
-		it.refuse(kubermaticv1.ReasonImmutableField, fmt.Sprintf("%s: %s can't be changed on an object that exists: "+
-			"take the change back, or mark the manifest with %s: %s", it.key, calls.FieldsOf(cause),
-			kubermaticv1.AnnotationUpdate, updateRecreate))
+	case never || !wanted:
+		reason, wayOut := kubermaticv1.ReasonObjectInvalid, "take the change back"
+		if calls.IsImmutable(cause) {
+			reason = kubermaticv1.ReasonImmutableField
+		}
+		if !never {
+			wayOut += fmt.Sprintf(", or mark the manifest with %s: %s", kubermaticv1.AnnotationUpdate, updateRecreate)
+		}
+		it.refuse(reason, fmt.Sprintf("the user cluster refuses this change of %s, and would accept a new object: %s: %s",
+			it.key, calls.ProblemOf(it.object, cause), wayOut))
 		return false, nil
 	case how.recreated:
 		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is being deleted, and is made anew when it is gone", it.key))

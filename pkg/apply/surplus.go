@@ -135,9 +135,6 @@ func (s *surplus) find(ctx context.Context, scopes [][]string) (taken []fieldpat
 				if s.runs > maxDryRuns {
 					return nil, err // it is not known which of them are refused
 				}
-				if s.runs > maxDryRuns {
-					return nil, err // some of these may have nothing to do with the refusal
-				}
 				return taken, err
 			}
 		}

@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/trellis-addons/trellis/pkg/text"
@@ -39,60 +38,15 @@ func ConflictingFields(err error) (fields []string) {
 	return fields
 }
 
-// FieldsOf names the first fields that a refusal is about.
-func FieldsOf(err error) string {
-	var fields phrase
-	seen := map[string]bool{}
-	for _, cause := range CausesOf(err) {
-		if cause.Field != "" && !seen[cause.Field] {
-			seen[cause.Field] = true
-			if !fields.add(", ", cause.Field) {
-				break
-			}
-		}
-	}
-	if fields.Len() == 0 {
-		return "a field"
-	}
-	return "field " + CutText(fields.String())
-}
-
-// problems are words for causes whose text would repeat the value.
-var problems = map[metav1.CauseType]string{
-	metav1.CauseTypeFieldValueInvalid:      "has an invalid value",
-	metav1.CauseTypeFieldValueNotSupported: "has a value that is not supported",
-	metav1.CauseTypeFieldValueDuplicate:    "is there twice",
-	metav1.CauseTypeFieldValueNotFound:     "names something that does not exist",
-	metav1.CauseTypeTypeInvalid:            "has a value of the wrong type",
-	metav1.CauseTypeFieldValueRequired:     "is required",
-	"FieldValueTooLong":                    "is too long",
-	"FieldValueTooMany":                    "has too many items",
-}
-
-// ProblemOf says why the API server refuses an object, without its content.
-func ProblemOf(object *unstructured.Unstructured, err error) string {
-	var said phrase
-	for _, cause := range CausesOf(err) {
-		words, known := problems[cause.Type]
-		if known && cause.Field != "" && !said.add("; ", fmt.Sprintf("field %s %s", Excerpt(cause.Field), words)) {
-			break
-		}
-	}
-	if said.Len() > 0 {
-		return CutText(said.String())
-	}
-	return answerOf(object, err)
-}
-
 // phrase joins words for one of our sentences, up to what is shown.
 type phrase struct{ strings.Builder }
 
-func (p *phrase) add(separator, word string) bool {
+func (p *phrase) add(separator, word string, limit int) bool {
 	if p.Len() > 0 {
 		p.WriteString(separator)
 	}
-	p.WriteString(Excerpt(word))
-	return p.Len() <= excerptLimit
+	p.WriteString(word[:min(len(word), limit)])
+	return p.Len() <= limit
 }
 
 // excerptLimit bounds foreign words, in bytes; half of their characters may not be shown.
@@ -108,7 +62,7 @@ func CutText(word string) string { return text.Cut(text.Line(Excerpt(word)), wor
 func HeldBy(finalizers []string) string {
 	var names phrase
 	for _, name := range finalizers {
-		if !names.add(", ", name) {
+		if !names.add(", ", name, excerptLimit) {
 			break
 		}
 	}

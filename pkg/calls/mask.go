@@ -22,19 +22,23 @@ const (
 // maskValues replaces an object's values in a text about it, those of labels and annotations too.
 // What identifies the object stays: a name is no place for a secret.
 func maskValues(shown string, object map[string]any) string {
-	var values []string
+	begin := shown[:min(len(shown), maskedLimit)]
+	// Invisible characters go first: without them, a value that they split would be whole again.
+	mask := maskOf(contentOf(object))
+	metadata, _ := object["metadata"].(map[string]any)
+	mask.name, _ = metadata["name"].(string)
+	return text.Message(mask.over(text.Line(begin), len(begin) < len(shown)))
+}
+
+// contentOf are the values of an object, but for its identity.
+func contentOf(object map[string]any) (values []string) {
 	for field, value := range object {
 		if field != "metadata" && field != "kind" && field != "apiVersion" {
 			values = leaves(value, values)
 		}
 	}
 	metadata, _ := object["metadata"].(map[string]any)
-	values = leaves(metadata["annotations"], leaves(metadata["labels"], values))
-	begin := shown[:min(len(shown), maskedLimit)]
-	// Invisible characters go first: without them, a value that they split would be whole again.
-	mask := maskOf(values)
-	mask.name, _ = metadata["name"].(string)
-	return text.Message(mask.over(text.Line(begin), len(begin) < len(shown)))
+	return leaves(metadata["annotations"], leaves(metadata["labels"], values))
 }
 
 // Mask hides values in texts.

@@ -80,6 +80,18 @@ func Cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
+// CutWords is Cut at the end of a word, with the mark within the limit.
+func CutWords(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	cut := text[:most-len(" …")+1]
+	if end := strings.LastIndexByte(cut, ' '); end > 0 {
+		return strings.TrimRight(cut[:end], " ") + " …"
+	}
+	return Cut(text, most-len("…"))
+}
+
 // readLimit is how much of a text Message reads, in bytes.
 const readLimit = 16 * messageLimit
 
