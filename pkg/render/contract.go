@@ -107,7 +107,7 @@ func (e *TemplateError) Error() string {
 type NoManifestsError struct {
 	Addon string
 	// Templates is how many templates there are, all of which render to nothing for this input; 0:
-	// the content has none, as with a wrong path. Charts don't count theirs.
+	// the content has none, as with a wrong path. A chart without any counts as one.
 	Templates int
 }
 

@@ -67,9 +67,9 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 }
 
 // keepsWhatVanished refuses to let everything go that is installed because the add-on renders to
-// nothing now. Somebody who wants that approves it, and until then it is looked after.
+// nothing now. Somebody who wants that approves it, and until then it is maintained. Hooks alone are something.
 func keepsWhatVanished(ctx context.Context, f *facts) loop.Outcome {
-	if len(f.pass.Objects) > 0 {
+	if len(f.pass.Objects)+len(f.pass.Hooks) > 0 {
 		return nil
 	}
 	installed, approval, stop := f.pass.Emptied(ctx, rendering.CRDPolicy(f.choice.Version.Template).Remove)

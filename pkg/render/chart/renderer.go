@@ -98,12 +98,12 @@ func renderChart(input render.Input) (render.Result, error) {
 		return render.Result{}, err
 	}
 	objects := slices.Clone(reader.Objects())
-	if len(objects) == 0 {
-		return render.Result{}, &render.NoManifestsError{Addon: input.Addon}
-	}
 	hooks, err := readHooks(&reader, sorted, input.Release)
 	if err != nil {
 		return render.Result{}, err
+	}
+	if len(objects)+len(hooks) == 0 {
+		return render.Result{}, &render.NoManifestsError{Addon: input.Addon, Templates: max(1, len(chart.Templates))}
 	}
 	config, err = helmValues(input.Values)
 	return render.Result{Objects: objects, Chart: &render.Chart{
