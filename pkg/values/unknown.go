@@ -104,6 +104,16 @@ func (s *unknownSearch) similar(key string, names []string) string {
 	return ""
 }
 
+// UnknownAddon says that no catalogue has an add-on, and which of the known names may be meant.
+func UnknownAddon(name string, known []string) string {
+	message := fmt.Sprintf("no catalogue has add-on %q", name)
+	search := unknownSearch{remaining: maxComparisons}
+	if similar := search.similar(name, known); similar != "" {
+		message += fmt.Sprintf(": is %q meant?", similar)
+	}
+	return message
+}
+
 // isSlip: two texts differ only by case, or by one inserted, missing, replaced or swapped letter;
 // two of them from eight letters on.
 func isSlip(a, b string) bool {

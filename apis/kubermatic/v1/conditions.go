@@ -400,6 +400,8 @@ const (
 	EventCoreSetUnknown = "CoreSetUnknown"
 	// EventListRefused: the custom core list, or the list of what the platform says of its clusters, can't be read.
 	EventListRefused = "ListRefused"
+	// EventAddonUnknown: the custom core list names an add-on that no catalogue has.
+	EventAddonUnknown = "AddonUnknown"
 	// EventListGone: the list of what the platform says of its clusters was deleted; templates see nothing of it any more.
 	EventListGone = "ListGone"
 	// EventUpgradeNotHeld: an upgrade went on at its timeout; the message names who was not right.

@@ -99,6 +99,9 @@ func checkItem(read *item) error {
 	for _, field := range [][2]string{
 		{"name", read.name}, {"addonRef.name", string(spec.AddonRef.Name)}, {"targetNamespace", spec.TargetNamespace},
 	} {
+		if field[1] == "" && field[0] == "targetNamespace" { // the catalogue's
+			continue
+		}
 		if field[1] == "" {
 			return fmt.Errorf("%s: it is missing: set it", field[0])
 		}

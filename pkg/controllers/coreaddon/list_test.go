@@ -54,7 +54,7 @@ func TestReadListRefuses(t *testing.T) {
 		{"a name twice", good + good, `name "a" is used twice`},
 		{"no name", "- {addonRef: {name: a}, targetNamespace: a}", "name: it is missing"},
 		{"no add-on", "- {name: a, targetNamespace: a}", "addonRef.name: it is missing"},
-		{"no namespace", "- {name: a, addonRef: {name: a}}", "targetNamespace: it is missing"},
+		{"a bad namespace", "- {name: a, addonRef: {name: a}, targetNamespace: A}", "targetNamespace: "},
 		{"a bad range", "- {name: a, addonRef: {name: a, version: '>= x.y.z.w'}, targetNamespace: a}", "addonRef.version: "},
 		{"a bad version", "- {name: a, addonRef: {name: a, version: '/'}, targetNamespace: a}", "addonRef.version: "},
 		{"values that are no map", "- {name: a, addonRef: {name: a}, targetNamespace: a, values: [1]}", "values: "},

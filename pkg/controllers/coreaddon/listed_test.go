@@ -31,7 +31,9 @@ func (r *read) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ 
 
 // List implements client.Reader.
 func (r *read) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
-	into.(*v1.AddonSetList).Items = r.copies
+	if sets, is := into.(*v1.AddonSetList); is {
+		sets.Items = r.copies
+	}
 	return nil
 }
 

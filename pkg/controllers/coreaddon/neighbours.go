@@ -2,6 +2,7 @@ package coreaddon
 
 import (
 	"context"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,10 +22,12 @@ func (r *Reconciler) elsewhere(ctx context.Context, of target.Ref) func(name str
 	}
 }
 
-// nameReleases of Helm, outside of KKP, where an item names none: the item's name, without the cluster
-// before it. It can't be changed, so what is there keeps its own.
-func (s *set) nameReleases(of target.Ref, installations []v1.AddonInstallation, addons func(name string) *v1.Addon) {
-	if of.IsKKP() {
+// complete what items leave out: the target namespace, which is the catalogue's then, and outside of KKP
+// the Helm release, which has the item's name, without the cluster before it. Neither can be changed,
+// so what is there keeps its own.
+func (s *set) complete(of target.Ref, installations []v1.AddonInstallation, addons func(name string) *v1.Addon) {
+	lacks := func(one wanted) bool { return one.spec.TargetNamespace == "" }
+	if of.IsKKP() && !slices.ContainsFunc(s.wanted, lacks) {
 		return
 	}
 	there := make(map[string]*v1.AddonInstallation, len(installations))
@@ -34,8 +37,17 @@ func (s *set) nameReleases(of target.Ref, installations []v1.AddonInstallation, 
 	for i := range s.wanted {
 		one := &s.wanted[i]
 		live := there[one.name]
-		switch addon := addons(one.addon()); {
-		case one.spec.ReleaseName != "":
+		addon := addons(one.addon())
+		switch {
+		case !lacks(*one):
+		case live != nil && live.Spec.TargetNamespace != "":
+			one.spec.TargetNamespace, one.spec.CreateNamespace = live.Spec.TargetNamespace, live.Spec.CreateNamespace
+		case addon != nil:
+			one.spec.TargetNamespace = addon.TargetNamespace
+			one.spec.CreateNamespace = one.spec.CreateNamespace || addon.CreateNamespace
+		}
+		switch {
+		case of.IsKKP(), one.spec.ReleaseName != "":
 		case live != nil:
 			one.spec.ReleaseName = live.Spec.ReleaseName
 		case addon != nil:

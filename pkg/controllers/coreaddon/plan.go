@@ -22,7 +22,7 @@ func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 		}
 		found[one.addon()] = merged
 	}
-	f.set.nameReleases(f.cluster.Ref, f.installations, func(addon string) *v1.Addon {
+	f.set.complete(f.cluster.Ref, f.installations, func(addon string) *v1.Addon {
 		if merged := found[addon]; merged != nil && len(merged.Spec.Addons) > 0 {
 			return &merged.Spec.Addons[0]
 		}
@@ -72,8 +72,8 @@ type plan struct {
 	blocked []*v1.AddonInstallation
 	// taken are names of the set that another's installation has.
 	taken []string
-	// missing are add-ons of the set that no catalogue has.
-	missing []string
+	// missing are add-ons of rules that no Core catalogue has, unknown those of the list that none has.
+	missing, unknown []string
 	// members are the installations of the set that exist.
 	members []*v1.AddonInstallation
 	total   int
@@ -151,6 +151,8 @@ func (p *plan) member(one wanted, live *v1.AddonInstallation, catalogues catalog
 		if !isReleased(live) && !isApplied(live, one) {
 			p.apply = append(p.apply, change{wanted: one, live: live})
 		}
+	case !isServed(one, catalogues(one.addon())) && one.origin == v1.OriginList:
+		p.unknown = append(p.unknown, one.addon())
 	case !isServed(one, catalogues(one.addon())):
 		p.missing = append(p.missing, one.addon())
 	default:

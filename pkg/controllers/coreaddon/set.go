@@ -15,6 +15,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/values"
 	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
@@ -70,6 +72,9 @@ func (r *Reconciler) readCoreList(ctx context.Context) (listState, error) {
 	state, changed := r.lists.update(found)
 	if changed {
 		r.recordList(found, state)
+		if found != nil && state.Problem == nil {
+			r.tellUnknown(ctx, found, state)
+		}
 	}
 	return state, nil
 }
@@ -97,6 +102,31 @@ func (r *Reconciler) recordList(found *corev1.ConfigMap, state listState) {
 	if state.Problem != nil {
 		r.Recorder.Eventf(found, nil, corev1.EventTypeWarning, v1.EventListRefused, "Read", "%s: the last good list stays in force",
 			state.Problem)
+	}
+}
+
+// unknownNamed is how many add-ons an event names that no catalogue has.
+const unknownNamed = 5
+
+// tellUnknown reports, once of each version of the list, which of its add-ons no catalogue has.
+func (r *Reconciler) tellUnknown(ctx context.Context, found *corev1.ConfigMap, state listState) {
+	var merged v1.AddonCatalogueList
+	if err := r.Client.List(ctx, &merged, client.InNamespace(r.Options.CatalogueNamespace), client.UnsafeDisableDeepCopy); err != nil {
+		return // AddonsReady of clusters says so too
+	}
+	var known, unknown []string
+	for i := range merged.Items {
+		if r.Marks.Believes(&merged.Items[i]) {
+			known = append(known, merged.Items[i].Name)
+		}
+	}
+	for _, one := range state.Items {
+		if addon := string(one.spec.AddonRef.Name); !slices.Contains(known, addon) {
+			unknown = append(unknown, fmt.Sprintf("item %q: %s", one.name, values.UnknownAddon(addon, known)))
+		}
+	}
+	if len(unknown) > 0 {
+		r.Recorder.Eventf(found, nil, corev1.EventTypeWarning, v1.EventAddonUnknown, "Read", "%s", text.Message(text.First(unknown, unknownNamed)))
 	}
 }
 

@@ -119,7 +119,7 @@ type stager struct {
 func stageFor(from *offers, at place) stage {
 	s := stager{offers: from, place: at, withheld: map[string]bool{}, stage: stage{isNew: at.isNew()}}
 	wantedSet, installations := at.set, at.installations
-	wantedSet.nameReleases(at.ref, installations, from.addon)
+	wantedSet.complete(at.ref, installations, from.addon)
 	items := map[string]wanted{}
 	aimed := wantedSet
 	aimed.wanted = make([]wanted, len(wantedSet.wanted))
@@ -130,7 +130,7 @@ func stageFor(from *offers, at place) stage {
 	s.move.apply = slices.DeleteFunc(s.move.apply, func(c change) bool { return c.live == nil && s.withheld[c.wanted.name] })
 	s.move.apply = slices.DeleteFunc(s.move.apply, func(c change) bool { return s.cannotChange(c, items) })
 	s.hold = plan{
-		taken: s.move.taken, missing: s.move.missing, total: s.move.total,
+		taken: s.move.taken, missing: s.move.missing, unknown: s.move.unknown, total: s.move.total,
 		members: slices.Clone(s.move.members), blocked: slices.Clone(s.move.blocked),
 	}
 	changing := map[string]wanted{}

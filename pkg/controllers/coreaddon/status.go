@@ -18,7 +18,7 @@ const namedAtMost = 3
 
 // countsOf the plan, for status.core.
 func countsOf(p *plan) v1.CoreAddonCounts {
-	counts := v1.CoreAddonCounts{Total: int32(p.total), Missing: int32(len(p.missing))}
+	counts := v1.CoreAddonCounts{Total: int32(p.total), Missing: int32(len(p.missing) + len(p.unknown))}
 	for _, member := range p.members {
 		switch ready := meta.FindStatusCondition(member.Status.Conditions, v1.ConditionReady); {
 		case installation.IsReady(member):
@@ -55,20 +55,42 @@ func conditionOf(f *facts) metav1.Condition {
 	case f.set.frozen != "":
 		return say(metav1.ConditionUnknown, v1.ReasonCoreSetUnknown, "%s; the core add-ons stay as they are", f.set.frozen)
 	case len(waiting) > 0:
-		message := fmt.Sprintf("%d of %d core add-ons are ready; %s",
-			counts.Ready, counts.Total-counts.Missing, text.Names(waiting, namedAtMost))
+		message := fmt.Sprintf("%d of %d core add-ons are ready; %s", counts.Ready, counts.Total-counts.Missing, text.Names(waiting, namedAtMost))
+		if len(f.plan.unknown) > 0 {
+			message += missingText(&f.plan)
+		}
 		if unknown != "" {
 			message += "; " + unknown
 		}
 		return say(metav1.ConditionFalse, v1.ReasonCoreAddonsNotReady, "%s", message)
+	case len(f.plan.unknown) > 0:
+		return say(metav1.ConditionFalse, v1.ReasonAddonUnknown, "%s%s", readyText(counts), missingText(&f.plan))
 	case unknown != "":
 		return say(metav1.ConditionUnknown, v1.ReasonCoreSetUnknown, "%s", unknown)
 	}
-	message := fmt.Sprintf("all %d core add-ons are ready", counts.Ready)
-	if counts.Missing > 0 {
-		message += fmt.Sprintf("; no Core catalogue has %s", text.Names(f.plan.missing, namedAtMost))
+	if counts.Missing == 0 {
+		return say(metav1.ConditionTrue, v1.ReasonCoreAddonsReady, "all %d core add-ons are ready", counts.Ready)
 	}
-	return say(metav1.ConditionTrue, v1.ReasonCoreAddonsReady, "%s", message)
+	return say(metav1.ConditionTrue, v1.ReasonCoreAddonsReady, "%s%s", readyText(counts), missingText(&f.plan))
+}
+
+func readyText(counts v1.CoreAddonCounts) string {
+	return fmt.Sprintf("%d of %d wanted core add-ons are ready", counts.Ready, counts.Total)
+}
+
+// missingText names what no catalogue has. A rule that finds no add-on is as it should be: a platform offers
+// what it offers. What somebody put into the list is wanted.
+func missingText(p *plan) string {
+	found := ""
+	for _, one := range []struct {
+		names []string
+		from  string
+	}{{p.unknown, "catalogue"}, {p.missing, "Core catalogue"}} {
+		if number := len(one.names); number > 0 {
+			found += fmt.Sprintf("; %d %s in no %s: %s", number, text.Verb(number, "is", "are"), one.from, text.Names(one.names, namedAtMost))
+		}
+	}
+	return found
 }
 
 // unknownText says which part of the set is not known; empty where all is.
