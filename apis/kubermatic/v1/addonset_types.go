@@ -131,8 +131,9 @@ type AddonSetItem struct {
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(self.digest)",message="addonRef.digest is set by the controller, for each cluster"
 	AddonRef AddonReference `json:"addonRef,omitzero"`
-	// targetNamespace is the namespace in the user cluster for objects without one.
-	// +required
+	// targetNamespace is the namespace in the user cluster for objects without one. Absent: what the catalogue says of the add-on, with its
+	// createNamespace. What is installed stays in its namespace.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`

@@ -67,6 +67,7 @@ type preparedKey struct {
 	item, version, digest string
 	// overrides are the numbers of those that match, as bits.
 	overrides uint64
+	landing
 	// cluster is empty where the intent does not depend on its name.
 	cluster string
 }
@@ -132,7 +133,7 @@ func (r *resolver) selectVersion(of *item, in *place, next []string, installed s
 // those that stay.
 func (r *resolver) prepare(of *item, by *choice, wanted preparedKey, in *place) *prepared {
 	wanted.item, wanted.overrides = string(of.Name), r.matching(of, in.labels)
-	isCommon := by.reason == "" && wanted.overrides == 0
+	isCommon := by.reason == "" && wanted.overrides == 0 && wanted.landing == r.landingOf(of, nil)
 	if namesCluster(of) {
 		wanted.cluster, isCommon = in.name, false
 	}
@@ -148,6 +149,26 @@ func (r *resolver) prepare(of *item, by *choice, wanted preparedKey, in *place) 
 		by.prepared = known
 	}
 	return known
+}
+
+// landing is where an item is installed.
+type landing struct {
+	namespace string
+	create    bool
+}
+
+// landingOf an item: where it says, or what is there is, or the catalogue says. Live is nil where nothing is.
+func (r *resolver) landingOf(of *item, live *sight) landing {
+	entry := r.offers.entries[of.addon()]
+	switch {
+	case of.TargetNamespace != "":
+		return landing{of.TargetNamespace, of.CreateNamespace}
+	case live != nil && live.asked.targetNamespace != "":
+		return landing{live.asked.targetNamespace, of.CreateNamespace || live.Spec.CreateNamespace}
+	case entry != nil:
+		return landing{entry.Addon.TargetNamespace, of.CreateNamespace || entry.Addon.CreateNamespace}
+	}
+	return landing{}
 }
 
 // matching are the overrides of an item for a cluster; a set has at most 64.
@@ -183,7 +204,7 @@ func (r *resolver) makeIntent(of *item, key preparedKey, in string) *prepared {
 		Labels: map[string]string{v1.LabelManagedBy: v1.ManagedBySets, v1.LabelSet: r.set.name},
 		Spec: v1.AddonInstallationSpec{
 			AddonRef:        v1.AddonReference{Name: of.AddonRef.Name, Version: key.version, Digest: key.digest},
-			TargetNamespace: of.TargetNamespace, CreateNamespace: of.CreateNamespace, ReleaseName: of.ReleaseName,
+			TargetNamespace: key.namespace, CreateNamespace: key.create, ReleaseName: of.ReleaseName,
 			ValuesFrom: named(of.ValuesFrom, in), ValuesTemplate: of.ValuesTemplate, DependsOn: installationNames(of.DependsOn),
 			ReconcileStrategy: of.ReconcileStrategy, DeletionPolicy: v1.DeletionDelete,
 		},

@@ -310,7 +310,8 @@ const handOver = ": rename the item, or have the set take over what it applied: 
 func goesOver(live *sight, to *item, in target.Ref) bool {
 	// Outside of KKP an item that names no release goes by what is there.
 	isRelease := live.release == to.ReleaseName || to.ReleaseName == "" && !in.IsKKP()
-	return live.asked.addon == to.addon() && live.asked.targetNamespace == to.TargetNamespace && isRelease
+	isPlace := to.TargetNamespace == "" || live.asked.targetNamespace == to.TargetNamespace
+	return live.asked.addon == to.addon() && isPlace && isRelease
 }
 
 // standsAlready says whether the cluster has the add-on in that namespace by somebody else, or asks
@@ -319,18 +320,19 @@ func (p planner) standsAlready(of *item, in *place) (reason, message string) {
 	if name := in.ref.NameOf(string(of.Name)); in.elsewhere != nil && in.elsewhere(name) {
 		return v1.ReasonNameTaken, fmt.Sprintf("installation %q is one of another cluster", name)
 	}
+	namespace := p.landingOf(of, nil).namespace
 	for _, name := range slices.Sorted(maps.Keys(in.live)) {
 		live := in.live[name]
 		if live.isOf(p.set.name) && p.set.byName[in.itemOf(name, p.rivals)] != nil { // the set has the add-on twice, as it says
 			continue
 		}
-		if live.asked.addon == of.addon() && live.asked.targetNamespace == of.TargetNamespace {
+		if live.asked.addon == of.addon() && live.asked.targetNamespace == namespace {
 			return v1.ReasonNameTaken, fmt.Sprintf("installation %q has add-on %q in namespace %q already%s",
-				name, of.addon(), of.TargetNamespace, handOver)
+				name, of.addon(), namespace, handOver)
 		}
 	}
 	for _, one := range in.asked {
-		if one.name == string(of.Name) || one.addon == of.addon() && one.targetNamespace == of.TargetNamespace {
+		if one.name == string(of.Name) || one.addon == of.addon() && one.targetNamespace == namespace {
 			return v1.ReasonNameTaken, fmt.Sprintf("the Cluster's annotation %s asks for add-on %q, or for the name",
 				v1.AnnotationInitialInstallations, one.addon)
 		}
@@ -367,7 +369,12 @@ func (p planner) aim(result *plan, of *item, at aimed, in *place) {
 		}
 		version, digest = live.wanted, live.Spec.AddonRef.Digest
 	}
-	wanted := p.prepare(of, chosen, preparedKey{version: version, digest: digest}, in)
+	place := p.landingOf(of, live)
+	if place.namespace == "" {
+		result.block(name, v1.ReasonNamespaceUnset, fmt.Sprintf("set targetNamespace of the item: the catalogue names none for add-on %q", of.addon()))
+		return
+	}
+	wanted := p.prepare(of, chosen, preparedKey{version: version, digest: digest, landing: place}, in)
 	if wanted.problem != "" {
 		result.block(name, v1.ReasonValuesInvalid, wanted.problem)
 		return

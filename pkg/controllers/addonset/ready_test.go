@@ -89,3 +89,34 @@ func TestAPausedSetTellsOfNoRollout(t *testing.T) {
 	w.saysSo(of, v1.ReasonBlocked, "0 of 2 clusters have it, 2 are blocked")
 	w.told("GroupOpened,GroupOpened,Completed")
 }
+
+// TestAnItemIsInstalledWhereTheCatalogueSays turns red when an item that names no namespace is refused, gets another one than the catalogue's, is
+// written again and again, or is taken to another namespace once the catalogue names that; and when it is made without any.
+func TestAnItemIsInstalledWhereTheCatalogueSays(t *testing.T) {
+	w := newWorld(t, 2, 0)
+	w.landing = "net"
+	w.offers("web", "1.0.0")
+	w.useKey()
+	w.start()
+	spaceless := func(of *v1.AddonSet) { of.Spec.Addons[0].TargetNamespace = "" }
+	of := w.write(w.set("tools", atOnce, spaceless))
+	w.open(of, 1)
+	w.says(of, v1.ReasonComplete, current(2))
+	w.landing = "other"
+	w.offers("web", "1.0.0", "1.1.0")
+	w.open(of, 1)
+	w.says(of, v1.ReasonComplete, current(2), func(v1.ClusterCounts) bool { return len(w.at("1.1.0")) == 2 })
+	for name, one := range w.installed("web") {
+		if one.Spec.TargetNamespace != "net" || !one.Spec.CreateNamespace {
+			t.Errorf("%s: it is %+v", name, one.Spec)
+		}
+	}
+	w.quiet()
+	w.landing = ""
+	w.offers("log", "1.0.0")
+	other := w.write(w.set("nowhere", atOnce, spaceless, func(of *v1.AddonSet) {
+		of.Spec.Addons[0].Name, of.Spec.Addons[0].AddonRef.Name = "log", "log"
+	}))
+	w.saysSo(other, v1.ReasonBlocked, "0 of 2 clusters have it, 2 are blocked")
+	w.troubles(other, w.names[0], "log", v1.ReasonNamespaceUnset)
+}

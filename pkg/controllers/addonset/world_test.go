@@ -57,6 +57,8 @@ type world struct {
 	writes, statuses atomic.Int64
 	// beside are Clusters that are not KKP's; nil: there are none.
 	beside *kit.Beside
+	// landing is the namespace that catalogues name, which are offered next.
+	landing string
 	// clock of the controller that is started next; nil: that of the machine.
 	clock clock.PassiveClock
 }
@@ -170,7 +172,7 @@ func (w *world) offers(addon string, versions ...string) {
 	merged := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{
 		Namespace: w.catalogue, Name: addon, Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
 	}}
-	about := v1.Addon{Name: v1.AddonName(addon)}
+	about := v1.Addon{Name: v1.AddonName(addon), TargetNamespace: w.landing, CreateNamespace: w.landing != ""}
 	for _, text := range versions {
 		version, constraint, isConstrained := strings.Cut(text, " ")
 		one := v1.AddonVersion{

@@ -132,8 +132,8 @@ func itemFor(of *v1.AddonSet, live *v1.AddonInstallation, in target.Ref) *v1.Add
 	for i := range of.Spec.Addons {
 		one := &of.Spec.Addons[i]
 		isRelease := one.ReleaseName == "" || one.ReleaseName == live.Spec.ReleaseName
-		if in.NameOf(string(one.Name)) == live.Name && one.AddonRef.Name == live.Spec.AddonRef.Name &&
-			one.TargetNamespace == live.Spec.TargetNamespace && isRelease {
+		isPlace := one.TargetNamespace == "" || one.TargetNamespace == live.Spec.TargetNamespace
+		if in.NameOf(string(one.Name)) == live.Name && one.AddonRef.Name == live.Spec.AddonRef.Name && isPlace && isRelease {
 			return one
 		}
 	}
