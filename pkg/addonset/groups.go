@@ -2,11 +2,9 @@ package addonset
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
@@ -19,7 +17,7 @@ func EmptyGroups(before, after *v1.AddonSet) []string {
 	}
 	var warnings []string
 	for i, group := range after.Spec.Rollout.Groups {
-		why := contradiction(after.Spec.ClusterSelector, group.ClusterSelector)
+		why := ""
 		for _, earlier := range after.Spec.Rollout.Groups[:i] {
 			isAll := len(earlier.ClusterSelector.MatchLabels)+len(earlier.ClusterSelector.MatchExpressions) == 0
 			if why == "" && (isAll || equality.Semantic.DeepEqual(earlier.ClusterSelector, group.ClusterSelector)) {
@@ -34,16 +32,6 @@ func EmptyGroups(before, after *v1.AddonSet) []string {
 		}
 	}
 	return warnings
-}
-
-// contradiction between labels that a set and its group name.
-func contradiction(set, group *metav1.LabelSelector) string {
-	for _, key := range slices.Sorted(maps.Keys(group.MatchLabels)) {
-		if value, both := set.MatchLabels[key]; both && value != group.MatchLabels[key] {
-			return fmt.Sprintf("label %q is %q in spec.clusterSelector and %q in the group's", key, value, group.MatchLabels[key])
-		}
-	}
-	return ""
 }
 
 // wasEmpty says whether a group had no cluster by the status, which all seeds spoke to, and which clusters it

@@ -50,8 +50,6 @@ func TestEmptyGroups(t *testing.T) {
 		{"a new set, whose clusters nobody knows", nil, groupsOf(t, "", "ring=0", "ring=1"), nil},
 		{"the same selector twice", nil, groupsOf(t, "", "ring=0", "ring=0"), []string{`group "b" selects no cluster: group "a" before it`}},
 		{"after one that selects all", nil, groupsOf(t, "", "", "ring=0", "ring=1"), []string{`group "b" selects`, `group "c" selects`}},
-		{"against the selector of the set", nil, groupsOf(t, "tier=prod", "tier=test", "tier=prod"),
-			[]string{`group "a" selects no cluster: label "tier" is "prod" in spec.clusterSelector and "test"`}},
 		{"an edit of a set with one", was, bumped, []string{`group "a" selects no cluster: none that the set selects has its labels`}},
 		{"an edit that mends it", was, edited(func(set *v1.AddonSet) { set.Spec.Rollout.Groups[0].ClusterSelector.MatchLabels["ring"] = "7" }), nil},
 		{"an edit of what the set selects", was, edited(func(set *v1.AddonSet) { set.Spec.ClusterSelector.MatchLabels["tier"] = "all" }), nil},

@@ -76,24 +76,19 @@ func having(counts kubermaticv1.ClusterCounts) int64 {
 	return max(int64(counts.Current)+int64(counts.New)-max(numbers[atBlocked]-nothing, 0), 0)
 }
 
-// isNoEvidence says that a group shows nothing of a revision: no cluster has it. After the last group
+// noEvidence are the groups that show nothing of a revision: no cluster has it. After the last group
 // nothing opens, and a seed knows its own clusters alone: there, groups without clusters or with
 // blocked ones are done. So are all of a set that selects no cluster.
-func (p permit) isNoEvidence(counts, total kubermaticv1.ClusterCounts, isLast bool) bool {
-	switch {
-	case !finished(counts) || total.Selected <= 0:
-		return false
-	case isLast || !p.evidence:
-		return counts.Current <= 0 && counts.New <= 0 && counts.Away+counts.Failed+counts.Sick > 0
-	}
-	return having(counts) == 0
-}
-
-// noEvidence are the groups that are no evidence.
-func (p permit) noEvidence(counts []kubermaticv1.ClusterCounts, total kubermaticv1.ClusterCounts) []bool {
-	found := make([]bool, len(counts))
-	for i := range counts {
-		found[i] = p.isNoEvidence(counts[i], total, i == len(counts)-1)
+func (p permit) noEvidence(groups []kubermaticv1.ClusterCounts, total kubermaticv1.ClusterCounts) []bool {
+	found := make([]bool, len(groups))
+	for i, counts := range groups {
+		switch {
+		case !finished(counts) || total.Selected <= 0:
+		case i == len(groups)-1 || !p.evidence:
+			found[i] = counts.Current <= 0 && counts.New <= 0 && counts.Away+counts.Failed+counts.Sick > 0
+		default:
+			found[i] = having(counts) == 0
+		}
 	}
 	return found
 }
@@ -330,15 +325,14 @@ func CompletedMessage(revision, message string) string {
 func troubles(total kubermaticv1.ClusterCounts) string {
 	var parts []string
 	for _, part := range []struct {
-		number int32
-		what   string
-	}{{total.Failed, "failed"}, {total.Sick, "sick"}, {total.Away, "unreachable or paused"}, {total.Blocked, "blocked"}} {
-		switch {
-		case part.number <= 0:
-		case part.what == "failed":
-			parts = append(parts, fmt.Sprintf("%d failed", part.number))
-		default:
-			parts = append(parts, fmt.Sprintf("%d %s %s", part.number, text.Verb(int(part.number), "is", "are"), part.what))
+		number    int32
+		one, many string
+	}{
+		{total.Failed, "failed", "failed"}, {total.Sick, "is sick", "are sick"},
+		{total.Away, "is unreachable or paused", "are unreachable or paused"}, {total.Blocked, "is blocked", "are blocked"},
+	} {
+		if part.number > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.number, text.Verb(int(part.number), part.one, part.many)))
 		}
 	}
 	return strings.Join(parts, ", ")

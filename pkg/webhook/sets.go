@@ -1,9 +1,12 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -12,6 +15,9 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/addonset"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/values"
 )
 
 // Sets checks AddonSets: those of people on the master, and their copies on a seed. Who may write them, and that a deletion is
@@ -67,8 +73,76 @@ func (s *Sets) amongOthers(ctx context.Context, who string, found change[v1.Addo
 		return forbidden(fmt.Sprintf("%s: the platform has %d sets, and at most %d are carried out: put its items into another",
 			who, len(all.Items), addonset.MaxSets))
 	}
-	return allowed(append(otherCore(found.after, all.Items), addonset.EmptyGroups(found.before, found.after)...)...)
+	return allowed(slices.Concat(
+		otherCore(found.after, all.Items), addonset.EmptyGroups(found.before, found.after), s.itemWarnings(ctx, found.after))...)
 }
+
+// itemWarnings are those that installations get on a seed, as far as the master's catalogues tell: which versions fit is each cluster's.
+func (s *Sets) itemWarnings(ctx context.Context, set *v1.AddonSet) (warnings []string) {
+	var all v1.AddonCatalogueList
+	if err := s.Master.List(ctx, &all, client.InNamespace(s.Namespace)); err != nil {
+		return []string{"it is not known which add-ons there are: the master's objects can't be read"}
+	}
+	offered, core := map[string][]*v1.Addon{}, map[string]bool{}
+	for i := range all.Items {
+		spec := &all.Items[i].Spec
+		if role := all.Items[i].Labels[v1.LabelRole]; role != "" && role != v1.RoleGenerated {
+			continue
+		}
+		for j := range spec.Addons {
+			name := string(spec.Addons[j].Name)
+			offered[name], core[name] = append(offered[name], &spec.Addons[j]), core[name] || spec.Type == v1.CatalogueCore
+		}
+	}
+	known := slices.Sorted(maps.Keys(offered))
+	for i := range set.Spec.Addons {
+		item := &set.Spec.Addons[i]
+		for _, one := range warningsOf(item, offered, core[string(item.AddonRef.Name)], known) {
+			warnings = append(warnings, fmt.Sprintf("item %q: %s", item.Name, one))
+		}
+	}
+	return warnings
+}
+
+func warningsOf(item *v1.AddonSetItem, offered map[string][]*v1.Addon, isCore bool, known []string) (warnings []string) {
+	given, _ := values.Decode(rawOf(item.Values)) // it was validated
+	name, namespace, wanted := string(item.AddonRef.Name), item.TargetNamespace, item.AddonRef.Version
+	switch {
+	case len(offered[name]) == 0:
+		return append(credentialWarnings(given), values.UnknownAddon(name, known))
+	case isCore:
+		return append(credentialWarnings(given), fmt.Sprintf("add-on %q is one of a Core catalogue: core add-ons have a set of their own", name))
+	}
+	var versions []string
+	var newest *v1.AddonVersion
+	for _, addon := range offered[name] {
+		namespace = cmp.Or(namespace, addon.TargetNamespace)
+		for i := range addon.Versions {
+			version := &addon.Versions[i]
+			versions = append(versions, version.Version)
+			isWanted := catalogue.IsRange(wanted) || wanted == "" || catalogue.Key(wanted) == catalogue.Key(version.Version)
+			if isWanted && (newest == nil || catalogue.Compare(newest.Version, version.Version) < 0) {
+				newest = version
+			}
+		}
+	}
+	warnings = credentialWarnings(given)
+	if namespace == "" {
+		warnings = append(warnings, fmt.Sprintf("targetNamespace is missing, and the catalogue names none for add-on %q", name))
+	}
+	if newest == nil {
+		return append(warnings, fmt.Sprintf("no catalogue has version %q of add-on %q; known versions: %s", wanted, name, text.Names(versions, knownShown)))
+	}
+	if newest.Template == nil {
+		return warnings
+	}
+	base, _ := values.Decode(rawOf(newest.Values))
+	elsewhere := newest.Template.Method == v1.MethodHelm || newest.ValuesTemplate != ""
+	return append(warnings, values.UnknownKeys(newest.Template.FormSpec, base, given, elsewhere)...)
+}
+
+// knownShown is how many versions a warning names.
+const knownShown = 5
 
 // otherCore warns that of two Core sets only the first counts.
 func otherCore(set *v1.AddonSet, all []v1.AddonSet) []string {

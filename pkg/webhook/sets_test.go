@@ -93,7 +93,7 @@ func TestSets(t *testing.T) {
 func TestASecondCoreSetIsToldWhichOneCounts(t *testing.T) {
 	c := connect(t)
 	create(t, c, namespace("core-sets"))
-	create(t, c, setOf("core-sets", "first", ""), setOf("core-sets", "tools", "web"))
+	create(t, c, offered("core-sets", "web", v1.CatalogueCustom), setOf("core-sets", "first", ""), setOf("core-sets", "tools", "web"))
 	handler := &webhook.Sets{Master: c, Namespace: "core-sets"}
 	second := setOf("core-sets", "a-second", "")
 	higher := changed(second, func(set *v1.AddonSet) { set.Spec.Priority = 7 })
@@ -111,6 +111,7 @@ func TestASecondCoreSetIsToldWhichOneCounts(t *testing.T) {
 func TestASetBeyondTheMostIsRefused(t *testing.T) {
 	c := connect(t)
 	create(t, c, namespace("many-sets"))
+	create(t, c, offered("many-sets", "web", v1.CatalogueCustom))
 	for i := range 100 {
 		create(t, c, setOf("many-sets", fmt.Sprint("set-", i), "web"))
 	}
@@ -124,16 +125,67 @@ func TestASetBeyondTheMostIsRefused(t *testing.T) {
 func TestSetsAreWarnedOfGroupsThatSelectNoCluster(t *testing.T) {
 	c := connect(t)
 	create(t, c, namespace("group-sets"))
+	create(t, c, offered("group-sets", "web", v1.CatalogueCustom))
 	handler := &webhook.Sets{Master: c, Namespace: "group-sets"}
 	right := setOf("group-sets", "tools", "web")
 	typo := changed(right, func(set *v1.AddonSet) {
-		set.Spec.ClusterSelector.MatchLabels = map[string]string{"tier": "prod"}
 		set.Spec.Rollout = &v1.Rollout{Groups: []v1.RolloutGroup{
-			{Name: "canary", ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "test"}}},
+			{Name: "all", ClusterSelector: &metav1.LabelSelector{}}, {Name: "canary", ClusterSelector: &metav1.LabelSelector{}},
 		}}
 	})
 	expectAdmitted(t, handler.Handle(t.Context(), question(t, nil, right)))
 	expectAdmitted(t, handler.Handle(t.Context(), question(t, nil, typo)), `group "canary" selects no cluster`)
 	expectAdmitted(t, handler.Handle(t.Context(), question(t, right, typo)), `group "canary" selects no cluster`)
 	expectAdmitted(t, (&webhook.Sets{Namespace: "group-sets"}).Handle(t.Context(), question(t, nil, typo))) // a seed's
+}
+
+// offered is a catalogue of one add-on, with a form.
+func offered(namespace, addon string, kind v1.CatalogueType) *v1.AddonCatalogue {
+	made := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "has-" + addon}}
+	made.Spec = v1.AddonCatalogueSpec{Type: kind, Addons: []v1.Addon{{Name: v1.AddonName(addon)}}}
+	for _, version := range []string{"1.9.0", "1.10.0"} {
+		made.Spec.Addons[0].Versions = append(made.Spec.Addons[0].Versions, v1.AddonVersion{
+			Version: version, Source: &v1.Source{Docker: &v1.ImageSource{Image: "registry.example.com/" + addon + ":" + version}},
+			Template: &v1.Template{Method: v1.MethodGoTemplate, FormSpec: []v1.FormField{{
+				DisplayName: "Replicas", InternalName: "replicas", Type: v1.FormNumber,
+			}}},
+		})
+	}
+	return made
+}
+
+// Red when a set is let in without the warnings that an installation with the same slip gets, and when one without a slip is warned of.
+func TestSetsAreWarnedAsInstallationsAre(t *testing.T) {
+	c := connect(t)
+	create(t, c, namespace("warned-sets"))
+	placed := offered("warned-sets", "placed", v1.CatalogueCustom)
+	placed.Spec.Addons[0].TargetNamespace = "placed"
+	create(t, c, offered("warned-sets", "traefik", v1.CatalogueCustom), offered("warned-sets", "canal", v1.CatalogueCore), placed)
+	handler := &webhook.Sets{Master: c, Namespace: "warned-sets"}
+	for _, test := range []struct {
+		why    string
+		change func(*v1.AddonSetItem)
+		want   []string
+	}{
+		{"no slip", func(*v1.AddonSetItem) {}, nil},
+		{"an exact version", func(item *v1.AddonSetItem) { item.AddonRef.Version = "1.9.0" }, nil},
+		{"a slip in the add-on", func(item *v1.AddonSetItem) { item.AddonRef.Name = "trafik" },
+			[]string{`item "web": no catalogue has add-on "trafik": is "traefik" meant?`}},
+		{"an add-on that is like none", func(item *v1.AddonSetItem) { item.AddonRef.Name = "other" }, []string{`no catalogue has add-on "other"`}},
+		{"a core add-on", func(item *v1.AddonSetItem) { item.AddonRef.Name = "canal" }, []string{"core add-ons have a set of their own"}},
+		{"a version that is not there", func(item *v1.AddonSetItem) { item.AddonRef.Version = "2.0.0" },
+			[]string{`no catalogue has version "2.0.0" of add-on "traefik"; known versions: 1.9.0, 1.10.0`}},
+		{"a key that is misspelt", func(item *v1.AddonSetItem) { item.Values = raw(`{"replcas": 2}`) }, []string{`is "replicas" meant?`}},
+		{"a credential", func(item *v1.AddonSetItem) { item.Values = raw(`{"replicas": 2, "db": {"password": "x"}}`) },
+			[]string{"looks like a credential", `key "db" is neither`}},
+		{"no namespace", func(item *v1.AddonSetItem) { item.TargetNamespace = "" }, []string{`the catalogue names none for add-on "traefik"`}},
+		{"the catalogue's namespace", func(item *v1.AddonSetItem) { item.TargetNamespace, item.AddonRef.Name = "", "placed" }, nil},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			set := setOf("warned-sets", "tools", "web")
+			set.Spec.Addons[0].AddonRef.Name = "traefik"
+			test.change(&set.Spec.Addons[0])
+			expectAdmitted(t, handler.Handle(t.Context(), question(t, nil, set)), test.want...)
+		})
+	}
 }
