@@ -56,7 +56,7 @@ func (h *Hook) client(target calls.Target) (dynamic.ResourceInterface, calls.Pla
 		return nil, calls.Place{}, fmt.Errorf("looking up the kind of %q: %w", h.Key(), err)
 	}
 	if !served {
-		return nil, calls.Place{}, &NoPlaceError{fmt.Sprintf("the user cluster does not serve %s", h.Object.GroupVersionKind().GroupVersion())}
+		return nil, calls.Place{}, &NoPlaceError{calls.Unserved(target.Served, h.Object.GroupVersionKind())}
 	}
 	resources := target.Dynamic.Resource(where.GroupVersionResource)
 	if !where.Namespaced {

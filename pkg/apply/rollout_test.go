@@ -355,6 +355,28 @@ func TestKindNotServedIsHeldBack(t *testing.T) {
 	}
 }
 
+// Red when a kind that is misspelt, one of another version, and one of a group that nobody brought are told in the same words, and when
+// a kind that keeps no object, or a List without items, is not told as such.
+func TestKindsThatAreNotServedAreToldApart(t *testing.T) {
+	for manifest, says := range map[string]string{
+		"{apiVersion: v1, kind: LimitRang, metadata: {name: a}}":                                    `serves no kind "LimitRang" in v1: is "LimitRange" meant?`,
+		"{apiVersion: policy/v1beta1, kind: PodDisruptionBudget, metadata: {name: a}}":              `serves PodDisruptionBudget in policy/v1, and not in policy/v1beta1`,
+		"{apiVersion: shop.example.com/v1, kind: Order, metadata: {name: a}}":                       `does not serve shop.example.com/v1: install what brings the kind`,
+		"{apiVersion: apps/v1, kind: Whatever, metadata: {name: a}}":                                `serves no kind "Whatever" in apps/v1: correct the kind`,
+		"{apiVersion: authorization.k8s.io/v1, kind: SelfSubjectAccessReview, metadata: {name: a}}": `as reviews do`,
+	} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			l := lab.New(t)
+			l.Namespace()
+			progress := l.Rollout(l.Prepare(manifest), nil, apply.RolloutOptions{TargetNamespace: l.Unique})
+			if len(progress.Refused) != 1 || !strings.Contains(progress.Refused[0].Message, says) {
+				t.Errorf("got %+v", progress.Refused)
+			}
+		})
+	}
+}
+
 // Red when checkNamespaces is left out: the ClusterRole is written before anybody knows that the
 // namespace is missing.
 func TestMissingNamespaceIsWaitedFor(t *testing.T) {

@@ -86,8 +86,7 @@ func (w *writer) client(it *item) (client calls.Client, served bool, err error) 
 		return calls.Client{}, false, fmt.Errorf("looking up the kind of %q: %w", it.key, err)
 	}
 	if !served {
-		it.refuse(kubermaticv1.ReasonKindNotServed, fmt.Sprintf("%s: the user cluster does not serve %s: "+
-			"install what brings the kind, it is applied then", it.key, it.object.GroupVersionKind().GroupVersion()))
+		it.refuse(kubermaticv1.ReasonKindNotServed, fmt.Sprintf("%s: %s", it.key, calls.Unserved(w.target.Served, it.object.GroupVersionKind())))
 		return calls.Client{}, false, nil
 	}
 	return calls.ClientOf(w.target, where, it.object.GetNamespace()), true, nil

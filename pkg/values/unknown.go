@@ -97,7 +97,7 @@ func (s *unknownSearch) similar(key string, names []string) string {
 			return ""
 		}
 		s.remaining--
-		if isSlip(key, name) {
+		if IsSlip(key, name) {
 			return name
 		}
 	}
@@ -114,9 +114,9 @@ func UnknownAddon(name string, known []string) string {
 	return message
 }
 
-// isSlip: two texts differ only by case, or by one inserted, missing, replaced or swapped letter;
+// IsSlip says whether two texts differ only by case, or by one inserted, missing, replaced or swapped letter;
 // two of them from eight letters on.
-func isSlip(a, b string) bool {
+func IsSlip(a, b string) bool {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	allowed := 1
 	if min(len(a), len(b)) >= 8 {

@@ -154,7 +154,7 @@ func TestColumns(t *testing.T) {
 	want := map[string]string{
 		"addoncatalogues":    "Name Ready Reason Type Addons Versions Age Revision* Seeds* Conflicting*",
 		"addonsets":          "Name Ready Reason Selected Current Moving Failed Age Type* Message*",
-		"addoninstallations": "Name Ready Reason Addon Version Target-Namespace Age Core* Update* Objects* Message* Deleting",
+		"addoninstallations": "Name Ready Reason Addon Version Cluster Target-Namespace Age Deleting Core* Update* Objects* Message*",
 	}
 	everywhere(t, func(t *testing.T, config *rest.Config) {
 		for resource, columns := range want {

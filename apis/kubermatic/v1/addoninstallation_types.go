@@ -19,13 +19,14 @@ import (
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Addon",type=string,JSONPath=`.spec.addonRef.name`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.clusterName`
 // +kubebuilder:printcolumn:name="Target-Namespace",type=string,JSONPath=`.spec.targetNamespace`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Deleting",type=date,JSONPath=`.metadata.deletionTimestamp`
 // +kubebuilder:printcolumn:name="Core",type=boolean,priority=1,JSONPath=`.spec.coreAddon`
 // +kubebuilder:printcolumn:name="Update",type=string,priority=1,JSONPath=`.status.availableUpdate`
 // +kubebuilder:printcolumn:name="Objects",type=string,priority=1,JSONPath=`.status.objects.summary`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-// +kubebuilder:printcolumn:name="Deleting",type=date,JSONPath=`.metadata.deletionTimestamp`
 type AddonInstallation struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata.

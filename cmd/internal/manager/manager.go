@@ -92,7 +92,7 @@ func (f *Flags) Logger() logr.Logger {
 // changes it.
 func (f *Flags) loggerTo(writer io.Writer) logr.Logger {
 	f.level.Set(slog.Level(-min(f.verbosity, mostVerbose)))
-	return logr.FromSlogHandler(slog.NewTextHandler(writer, &slog.HandlerOptions{Level: f.level}))
+	return logr.FromSlogHandler(leveled{slog.NewTextHandler(writer, &slog.HandlerOptions{Level: f.level})})
 }
 
 // New makes a manager under a lease, whose cache holds some kinds in part only. Clients have no

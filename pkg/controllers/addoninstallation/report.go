@@ -95,7 +95,7 @@ func (r *Reconciler) reportReady(ctx context.Context, f *facts) {
 // report says something about an installation in an event, and in the log in the same words.
 func (r *Reconciler) report(ctx context.Context, f *facts, about occasion, shown string) {
 	shown = f.hides().Text(text.Message(shown))
-	ctrl.LoggerFrom(ctx).Info("told of an installation", "reason", about.reason, "message", shown)
+	ctrl.LoggerFrom(ctx).Info("event of an installation", "type", about.kind, "reason", about.reason, "message", shown)
 	r.Recorder.Eventf(f.installation, nil, about.kind, about.reason, about.action, "%s", shown)
 }
 

@@ -116,7 +116,7 @@ func TestAFailureIsToldOnce(t *testing.T) {
 	w.want(object, "9.9.9") // what was told by now stands before this one
 	w.expectSummary(object, "False", kubermaticv1.ReasonVersionUnknown, "9.9.9")
 	w.expectEvents(object, "Warning ObjectExists", "Warning VersionUnknown")
-	if log.with("told of an installation", kubermaticv1.ReasonVersionUnknown, "9.9.9") != 1 {
+	if log.with("event of an installation", kubermaticv1.ReasonVersionUnknown, "9.9.9") != 1 {
 		t.Errorf("the log does not have the new reason once: %q", log.kept)
 	}
 	w.delete(foreign)

@@ -104,6 +104,9 @@ func (r *Reader) object(source Source, offset int, content map[string]any) error
 		}
 		return nil
 	}
+	if object.GetKind() == "List" {
+		return templateError(source, offset, "the List has no items: give it some, or take it out")
+	}
 	if problem := identityProblem(object); problem != "" {
 		return templateError(source, offset, problem)
 	}

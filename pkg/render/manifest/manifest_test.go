@@ -133,3 +133,21 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Red when a List without items is told as an object without a name.
+func TestListsWithoutItemsSaySo(t *testing.T) {
+	for _, text := range []string{
+		"{apiVersion: v1, kind: List, items: null}", "{apiVersion: v1, kind: List}", "apiVersion: v1\nkind: List\nitems:\n",
+		"{apiVersion: v1, kind: List, items: {}}", "{apiVersion: v1, kind: List, metadata: {name: a}}",
+	} {
+		var reader manifest.Reader
+		_, err := reader.Read(manifest.Source{Text: text, At: func(int) (string, int) { return "a.yaml", 1 }})
+		if err == nil || !strings.Contains(err.Error(), "the List has no items") {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+	var reader manifest.Reader
+	if found, err := reader.Read(manifest.Source{Text: "{apiVersion: v1, kind: List, items: []}", At: func(int) (string, int) { return "a.yaml", 1 }}); err != nil || len(found) > 0 {
+		t.Errorf("got %v, %v", found, err)
+	}
+}
