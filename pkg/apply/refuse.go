@@ -31,6 +31,9 @@ func isUIDMismatch(err error) bool {
 // explain turns a refusal into a note, or an error. Again: the object was changed or deleted, and is
 // to be sent once more.
 func (w *writer) explain(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
+	if again, err = w.mend(ctx, client, it, cause, how); err != nil || again || it.note != nil {
+		return again, err
+	}
 	switch {
 	case apierrors.HasStatusCause(cause, corev1.NamespaceTerminatingCause):
 		it.wait(kubermaticv1.ReasonNamespaceTerminating, fmt.Sprintf("namespace %q is being deleted: %s waits until it is gone",
@@ -39,24 +42,26 @@ func (w *writer) explain(ctx context.Context, client calls.Client, it *item, cau
 		it.wait(kubermaticv1.ReasonNamespaceMissing, calls.MissingNamespace(it.key.Namespace))
 	case apierrors.IsNotFound(cause):
 		w.explainNotFound(it)
-	case it.entry.UID != "" && calls.IsUnexplained(cause) && !how.moved:
-		if how.moved, err = moveVersions(ctx, client, it); err != nil || how.moved {
-			return how.moved, err
-		}
-		how.moved = true
-		return w.explain(ctx, client, it, cause, how)
-	case apierrors.IsInvalid(cause) && it.entry.UID != "" && !how.surplus:
-		how.surplus = true
-		if again, err = w.takeSurplus(ctx, client, it, cause, how); err != nil || again || it.note != nil {
-			return again, err
-		}
-		return w.explain(ctx, client, it, cause, how)
 	case apierrors.IsInvalid(cause) && it.entry.UID != "" && w.wouldBeCreated(ctx, client, it):
 		return w.replace(ctx, client, it, cause, how)
 	case calls.IsRefusal(cause) || calls.IsUnexplained(cause) && w.isAtFault(ctx, client, it, *how):
 		it.refuse(kubermaticv1.ReasonObjectInvalid, fmt.Sprintf("the user cluster refuses %s: %s", it.key, calls.ProblemOf(it.object, cause)))
 	default:
 		return false, fmt.Errorf("applying %q: %w", it.key, calls.Masked(it.object, cause))
+	}
+	return false, nil
+}
+
+// mend does what lets an object that exists be written, once each.
+func (w *writer) mend(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
+	switch {
+	case it.entry.UID == "":
+	case calls.IsUnexplained(cause) && !how.moved:
+		how.moved = true
+		return moveVersions(ctx, client, it)
+	case apierrors.IsInvalid(cause) && !how.surplus:
+		how.surplus = true
+		return w.takeSurplus(ctx, client, it, cause, how)
 	}
 	return false, nil
 }

@@ -212,7 +212,8 @@ func (w *writer) moved(
 ) (after []metav1.ManagedFieldsEntry, notes []calls.Note) {
 	taken := fieldpath.NewSet(paths...)
 	ours := metav1.ManagedFieldsEntry{
-		Manager: w.owner.FieldManager(), Operation: metav1.ManagedFieldsOperationApply, APIVersion: it.object.GetAPIVersion(), FieldsType: "FieldsV1",
+		Manager: w.owner.FieldManager(), Operation: metav1.ManagedFieldsOperationApply,
+		APIVersion: it.object.GetAPIVersion(), FieldsType: "FieldsV1",
 	}
 	all := taken
 	for _, entry := range managed {
@@ -231,8 +232,9 @@ func (w *writer) moved(
 					"the add-on wants: take one of the two out", it.key, fieldsIn(lost, paths), w.managerOf(entry.Manager)))
 				return nil, nil
 			}
-			notes = append(notes, calls.Note{Key: it.key, Message: fmt.Sprintf("%s: field %s of %q was removed: the API server refuses it together with "+
-				"what the add-on wants", it.key, fieldsIn(lost, paths), calls.CutText(entry.Manager))})
+			notes = append(notes, calls.Note{Key: it.key, Message: fmt.Sprintf(
+				"%s: field %s of %q was removed: the API server refuses it together with "+
+					"what the add-on wants", it.key, fieldsIn(lost, paths), calls.CutText(entry.Manager))})
 			if left.Empty() {
 				continue
 			}

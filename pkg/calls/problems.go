@@ -122,7 +122,8 @@ func schemaProblem(object *unstructured.Unstructured, err error) string {
 			path, key = maskWords(object, path), maskWords(object, key)
 		}
 		if match[2] != "" {
-			found = append(found, fmt.Sprintf("field %s is not in the schema of its kind: take it out of the manifest, or put it where it belongs", path))
+			found = append(found, fmt.Sprintf(
+				"field %s is not in the schema of its kind: take it out of the manifest, or put it where it belongs", path))
 		} else {
 			found = append(found, fmt.Sprintf("list %s has the key %s twice: keep one of the two items", path, key))
 		}
@@ -133,7 +134,8 @@ func schemaProblem(object *unstructured.Unstructured, err error) string {
 const maxSchemaProblems = 4
 
 var immutable = regexp.MustCompile(
-	`(?i)immutable|may not (be )?(change|update)|(can ?not|can't|must not) (be )?(change|update|unset)|updates? .{0,200}forbidden|unchangeable|read-?only`)
+	`(?i)immutable|may not (be )?(change|update)|(can ?not|can't|must not) (be )?(change|update|unset)|` +
+		`updates? .{0,200}forbidden|unchangeable|read-?only`)
 
 // IsImmutable says whether the API server's words are those for a field that can't be changed.
 func IsImmutable(err error) bool {

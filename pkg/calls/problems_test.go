@@ -2,7 +2,6 @@ package calls_test
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -96,7 +95,7 @@ func TestImmutableIsWhatTheServerCallsSo(t *testing.T) {
 		"v1alpha1 was previously a storage version, and must remain in spec.versions": false,
 	} {
 		if got := calls.IsImmutable(refusal(field.Invalid(field.NewPath("spec"), "immutable", words))); got != want {
-			t.Error(fmt.Sprintf("%q: got %v", words, got))
+			t.Errorf("%q: got %v", words, got)
 		}
 	}
 }

@@ -211,7 +211,7 @@ func keyOf(item any, names []string, without string) string {
 			key[name] = held
 		}
 	}
-	text, _ := json.Marshal(key) //nolint:errcheck // it was JSON before
+	text, _ := json.Marshal(key) // it was JSON before
 	return string(text)
 }
 
