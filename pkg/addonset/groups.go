@@ -28,7 +28,8 @@ func EmptyGroups(before, after *v1.AddonSet) []string {
 			why = "none that the set selects has its labels"
 		}
 		if why != "" {
-			warnings = append(warnings, fmt.Sprintf("group %q selects no cluster: %s; the groups after it will wait for an approval", group.Name, why))
+			warnings = append(warnings, fmt.Sprintf(
+				"group %q selects no cluster: %s; the groups after it will wait for an approval", group.Name, why))
 		}
 	}
 	return warnings

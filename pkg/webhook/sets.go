@@ -131,7 +131,8 @@ func warningsOf(item *v1.AddonSetItem, offered map[string][]*v1.Addon, isCore bo
 		warnings = append(warnings, fmt.Sprintf("targetNamespace is missing, and the catalogue names none for add-on %q", name))
 	}
 	if newest == nil {
-		return append(warnings, fmt.Sprintf("no catalogue has version %q of add-on %q; known versions: %s", wanted, name, text.Names(versions, knownShown)))
+		return append(warnings, fmt.Sprintf("no catalogue has version %q of add-on %q; known versions: %s",
+			wanted, name, text.Names(versions, knownShown)))
 	}
 	if newest.Template == nil {
 		return warnings

@@ -40,7 +40,7 @@ func TestAnItemThatWouldMakeAnotherReleaseIsBlocked(t *testing.T) {
 	w.says(of, v1.ReasonComplete)
 	stood := w.stands("web", amber, birch, cedar)
 	w.edit(of, func(spec *v1.AddonSetSpec) { spec.Addons[0].ReleaseName = "other" })
-	w.says(of, v1.ReasonComplete, rowsSay(v1.ReasonImmutableField, 3))
+	w.says(of, v1.ReasonBlocked, rowsSay(v1.ReasonImmutableField, 3))
 	w.stay("web", amber, birch, cedar)
 	w.edit(of, func(spec *v1.AddonSetSpec) { spec.Addons[0].ReleaseName = "" })
 	w.says(of, v1.ReasonComplete, rowsSay(v1.ReasonImmutableField, 0), counts(v1.ClusterCounts{Selected: 3, Current: 3}))

@@ -110,6 +110,10 @@ func (r *resolver) selectVersion(of *item, in *place, next []string, installed s
 			reason: v1.ReasonAddonUnknown, message: fmt.Sprintf("no catalogue has add-on %q", of.addon()), quiet: installed != "",
 		}
 	}
+	if installed == "" && r.landingOf(of, nil).namespace == "" {
+		return choice{reason: v1.ReasonNamespaceUnset, message: fmt.Sprintf(
+			"set targetNamespace of the item: the catalogue names none for add-on %q", of.addon())}
+	}
 	platform := r.platform(in, next)
 	selected, refusal := r.selects(entry, of.AddonRef.Version, installed, platform,
 		catalogue.SelectOptions{AllowDowngrade: of.allows(v1.PermissionDowngrade), BySet: true})

@@ -303,8 +303,8 @@ func (p planner) refusal(of *item, live *sight, in target.Ref) (reason, message 
 }
 
 // handOver is how a set gets what an installation of others applied, which stays where it is.
-const handOver = ": rename the item, or have the set take over what it applied: write allow: [Adopt] into the item, set deletionPolicy Orphan on the " +
-	"installation and delete it"
+const handOver = ": rename the item, or have the set take over what it applied: write allow: [Adopt] into the item, " +
+	"set deletionPolicy Orphan on the installation and delete it"
 
 // goesOver says whether what one set made can go over to an item of another by its label alone.
 func goesOver(live *sight, to *item, in target.Ref) bool {
@@ -369,12 +369,7 @@ func (p planner) aim(result *plan, of *item, at aimed, in *place) {
 		}
 		version, digest = live.wanted, live.Spec.AddonRef.Digest
 	}
-	place := p.landingOf(of, live)
-	if place.namespace == "" {
-		result.block(name, v1.ReasonNamespaceUnset, fmt.Sprintf("set targetNamespace of the item: the catalogue names none for add-on %q", of.addon()))
-		return
-	}
-	wanted := p.prepare(of, chosen, preparedKey{version: version, digest: digest, landing: place}, in)
+	wanted := p.prepare(of, chosen, preparedKey{version: version, digest: digest, landing: p.landingOf(of, live)}, in)
 	if wanted.problem != "" {
 		result.block(name, v1.ReasonValuesInvalid, wanted.problem)
 		return

@@ -126,7 +126,8 @@ func (r *Reconciler) tellUnknown(ctx context.Context, found *corev1.ConfigMap, s
 		}
 	}
 	if len(unknown) > 0 {
-		r.Recorder.Eventf(found, nil, corev1.EventTypeWarning, v1.EventAddonUnknown, "Read", "%s", text.Message(text.First(unknown, unknownNamed)))
+		r.Recorder.Eventf(found, nil, corev1.EventTypeWarning, v1.EventAddonUnknown, "Read", "%s",
+			text.Message(text.First(unknown, unknownNamed)))
 	}
 }
 

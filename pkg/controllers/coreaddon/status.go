@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,16 +82,16 @@ func readyText(counts v1.CoreAddonCounts) string {
 // missingText names what no catalogue has. A rule that finds no add-on is as it should be: a platform offers
 // what it offers. What somebody put into the list is wanted.
 func missingText(p *plan) string {
-	found := ""
+	var found strings.Builder
 	for _, one := range []struct {
 		names []string
 		from  string
 	}{{p.unknown, "catalogue"}, {p.missing, "Core catalogue"}} {
 		if number := len(one.names); number > 0 {
-			found += fmt.Sprintf("; %d %s in no %s: %s", number, text.Verb(number, "is", "are"), one.from, text.Names(one.names, namedAtMost))
+			fmt.Fprintf(&found, "; %d %s in no %s: %s", number, text.Verb(number, "is", "are"), one.from, text.Names(one.names, namedAtMost))
 		}
 	}
-	return found
+	return found.String()
 }
 
 // unknownText says which part of the set is not known; empty where all is.

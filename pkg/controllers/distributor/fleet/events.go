@@ -65,18 +65,10 @@ func (t *told) update(status *v1.AddonSetStatus, fleet *rollout.Fleet) []news {
 	}
 	ready, isTrouble := t.trouble.Update(status.Conditions)
 	isReady := ready != nil && ready.Status == metav1.ConditionTrue
-	isBehind := ready != nil && ready.Reason == v1.ReasonSeedsBehind
-	wasYoung := t.young
-	t.young = isBehind && len(fleet.Awaited) > 0 && len(fleet.LeftOut) == 0
+	hasLasted := t.grow(ready, fleet)
 	mayTell := len(fleet.Awaited) == 0 && (ready == nil || ready.Reason != v1.ReasonPaused)
-	if mayTell && status.Revision != "" && status.Revision != t.revision {
-		*t = told{trouble: t.trouble, revision: status.Revision, opened: map[string]bool{}, young: t.young}
-		normal(v1.EventRolloutStarted, "revision %s begins to roll", t.revision)
-	}
-	if mayTell && status.Revision == t.revision {
-		for _, group := range t.open(status.Groups) {
-			normal(v1.EventGroupOpened, "clusters of group %q move to revision %s", group, t.revision)
-		}
+	if mayTell {
+		t.roll(status, normal)
 	}
 	switch {
 	case isReady && (isTrouble || !t.complete && t.revision != ""):
@@ -84,10 +76,31 @@ func (t *told) update(status *v1.AddonSetStatus, fleet *rollout.Fleet) []news {
 		normal(v1.EventCompleted, "%s", rollout.CompletedMessage(t.revision, ready.Message))
 	case isTrouble && t.young:
 		normal(ready.Reason, "%s", ready.Message)
-	case isTrouble, isBehind && wasYoung && !t.young:
+	case isTrouble, hasLasted:
 		found = append(found, news{corev1.EventTypeWarning, ready.Reason, cmp.Or(ready.Message, ready.Reason)})
 	}
 	return found
+}
+
+// roll tells of a revision that begins, and of groups that open.
+func (t *told) roll(status *v1.AddonSetStatus, normal func(reason, format string, arguments ...any)) {
+	if status.Revision != "" && status.Revision != t.revision {
+		*t = told{trouble: t.trouble, revision: status.Revision, opened: map[string]bool{}, young: t.young}
+		normal(v1.EventRolloutStarted, "revision %s begins to roll", t.revision)
+	}
+	if status.Revision != t.revision {
+		return
+	}
+	for _, group := range t.open(status.Groups) {
+		normal(v1.EventGroupOpened, "clusters of group %q move to revision %s", group, t.revision)
+	}
+}
+
+// grow notes whether seeds are behind and have time left, and says whether they had and are still behind.
+func (t *told) grow(ready *metav1.Condition, fleet *rollout.Fleet) (hasLasted bool) {
+	isBehind, wasYoung := ready != nil && ready.Reason == v1.ReasonSeedsBehind, t.young
+	t.young = isBehind && len(fleet.Awaited) > 0 && len(fleet.LeftOut) == 0
+	return isBehind && wasYoung && !t.young
 }
 
 // announce reports events, and trouble in the log too.
