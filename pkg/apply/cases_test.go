@@ -74,7 +74,7 @@ func TestObjectsOfOthersAreRefusedWithTheirOwner(t *testing.T) {
 				l.Create(lab.ConfigMaps, l.Unique, `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: `+
 					`{addons.kubermatic.k8c.io/installation: abc}}}`)
 			},
-			owner: "another add-on installation (id abc)",
+			owner: "an add-on installation that is gone (id abc)",
 		},
 		"a KKP add-on": {
 			make: func(l *lab.Lab) {

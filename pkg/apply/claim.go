@@ -106,7 +106,13 @@ func (w *writer) decide(ctx context.Context, it *item, live *metav1.PartialObjec
 			return w.decide(ctx, it, live, w.ownershipOf(it, live))
 		}
 	}
+	passesOn, err := w.inheritsDefinition(ctx, it, live, found)
+	if err != nil {
+		return err
+	}
 	switch {
+	case passesOn && found.Whose == ownership.Strangers:
+		it.entry.UID, it.entry.Created, it.inherits = live.UID, !found.WasAdopted(), true
 	case found.Whose == ownership.Inherited:
 		return w.takeOver(ctx, it, live, found)
 	case found.Whose == ownership.Ours:
@@ -119,6 +125,14 @@ func (w *writer) decide(ctx context.Context, it *item, live *metav1.PartialObjec
 			"one of the two add-ons, or remove that installation", it.key, calls.CutText(found.OtherName)))
 	case w.Adopt, found.Whose == ownership.OfRelease:
 		it.entry.UID, it.entry.Created = live.UID, false
+	case found.IsLeft():
+		less := ""
+		if calls.IsCRD(it.object) {
+			less = ", with versions or fields that this add-on lacks"
+		}
+		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already: add-on installation with id %s left it there and is gone%s: "+
+			"delete it, take it out of the add-on, or annotate the installation with %s: \"true\"",
+			it.key, calls.CutText(found.OtherID), less, kubermaticv1.AnnotationAdopt))
 	default:
 		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already and belongs to %s: remove it there, "+
 			"take it out of the add-on, or annotate the installation with %s: \"true\"%s",
@@ -193,6 +207,7 @@ func (w *writer) installationOf(id string) string {
 		if name := w.NameOf(id); name != "" {
 			return fmt.Sprintf("add-on installation %q", calls.CutText(name))
 		}
+		return fmt.Sprintf("an add-on installation that is gone (id %s)", calls.CutText(id))
 	}
 	return fmt.Sprintf("another add-on installation (id %s)", calls.CutText(id))
 }

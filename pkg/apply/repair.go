@@ -15,12 +15,13 @@ type Applied struct {
 	Inventory ownership.Inventory
 	// Adopt adopts objects that replaced ours, except those of an installation that NameOf knows.
 	Adopt bool
-	// AdoptManagers, Release, NameOf, Neighbours and Shared are as in RolloutOptions.
+	// AdoptManagers, Release, NameOf, Neighbours, Shared and LeftBy are as in RolloutOptions.
 	AdoptManagers []string
 	Release       *ownership.HelmMarks
 	NameOf        func(id string) string
 	ownership.Neighbours
 	Shared ownership.Inventory
+	LeftBy string
 }
 
 // Repaired is the result of a repair.
@@ -39,7 +40,7 @@ func Repair(ctx context.Context, target calls.Target, owner ownership.Owner, dri
 	w := &writer{
 		RolloutOptions: RolloutOptions{
 			Adopt: applied.Adopt, AdoptManagers: applied.AdoptManagers, Release: applied.Release, NameOf: applied.NameOf,
-			Neighbours: applied.Neighbours,
+			Neighbours: applied.Neighbours, LeftBy: applied.LeftBy,
 		},
 		owner: owner, target: target, shared: applied.Shared.ByKey(),
 		kinds: &calls.Kinds{Mapper: target.Mapper, Declared: calls.DeclaredKinds(applied.Objects)},

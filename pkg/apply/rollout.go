@@ -31,6 +31,8 @@ type RolloutOptions struct {
 	// Neighbours share cluster-scoped objects, or gave some up; Shared are the used ones on record.
 	ownership.Neighbours
 	Shared ownership.Inventory
+	// LeftBy is the mark of CustomResourceDefinitions that an installation of the same add-on left.
+	LeftBy string
 	// Namespaces is shared with other rollouts on the cluster; it may be nil.
 	Namespaces *Namespaces
 	// Now gives the time; nil is time.Now.

@@ -39,6 +39,7 @@ func (p *Pass) PlanRollout() (left int) {
 		NameOf:          p.nameOf(),
 		Namespaces:      p.view().namespaces,
 		Shared:          p.Record().Shared,
+		LeftBy:          p.Record().LeftBy(),
 	})
 	p.State.adopting = p.Asked.adoption()
 	p.State.stagePasses, p.State.stageWritten = 0, 0

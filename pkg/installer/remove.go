@@ -124,9 +124,10 @@ func (p *Pass) removeInventory(ctx context.Context, inventory ownership.Inventor
 	}
 	marked, report := p.marked("Remove")
 	left, blocked, err := removal.Remove(ctx, p.target(), inventory, removal.RemoveOptions{
-		Owner: p.Owner, Heir: p.heir(), CRDs: record.CRDs.Remove, Namespace: record.TargetNamespace, KeepNamespaces: targeted,
-		Spared:     slices.Concat(spared, p.keptUIDs()),
-		AwaitKinds: p.removedFor() < namespaceWait, Explain: p.removedFor() > removalBlocked,
+		Owner: p.Owner, Heir: p.heir(), CRDs: record.CRDs.Remove, LeftBy: record.LeftBy(), Namespace: record.TargetNamespace,
+		KeepNamespaces: targeted,
+		Spared:         slices.Concat(spared, p.keptUIDs()),
+		AwaitKinds:     p.removedFor() < namespaceWait, Explain: p.removedFor() > removalBlocked,
 		All: slices.Concat(onRecord(record), record.Shared), Kept: p.reportKept, Marked: marked,
 	})
 	report()

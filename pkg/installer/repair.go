@@ -103,7 +103,7 @@ func (p *Pass) repair(ctx context.Context, drift []survey.Drift) *Stop {
 	fixed, err := apply.Repair(ctx, p.target(), p.Owner, keysOf(drift), apply.Applied{
 		Objects: objects, Inventory: record.Inventory, Adopt: p.Asked.Adopt, AdoptManagers: p.Asked.AdoptManagers,
 		Release: releaseMarks(record), NameOf: p.nameOf(),
-		Neighbours: p.neighbours(), Shared: record.Shared,
+		Neighbours: p.neighbours(), Shared: record.Shared, LeftBy: record.LeftBy(),
 	})
 	p.Taken = append(p.Taken, fixed.Taken...)
 	if stop := handover(err); stop != nil {

@@ -10,6 +10,9 @@ func (o Ownership) isLabelBelieved() bool { return o.has(labelled) && !o.has(oth
 // IsOfAnother says whether another installation applied the object, and not as a hook.
 func (o Ownership) IsOfAnother() bool { return o.has(otherApplied) && !o.has(otherMade|run|helmHook) }
 
+// IsLeft says whether an installation applied the object that is gone, and none that exists has it.
+func (o Ownership) IsLeft() bool { return o.IsOfAnother() && o.namesKnown && o.OtherName == "" }
+
 // IsApplied says whether the owner's field manager applied the object.
 func (o Ownership) IsApplied() bool { return o.has(applied) }
 

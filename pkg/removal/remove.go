@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -18,6 +19,8 @@ type RemoveOptions struct {
 	Heir  Heir
 	// CRDs says whether our unused CustomResourceDefinitions are removed; "" keeps them.
 	CRDs kubermaticv1.CRDRemove
+	// LeftBy is the mark of CustomResourceDefinitions that stay, for those who come later; "" for none.
+	LeftBy string
 	// Namespace is the target namespace. Helm's Secrets of our release don't keep it.
 	Namespace string
 	// All includes objects that stay for another installation: its CRDs count for the order.
@@ -123,6 +126,9 @@ func (r removal) run(ctx context.Context, step step, entries ownership.Inventory
 			remaining = append(remaining, one)
 			continue
 		}
+		if found.keep {
+			r.markLeft(ctx, one)
+		}
 		if one.unknown || one.live != nil && !found.keep {
 			going = append(going, one.entry)
 			if one.live == nil || one.live.DeletionTimestamp == nil { // is not being deleted yet
@@ -140,6 +146,22 @@ func (r removal) run(ctx context.Context, step step, entries ownership.Inventory
 	after = slices.DeleteFunc(after, func(one *presence) bool { return one.live == nil && !one.unknown })
 	return append(remaining, after...), nil
 }
+
+// markLeft says on a definition that stays which add-on left it. It helps who comes later, and a
+// refusal of it holds nothing up.
+func (r removal) markLeft(ctx context.Context, one *presence) {
+	isMarked := one.live.Annotations[kubermaticv1.AnnotationLeftBy] == r.options.LeftBy
+	if one.entry.GroupKind() != ownership.DefinitionGK || isMarked {
+		return
+	}
+	mark := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:%q}}}`, one.live.UID, kubermaticv1.AnnotationLeftBy, r.options.LeftBy)
+	if client, served, err := r.client(ctx, one); err == nil && served {
+		_, _ = client.Patch(ctx, one.entry.Name, types.MergePatchType, mark, metav1.PatchOptions{FieldManager: leftManager})
+	}
+}
+
+// leftManager owns the mark of definitions that are left, which outlives the owner's fields.
+const leftManager = "addon-installation-left"
 
 func withUIDs(rest ownership.Inventory, found []*presence) ownership.Inventory {
 	seen := make(map[ownership.Key]ownership.Entry, len(found))

@@ -49,7 +49,9 @@ type Record struct {
 	// Origin is the UID in the owner's ID if the Cluster has another one now (Reown).
 	Origin types.UID `json:"origin,omitempty"`
 
-	Addon       string `json:"addon"`
+	Addon string `json:"addon"`
+	// Catalogue is the name of the catalogue that the version comes from. "" in earlier records.
+	Catalogue   string `json:"catalogue,omitempty"`
 	Version     string `json:"version"`
 	EntryDigest string `json:"entryDigest,omitempty"`
 	// Content is the digest of the catalogue's content that it was made from (catalogue.Origin). ""
@@ -203,6 +205,14 @@ func (r *Record) Holds(objectsDigest string, wanted []hooks.Hook) bool {
 
 // IsEmpty says whether the revision has no objects: its add-on has nothing for the cluster.
 func (r *Record) IsEmpty() bool { return r.ObjectsDigest == emptyDigest }
+
+// LeftBy is the mark of CustomResourceDefinitions that the installation leaves; "" for none.
+func (r *Record) LeftBy() string {
+	if r.Catalogue == "" {
+		return ""
+	}
+	return r.Catalogue + "/" + r.Addon
+}
 
 // Has says whether the installation has an object, still has to prune it, or uses it.
 func (r *Record) Has(key ownership.Key) bool {

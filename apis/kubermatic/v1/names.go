@@ -94,6 +94,9 @@ const (
 	// AnnotationAdopted is on a CustomResourceDefinition that was there before an installation took it over: it is not
 	// removed with it.
 	AnnotationAdopted = Prefix + "adopted"
+	// AnnotationLeftBy is on a CustomResourceDefinition that an installation left when it was removed: the catalogue and the add-on. An
+	// installation of that add-on takes it over.
+	AnnotationLeftBy = Prefix + "left-by"
 	// AnnotationSkipHooks = "true" on an installation removes it without running the hooks of its removal.
 	AnnotationSkipHooks = Prefix + "skip-hooks"
 	// AnnotationHook on a Job or Pod of a go-template add-on has it run around an event, and not applied: pre-delete, pre-install,
