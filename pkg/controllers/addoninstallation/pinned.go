@@ -72,18 +72,21 @@ func (r *Reconciler) pinned(ctx context.Context, f *facts) loop.Outcome {
 // behind its writes.
 func (r *Reconciler) heldSteps() []loop.Step[facts] {
 	return []loop.Step[facts]{
-		{Name: "connect", Run: r.connect},                                // a live connection to the user cluster
-		{Name: "access", Run: r.maintainAccess},                          // credentials for the hub, as they are on record
-		{Name: "release", Run: installs((*installer.Pass).WriteRelease)}, // helm: the copy that `helm list` shows
-		{Name: "inherit", Run: installs((*installer.Pass).AdoptShared)},  // what was used of an installation that went, or left it
-		{Name: "drift", Run: installs((*installer.Pass).RepairDrift)},    // now and then, healthy or not: is it still what was applied?
-		{Name: "kept", Run: installs((*installer.Pass).KeepSecrets)},     // Secrets with credentials follow them
-		{Name: "post-hooks", Run: installs((*installer.Pass).PostHooks)}, // helm: hooks that run once everything is applied
-		{Name: "health", Run: installs((*installer.Pass).Assess)},        // until everything works
-		{Name: "last-hooks", Run: installs((*installer.Pass).LastHooks)}, // the same, where atomic asks for health first
-		{Name: "prune", Run: installs((*installer.Pass).Prune)},          // what the revision no longer has
-		{Name: "access-stands", Run: r.accessStands},                     // what works without a credential is said to lack it
-		{Name: "rest", Run: restUntilSurvey},                             // until the next comparison
+		{Name: "connect", Run: r.connect},                                 // a live connection to the user cluster
+		{Name: "access", Run: r.maintainAccess},                           // credentials for the hub, as they are on record
+		{Name: "release", Run: installs((*installer.Pass).WriteRelease)},  // helm: the copy that `helm list` shows
+		{Name: "inherit", Run: installs((*installer.Pass).AdoptShared)},   // what was used of an installation that went, or left it
+		{Name: "drift", Run: installs((*installer.Pass).RepairDrift)},     // now and then, healthy or not: is it still what was applied?
+		{Name: "copies", Run: installs((*installer.Pass).CopyPullSecret)}, // copies of the pull Secret follow it
+		{Name: "kept", Run: installs((*installer.Pass).KeepSecrets)},      // Secrets with credentials follow them
+		{Name: "post-hooks", Run: installs((*installer.Pass).PostHooks)},  // helm: hooks that run once everything is applied
+		{Name: "health", Run: installs((*installer.Pass).Assess)},         // until everything works
+		{Name: "last-hooks", Run: installs((*installer.Pass).LastHooks)},  // the same, where atomic asks for health first
+		{Name: "prune", Run: installs((*installer.Pass).Prune)},           // what the revision no longer has
+		{Name: "old-copies", Run: installs((*installer.Pass).DropFormer)}, // of the pull Secret, which only that had
+		{Name: "old-access", Run: r.revokeFormer},                         // credentials that the revision no longer has
+		{Name: "access-stands", Run: r.accessStands},                      // what works without a credential is said to lack it
+		{Name: "rest", Run: restUntilSurvey},                              // until the next comparison
 	}
 }
 

@@ -88,6 +88,27 @@ func (w *world) updateOriginal(original *corev1.Secret, change func()) {
 	}
 }
 
+// Red when an installation that is kept from its record, since the catalogue has other content than its digest names, does not get a pull
+// Secret that was rotated: its pods could not be pulled any more once the old one ends.
+func TestThePullSecretFollowsWhereContentIsPinned(t *testing.T) {
+	t.Parallel()
+	w, original := pullWorld(t)
+	w.start()
+	version := w.content("1.0.0", kubermaticv1.MethodGoTemplate, w.unique("held"), map[string]string{"set.yaml": strings.ReplaceAll(pulling, "NAME", "held")})
+	w.offer("held", kubermaticv1.CatalogueCustom, version)
+	object := w.installPinned("held", "1.0.0", contentOf(t, version))
+	w.ready(object)
+	w.expectCopy(object.Spec.TargetNamespace, "first-word")
+	version.Values = raw(`{"version":"another"}`)
+	w.offer("held", kubermaticv1.CatalogueCustom, version)
+	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		return expect.Condition(object, compatible, "True", kubermaticv1.ReasonPinned)
+	})
+	w.updateOriginal(original, func() { original.Data[corev1.DockerConfigJsonKey] = pullLogin("second-word") })
+	w.expectCopy(object.Spec.TargetNamespace, "second-word")
+	w.ready(object)
+}
+
 // AG24: Copies come before the pods, in labelled namespaces too, follow the original, are put back, stay while another
 // installation needs them, and go with the last. Red when any of this does not hold.
 func TestThePullSecretFollows(t *testing.T) {

@@ -82,8 +82,8 @@ func verdictOf(outcome loop.Outcome) verdict {
 	return verdict{done: true}
 }
 
-// project writes the status, whole, from facts and outcome. Nothing else writes any of its fields;
-// steps find facts.
+// project writes the status, whole, from facts and outcome; steps find facts. After it, only hideValues changes the status: it takes
+// values of the platform out of messages.
 func project(f *facts, outcome loop.Outcome, now time.Time) {
 	if outcome == (loop.NotMine{}) {
 		return
