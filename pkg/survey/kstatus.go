@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -84,9 +85,19 @@ func availability(service *unstructured.Unstructured) (status.Status, string) {
 		if condition["status"] == "True" {
 			return status.CurrentStatus, ""
 		}
-		return status.InProgressStatus, fmt.Sprintf("it is not available (%v): %v", condition["reason"], condition["message"])
+		said, _ := condition["message"].(string)
+		return status.InProgressStatus, fmt.Sprintf("it is not available (%v): %s", condition["reason"], ending(said))
 	}
 	return status.InProgressStatus, "nobody has asked yet whether it is available"
+}
+
+// ending keeps the end of a message that is too long: an aggregator names the addresses that it tried before what they answered.
+func ending(message string) string {
+	const most = 140
+	if len(message) <= most {
+		return message
+	}
+	return "… " + strings.ToValidUTF8(message[len(message)-most:], "")
 }
 
 func isSuspended(job *unstructured.Unstructured) bool {
