@@ -189,7 +189,7 @@ func (c *census) count(ctx context.Context, where calls.Resource) error {
 	if calls.IsKindTrouble(schema.GroupKind{Group: where.Group}, err) {
 		c.lock.Lock()
 		defer c.lock.Unlock()
-		c.unlisted = cmp.Or(c.unlisted, fmt.Sprintf("the API server can't list %s: see to APIService %s, or to the conversion webhook of the kind",
+		c.unlisted = cmp.Or(c.unlisted, fmt.Sprintf("the API server can't list %s: see to APIService %s, or to the kind's conversion webhook",
 			calls.CutText(where.GroupResource().String()), calls.CutText(where.Version+"."+where.Group)))
 		return nil
 	}

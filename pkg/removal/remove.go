@@ -116,11 +116,9 @@ func (r removal) run(ctx context.Context, step step, entries ownership.Inventory
 	}
 	var going, standing ownership.Inventory
 	for _, one := range seen {
-		found := verdict{keep: one.isMarked(r.options.Marked)}
-		if !found.keep && step.keeps != nil && one.live != nil && one.live.DeletionTimestamp == nil {
-			if found, err = step.keeps(r, ctx, one.entry); err != nil {
-				return presences(entries, true), err
-			}
+		found, err := r.decide(ctx, step, one)
+		if err != nil {
+			return presences(entries, true), err
 		}
 		if one.until = found.until; one.until != "" {
 			remaining = append(remaining, one)
@@ -145,6 +143,17 @@ func (r removal) run(ctx context.Context, step step, entries ownership.Inventory
 	}
 	after = slices.DeleteFunc(after, func(one *presence) bool { return one.live == nil && !one.unknown })
 	return append(remaining, after...), nil
+}
+
+// decide says what becomes of an object.
+func (r removal) decide(ctx context.Context, step step, one *presence) (verdict, error) {
+	if one.isMarked(r.options.Marked) {
+		return verdict{keep: true}, nil
+	}
+	if step.keeps == nil || one.live == nil || one.live.DeletionTimestamp != nil {
+		return verdict{}, nil
+	}
+	return step.keeps(r, ctx, one.entry)
 }
 
 // markLeft says on a definition that stays which add-on left it. It helps who comes later, and a
