@@ -99,10 +99,11 @@ func (w *writer) decide(ctx context.Context, it *item, live *metav1.PartialObjec
 		if decided, err := w.share(ctx, it, live, found); err != nil || decided {
 			return err
 		}
-		if given, err := w.gaveUp(ctx, it, live, found); err != nil || given {
-			if err != nil {
-				return err
-			}
+		given, err := w.gaveUp(ctx, it, live, found)
+		if err != nil {
+			return err
+		}
+		if given {
 			return w.decide(ctx, it, live, w.ownershipOf(it, live))
 		}
 	}
@@ -120,11 +121,20 @@ func (w *writer) decide(ctx context.Context, it *item, live *metav1.PartialObjec
 		it.entry.Created = it.entry.Created || found.IsMade()
 	case calls.IsNamespace(it.object), calls.IsCRD(it.object) && isCreateOnly(it.object):
 		it.done, it.used = true, true
+	case found.Whose != ownership.Anothers && (w.Adopt || found.Whose == ownership.OfRelease):
+		it.entry.UID, it.entry.Created = live.UID, false
+	default:
+		w.refuseExisting(it, live, found)
+	}
+	return nil
+}
+
+// refuseExisting says whose the object is, and how to get it.
+func (w *writer) refuseExisting(it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership) {
+	switch {
 	case found.Whose == ownership.Anothers:
 		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already and belongs to add-on installation %q: take it out of "+
 			"one of the two add-ons, or remove that installation", it.key, calls.CutText(found.OtherName)))
-	case w.Adopt, found.Whose == ownership.OfRelease:
-		it.entry.UID, it.entry.Created = live.UID, false
 	case found.IsLeft():
 		less := ""
 		if calls.IsCRD(it.object) {
@@ -138,7 +148,6 @@ func (w *writer) decide(ctx context.Context, it *item, live *metav1.PartialObjec
 			"take it out of the add-on, or annotate the installation with %s: \"true\"%s",
 			it.key, w.ownerOf(live, found), kubermaticv1.AnnotationAdopt, managersHint(live, found)))
 	}
-	return nil
 }
 
 // adoptFields makes the fields of those who wrote it before ours. It marks an adopted definition first:

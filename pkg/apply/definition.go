@@ -14,7 +14,9 @@ import (
 
 // inheritsDefinition says whether a CustomResourceDefinition that an installation left which is gone
 // becomes ours: no objects lose anything by that, or its mark names our add-on and catalogue.
-func (w *writer) inheritsDefinition(ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership) (bool, error) {
+func (w *writer) inheritsDefinition(
+	ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership,
+) (bool, error) {
 	if !calls.IsCRD(it.object) || !found.IsLeft() || w.Adopt {
 		return false, nil
 	}

@@ -73,8 +73,8 @@ func (w *writer) explainNotFound(it *item) {
 		return
 	}
 	w.kinds.Reset()
-	it.refuse(kubermaticv1.ReasonKindNotServed, fmt.Sprintf("%s: the user cluster does not serve the kind any more, or answers it without keeping "+
-		"an object (as reviews do): take it out of the add-on", it.key))
+	it.refuse(kubermaticv1.ReasonKindNotServed, fmt.Sprintf("%s: the user cluster does not serve the kind any more, or answers it without "+
+		"keeping an object (as reviews do): take it out of the add-on", it.key))
 }
 
 // isAtFault tests with a dry run whether the object or the server is in trouble, such as its etcd.

@@ -35,7 +35,8 @@ func Unserved(served Served, wanted schema.GroupVersionKind) string {
 	}
 	switch {
 	case len(others) > 0:
-		return fmt.Sprintf("the user cluster serves %s in %s, and not in %s: change its apiVersion", wanted.Kind, text.Names(others, maxVersions), version)
+		return fmt.Sprintf("the user cluster serves %s in %s, and not in %s: change its apiVersion",
+			wanted.Kind, text.Names(others, maxVersions), version)
 	case similar != "":
 		return fmt.Sprintf("the user cluster serves no kind %q in %s: is %q meant?", wanted.Kind, version, similar)
 	case isVersion:

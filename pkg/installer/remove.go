@@ -214,8 +214,8 @@ func (p *Pass) marked(action string) (hear func(ownership.Key), report func()) {
 	var kept []string
 	report = func() {
 		if len(kept) > 0 {
-			p.report(Event{Reason: v1.EventObjectsKept, Action: action}, "no longer part of the installation, and left where they are since somebody "+
-				"marked them in the user cluster with %s: keep, or %s: orphan: %s", ownership.HelmPolicyAnnotation, v1.AnnotationOnDelete,
+			p.report(Event{Reason: v1.EventObjectsKept, Action: action}, "no longer part of the installation, and left where they are since "+
+				"somebody marked them in the user cluster with %s: keep, or %s: orphan: %s", ownership.HelmPolicyAnnotation, v1.AnnotationOnDelete,
 				text.Names(kept, maxNamed))
 		}
 	}

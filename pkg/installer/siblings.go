@@ -46,7 +46,7 @@ func (p *Pass) siblings(ctx context.Context) ([]ownership.Sibling, error) {
 func (p *Pass) recordSiblings(ctx context.Context) error {
 	record := p.Record()
 	if record.Unreadable() != nil {
-		return nil
+		return nil //nolint:nilerr // a record that can't be read is not written
 	}
 	others, err := p.others(ctx)
 	if err != nil {

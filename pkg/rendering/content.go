@@ -118,6 +118,6 @@ func (r *Renderer) secretsOutOfValues(q *Request) error {
 		return err
 	}
 	return &Error{CauseVersion, fmt.Errorf(
-		"the chart of version %q reads secrets of the cluster from .Values.kkp, which has none: take .Credentials, .Kubeconfig and .AdminToken of "+
-			"(lookup %q %q \"\" %q)", q.Choice.Version.Version, templatedata.SecretsAPIVersion, templatedata.SecretsKind, templatedata.SecretsName)}
+		"the chart of version %q reads secrets of the cluster from .Values.kkp, which has none: take .Credentials, .Kubeconfig and .AdminToken "+
+			"of (lookup %q %q \"\" %q)", q.Choice.Version.Version, templatedata.SecretsAPIVersion, templatedata.SecretsKind, templatedata.SecretsName)}
 }

@@ -54,7 +54,8 @@ func Names(template, key string) (named bool) {
 	}
 	templatenodes.Each(template, func(node parse.Node) {
 		for _, word := range wordsOf(node) {
-			named = named || word == key || strings.HasPrefix(word, key+".") || len(word) < len(template) && strings.Contains(word, "{{") && Names(word, key)
+			isTemplate := len(word) < len(template) && strings.Contains(word, "{{")
+			named = named || word == key || strings.HasPrefix(word, key+".") || isTemplate && Names(word, key)
 		}
 	})
 	return named

@@ -197,7 +197,8 @@ func seedWarning(usage catalogue.SeedUsage, count int, withdrawn []catalogue.Use
 	var shown []string
 	for _, version := range slices.SortedFunc(maps.Keys(usage.Installations), compareUsed) {
 		if slices.Contains(withdrawn, version) {
-			shown = append(shown, fmt.Sprintf("%d of %s %s", usage.Installations[version], version.Addon, cmp.Or(version.Version, "(no version chosen yet)")))
+			name := cmp.Or(version.Version, "(no version chosen yet)")
+			shown = append(shown, fmt.Sprintf("%d of %s %s", usage.Installations[version], version.Addon, name))
 		}
 	}
 	when := ""

@@ -96,25 +96,9 @@ func (i *Installations) check(ctx context.Context, sent change[v1.AddonInstallat
 	if err := i.checkOrder(ctx, sent); err != nil {
 		return nil, err
 	}
-	given, err := values.Decode(rawOf(object.Spec.Values))
+	given, err := checkSpec(&object.Spec)
 	if err != nil {
-		return nil, fmt.Errorf("spec.values: %w", err)
-	}
-	if _, _, err := values.Merge([]values.Layer{{Origin: "spec.values", Values: given}}); err != nil {
-		return nil, fmt.Errorf("spec.values: %w", err)
-	}
-	for n := range object.Spec.ValuesFrom {
-		if err := values.CheckSource(&object.Spec.ValuesFrom[n]); err != nil {
-			return nil, fmt.Errorf("spec.valuesFrom[%d]: %w", n, err)
-		}
-	}
-	if err := values.ParseTemplate(object.Spec.ValuesTemplate); err != nil {
-		return nil, fmt.Errorf("spec.valuesTemplate: %w", err)
-	}
-	if wanted := object.Spec.AddonRef.Version; catalogue.IsRange(wanted) {
-		if _, err := catalogue.ParseRange(wanted); err != nil {
-			return nil, fmt.Errorf("spec.addonRef.version: %w", err)
-		}
+		return nil, err
 	}
 	warnings = credentialWarnings(given)
 	entry, more := i.entry(ctx, object)
@@ -150,6 +134,30 @@ func (i *Installations) check(ctx context.Context, sent change[v1.AddonInstallat
 		warnings = append(warnings, values.PlaceOf(object)+": "+unknown)
 	}
 	return warnings, nil
+}
+
+// checkSpec refuses what no catalogue and no cluster can make right, and gives the values.
+func checkSpec(spec *v1.AddonInstallationSpec) (given map[string]any, err error) {
+	if given, err = values.Decode(rawOf(spec.Values)); err != nil {
+		return nil, fmt.Errorf("spec.values: %w", err)
+	}
+	if _, _, err := values.Merge([]values.Layer{{Origin: "spec.values", Values: given}}); err != nil {
+		return nil, fmt.Errorf("spec.values: %w", err)
+	}
+	for n := range spec.ValuesFrom {
+		if err := values.CheckSource(&spec.ValuesFrom[n]); err != nil {
+			return nil, fmt.Errorf("spec.valuesFrom[%d]: %w", n, err)
+		}
+	}
+	if err := values.ParseTemplate(spec.ValuesTemplate); err != nil {
+		return nil, fmt.Errorf("spec.valuesTemplate: %w", err)
+	}
+	if wanted := spec.AddonRef.Version; catalogue.IsRange(wanted) {
+		if _, err := catalogue.ParseRange(wanted); err != nil {
+			return nil, fmt.Errorf("spec.addonRef.version: %w", err)
+		}
+	}
+	return given, nil
 }
 
 // checkOrder refuses dependencies by which the installation would depend on itself. What is not
@@ -313,7 +321,8 @@ func credentialWarnings(given map[string]any) []string {
 	var warnings []string
 	for _, path := range suspects[:min(len(suspects), credentialsWarned)] {
 		warnings = append(warnings, fmt.Sprintf(
-			"spec.values: %s looks like a credential: put it into a Secret with label %s=%s and name that in spec.valuesFrom (role values-writer allows it)",
+			"spec.values: %s looks like a credential: put it into a Secret with label %s=%s and name that in spec.valuesFrom "+
+				"(role values-writer allows it)",
 			path, v1.LabelUse, v1.UseValues))
 	}
 	return warnings

@@ -82,7 +82,7 @@ func (o objects) get(t *testing.T, object *unstructured.Unstructured) *unstructu
 }
 
 func isNullAt(at any, path string) bool {
-	for _, key := range strings.Split(path, ".") {
+	for key := range strings.SplitSeq(path, ".") {
 		switch place := at.(type) {
 		case map[string]any:
 			at = place[key]

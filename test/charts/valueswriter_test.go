@@ -134,7 +134,7 @@ func testAnswers(t *testing.T, c client.Client, user string) {
 	path := "/api/v1/namespaces/" + written + "/secrets"
 	one := path + "/" + theirs.Name
 	mine := `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"` + theirs.Name + `","labels":{"addons.kubermatic.k8c.io/use":"values"}}}`
-	for _, call := range []struct{ method, path, kind, body string }{
+	for _, call := range []request{
 		{http.MethodPost, path, "application/json", mine},
 		{http.MethodPut, one + "?dryRun=All", "application/json", mine},
 		{http.MethodPut, one, "application/json", mine},
@@ -156,7 +156,7 @@ func testAnswers(t *testing.T, c client.Client, user string) {
 		if err := client.IgnoreAlreadyExists(c.Create(t.Context(), theirs.DeepCopy())); err != nil {
 			t.Fatal(err)
 		}
-		status, answer := send(t, configOf(user), call.method, call.path, call.kind, call.body)
+		status, answer := send(t, configOf(user), call)
 		for _, hidden := range []string{canary, base64.StdEncoding.EncodeToString([]byte(canary))} {
 			if strings.Contains(answer, hidden) {
 				t.Errorf("%s %s %s: answered %d with what another wrote:\n%s", call.method, call.path, call.body, status, answer)
@@ -171,20 +171,23 @@ func testAnswers(t *testing.T, c client.Client, user string) {
 	}
 }
 
-func send(t *testing.T, config *rest.Config, method, path, kind, body string) (status int, answer string) {
+// request is one call, with the media type and content of its body.
+type request struct{ method, path, kind, body string }
+
+func send(t *testing.T, config *rest.Config, call request) (status int, answer string) {
 	t.Helper()
 	through, err := rest.HTTPClientFor(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), method, config.Host+path, strings.NewReader(body))
+	sent, err := http.NewRequestWithContext(t.Context(), call.method, config.Host+call.path, strings.NewReader(call.body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if kind != "" {
-		request.Header.Set("Content-Type", kind)
+	if call.kind != "" {
+		sent.Header.Set("Content-Type", call.kind)
 	}
-	response, err := through.Do(request)
+	response, err := through.Do(sent)
 	if err != nil {
 		t.Fatal(err)
 	}

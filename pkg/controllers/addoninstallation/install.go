@@ -41,7 +41,8 @@ func (r *Reconciler) recordIntent(ctx context.Context, f *facts) loop.Outcome {
 func wantedRecord(f *facts) revision.Record {
 	version, template := f.choice.Version.Version, f.choice.Version.Template
 	return revision.Record{
-		Addon: addonOf(f.installation), Catalogue: f.choice.Origin.Catalogue, Version: version, EntryDigest: f.choice.Origin.Digest, Content: f.choice.Origin.Content,
+		Addon: addonOf(f.installation), Catalogue: f.choice.Origin.Catalogue, Version: version,
+		EntryDigest: f.choice.Origin.Digest, Content: f.choice.Origin.Content,
 		Core: f.choice.Core, Method: template.Method, Artifact: kubermaticv1.Artifact{Revision: f.snapshot.Revision, Digest: f.snapshot.Digest},
 		Inputs: f.inputs.Hash, Wanted: f.inputs.Wanted, ObjectsDigest: apply.ObjectsDigest(f.pass.Objects),
 		CRDs: rendering.CRDPolicy(template), OnClusterDeletion: onClusterDeletion(template),

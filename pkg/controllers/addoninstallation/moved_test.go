@@ -123,7 +123,7 @@ func TestForgedMarksMoveNothing(t *testing.T) {
 	w := newWorld(t)
 	w.clock, w.driftInterval = kit.RunningClock(t), 3*time.Second
 	w.start()
-	role := strings.Split(w.gate(), "---")[0]
+	role, _, _ := strings.Cut(w.gate(), "---")
 	role = strings.ReplaceAll(role, "{{ .Variables.instance }}", "a")
 	addons := w.addons(map[string]string{"a": role, "b": strings.ReplaceAll(role, `instance: "a"`, `instance: "b"`)})
 	w.offer("theirs", kubermaticv1.CatalogueCustom, addons("1.0.0", "a"))
