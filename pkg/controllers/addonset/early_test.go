@@ -91,8 +91,9 @@ func TestASetForTheNextKubernetesGoesFirst(t *testing.T) {
 func preparedOf(t *testing.T, of *v1.AddonSet, from *offers, in *place, live *v1.AddonInstallation) v1.AddonInstallationSpec {
 	t.Helper()
 	read := reading(t, of)[of.Name]
-	made := newResolver(read, from).prepare(read.byName["web"], &choice{}, preparedKey{
-		version: live.Spec.AddonRef.Version, digest: live.Spec.AddonRef.Digest,
+	resolved, item := newResolver(read, from), read.byName["web"]
+	made := resolved.prepare(item, &choice{}, preparedKey{
+		version: live.Spec.AddonRef.Version, digest: live.Spec.AddonRef.Digest, landing: resolved.landingOf(item, nil),
 	}, in)
 	return made.intentIn(in.ref, nil).Spec
 }

@@ -90,10 +90,10 @@ func madeBy(t testing.TB, of *v1.AddonSet, from *offers, in *place, applied stri
 	read := reading(t, of)[of.Name]
 	resolved := newResolver(read, from)
 	item := read.byName[name]
-	chosen := resolved.choose(item, in, "")
-	made := resolved.prepare(item, &choice{}, preparedKey{version: applied, digest: chosen.digest}, in)
+	chosen, place := resolved.choose(item, in, ""), resolved.landingOf(item, nil)
+	made := resolved.prepare(item, &choice{}, preparedKey{version: applied, digest: chosen.digest, landing: place}, in)
 	if _, origin := from.entries[item.addon()].Version(applied); origin.Content != "" {
-		made = resolved.prepare(item, &choice{}, preparedKey{version: applied, digest: origin.Content}, in)
+		made = resolved.prepare(item, &choice{}, preparedKey{version: applied, digest: origin.Content, landing: place}, in)
 	}
 	live := &v1.AddonInstallation{Spec: made.intent.Spec}
 	live.Namespace, live.Name, live.UID, live.Generation = in.ref.Namespace, name, types.UID("uid-of-"+name), 1
