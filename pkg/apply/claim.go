@@ -112,7 +112,7 @@ func (w *writer) decide(ctx context.Context, it *item, live *metav1.PartialObjec
 		return err
 	}
 	switch {
-	case passesOn && found.Whose == ownership.Strangers:
+	case passesOn:
 		it.entry.UID, it.entry.Created, it.inherits = live.UID, !found.WasAdopted(), true
 	case found.Whose == ownership.Inherited:
 		return w.takeOver(ctx, it, live, found)

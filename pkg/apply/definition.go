@@ -17,7 +17,7 @@ import (
 func (w *writer) inheritsDefinition(
 	ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership,
 ) (bool, error) {
-	if !calls.IsCRD(it.object) || !found.IsLeft() || w.Adopt {
+	if !calls.IsCRD(it.object) || found.Whose != ownership.Strangers || !found.IsLeft() || w.Adopt {
 		return false, nil
 	}
 	if mark := live.Annotations[kubermaticv1.AnnotationLeftBy]; mark != "" && mark == w.LeftBy {

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -41,7 +42,7 @@ func GiveTTL(
 		lock.Lock()
 		defer lock.Unlock()
 		switch {
-		case answer == nil || apierrors.IsNotFound(answer) || isUIDMismatch(answer):
+		case answer == nil || apierrors.IsNotFound(answer):
 			given = append(given, job.Key)
 		case calls.IsRefusal(answer):
 			refused = append(refused, calls.Note{Key: job.Key, Reason: kubermaticv1.EventJobKept, Message: calls.Said(answer)})
@@ -59,7 +60,14 @@ func giveTTL(ctx context.Context, target calls.Target, kinds *calls.Kinds, owner
 		return err
 	}
 	body := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{%q:%d}}`, job.UID, ttlPath[1], *job.TTL)
-	_, err = calls.ClientOf(target, where, job.Namespace).Patch(ctx, job.Name, types.MergePatchType, body,
-		metav1.PatchOptions{FieldManager: owner.FieldManager()})
-	return err
+	client := calls.ClientOf(target, where, job.Namespace)
+	_, err = client.Patch(ctx, job.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: owner.FieldManager()})
+	if !isUIDMismatch(err) { // or a conflict with a write of its status
+		return err
+	}
+	live, unread := client.Read(ctx, job.Key)
+	if unread != nil || live != nil && live.UID == job.UID {
+		return cmp.Or(unread, err)
+	}
+	return nil
 }

@@ -221,7 +221,7 @@ func (r *Rollout) forgetNotes() {
 		return it.stage != calls.StageFoundation && it.note != nil && it.waiting && it.note.Reason == kubermaticv1.ReasonWaitingForStage
 	})
 	for _, it := range r.items {
-		it.note, it.taken, it.ready = nil, nil, it.ready && (!waits || !calls.IsCRD(it.object))
+		it.note, it.taken, it.gaveUp, it.ready = nil, nil, nil, it.ready && (!waits || !calls.IsCRD(it.object))
 	}
 }
 

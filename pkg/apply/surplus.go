@@ -38,8 +38,11 @@ func (w *writer) takeSurplus(ctx context.Context, client calls.Client, it *item,
 		return false, err
 	}
 	taken, err := search.find(ctx, scopesOf(cause))
-	if err != nil || len(taken) == 0 {
-		return false, err
+	if err != nil {
+		return false, fmt.Errorf("looking for the fields of %q that are refused: %w", it.key, calls.Masked(it.object, err))
+	}
+	if len(taken) == 0 {
+		return false, nil
 	}
 	now, err := client.Read(ctx, it.key) // its status changes all the time
 	if err != nil || now == nil || search.isOutdated(now) {

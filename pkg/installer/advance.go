@@ -1,6 +1,7 @@
 package installer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -67,7 +68,7 @@ func (p *Pass) Advance(ctx context.Context) *Stop {
 	if stop := p.recordShared(ctx); stop != nil {
 		return stop
 	}
-	if stop := handover(err); stop != nil {
+	if stop := cmp.Or(handover(err), p.unsaved(err)); stop != nil {
 		return stop
 	}
 	if err != nil {

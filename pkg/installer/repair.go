@@ -1,6 +1,7 @@
 package installer
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"slices"
@@ -106,7 +107,7 @@ func (p *Pass) repair(ctx context.Context, drift []survey.Drift) *Stop {
 		Neighbours: p.neighbours(), Shared: record.Shared, LeftBy: record.LeftBy(),
 	})
 	p.Taken = append(p.Taken, fixed.Taken...)
-	if stop := handover(err); stop != nil {
+	if stop := cmp.Or(handover(err), p.unsaved(err)); stop != nil {
 		return stop
 	}
 	if err != nil {

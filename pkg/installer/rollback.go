@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -62,6 +63,7 @@ func (p *Pass) rollbackOf(good *revision.Record, problem string) (*revision.Reco
 	back.Healthy, back.LastGood, back.Settled = false, failed.LastGood, failed.Settled
 	back.Inventory, back.Superseded = apply.Planned(objects, failed.InCluster()), failed.Superseded
 	back.Shared, back.FormerAddon = failed.Shared, failed.FormerAddon
+	back.Siblings = slices.Compact(slices.Sorted(slices.Values(slices.Concat(good.Siblings, failed.Siblings)))) // each may leave objects
 	back.Hub = failed.Ask(good.Access)
 	back.Rollback = &revision.Rollback{
 		To: good.Revision, Failed: failed.Revision, Version: failed.Version, Inputs: failed.Inputs, Problem: problem,

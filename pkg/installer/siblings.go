@@ -57,9 +57,24 @@ func (p *Pass) recordSiblings(ctx context.Context) error {
 		return nil
 	}
 	if err := p.amend(ctx, func(amended *revision.Record) { amended.Siblings = known }); err != nil {
-		return err
+		return &unsavedError{err}
 	}
 	return errNewSibling
+}
+
+// unsavedError is the failed save of a record amid calls to the user cluster, which is not at fault.
+type unsavedError struct{ cause error }
+
+func (e *unsavedError) Error() string { return e.cause.Error() }
+
+func (e *unsavedError) Unwrap() error { return e.cause }
+
+// unsaved is the end after such an error; nil for other errors.
+func (p *Pass) unsaved(err error) *Stop {
+	if failed, ok := errors.AsType[*unsavedError](err); ok {
+		return p.doubted(failed.cause)
+	}
+	return nil
 }
 
 // siblingIDs are the IDs of an add-on's other installations, and of known ones that are gone.

@@ -83,6 +83,9 @@ func ProviderKind(provider *v1.ProviderReference) schema.GroupKind {
 func (r References) secretValues(ctx context.Context, namespace string, reference *v1.KeyReference) ([]byte, error) {
 	key := client.ObjectKey{Namespace: namespace, Name: reference.Name}
 	secret, err := r.Secret(ctx, key)
+	if reference.Optional && apierrors.IsNotFound(err) {
+		return nil, &MissingValuesError{"the optional Secret is missing"} // without a call for why
+	}
 	if err := r.markedForValues(ctx, "Secret", key, secret, err); err != nil {
 		return nil, err
 	}
@@ -93,6 +96,9 @@ func (r References) secretValues(ctx context.Context, namespace string, referenc
 func (r References) configMapValues(ctx context.Context, namespace string, reference *v1.KeyReference) ([]byte, error) {
 	key := client.ObjectKey{Namespace: namespace, Name: reference.Name}
 	configMap, err := r.ConfigMap(ctx, key)
+	if reference.Optional && apierrors.IsNotFound(err) {
+		return nil, &MissingValuesError{"the optional ConfigMap is missing"}
+	}
 	if err := r.markedForValues(ctx, "ConfigMap", key, configMap, err); err != nil {
 		return nil, err
 	}

@@ -120,7 +120,8 @@ func warningsOf(item *v1.AddonSetItem, offered map[string][]*v1.Addon, isCore bo
 		for i := range addon.Versions {
 			version := &addon.Versions[i]
 			versions = append(versions, version.Version)
-			isWanted := catalogue.IsRange(wanted) || wanted == "" || catalogue.Key(wanted) == catalogue.Key(version.Version)
+			isReserved := version.Draft || version.Deprecated != ""
+			isWanted := (catalogue.IsRange(wanted) || wanted == "") && !isReserved || catalogue.Key(wanted) == catalogue.Key(version.Version)
 			if isWanted && (newest == nil || catalogue.Compare(newest.Version, version.Version) < 0) {
 				newest = version
 			}
@@ -129,6 +130,9 @@ func warningsOf(item *v1.AddonSetItem, offered map[string][]*v1.Addon, isCore bo
 	warnings = credentialWarnings(given)
 	if namespace == "" {
 		warnings = append(warnings, fmt.Sprintf("targetNamespace is missing, and the catalogue names none for add-on %q", name))
+	}
+	if newest == nil && (wanted == "" || catalogue.IsRange(wanted)) {
+		return warnings
 	}
 	if newest == nil {
 		return append(warnings, fmt.Sprintf("no catalogue has version %q of add-on %q; known versions: %s",

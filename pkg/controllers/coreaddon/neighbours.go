@@ -41,7 +41,8 @@ func (s *set) complete(of target.Ref, installations []v1.AddonInstallation, addo
 		switch {
 		case !lacks(*one):
 		case live != nil && live.Spec.TargetNamespace != "":
-			one.spec.TargetNamespace, one.spec.CreateNamespace = live.Spec.TargetNamespace, live.Spec.CreateNamespace
+			one.spec.TargetNamespace = live.Spec.TargetNamespace
+			one.spec.CreateNamespace = one.spec.CreateNamespace || live.Spec.CreateNamespace
 		case addon != nil:
 			one.spec.TargetNamespace = addon.TargetNamespace
 			one.spec.CreateNamespace = one.spec.CreateNamespace || addon.CreateNamespace
