@@ -53,10 +53,10 @@ var handedOut = []struct {
 	{"trellis-seed", "cluster-user", map[string]string{
 		catalogues: reads, installs: reads + " " + writes, ourEvents: reads, theirEvents: reads,
 	}},
-	{"trellis-seed", "values-writer", map[string]string{"secrets": "create delete update write-values"}},
 	{"trellis-seed", "addon-admin", map[string]string{
 		catalogues: reads, installs: reads + " " + writes, sets: reads, ourEvents: reads, theirEvents: reads,
 	}},
+	{"trellis-seed", "values-writer", map[string]string{"secrets": "create delete update write-values"}},
 }
 
 // Red when a role for people has one right more or less, where it is bound or elsewhere.
