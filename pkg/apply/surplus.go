@@ -33,6 +33,13 @@ type surplus struct {
 // takeSurplus makes the fields ours that the API server refuses together with the wanted object,
 // which lacks them: the next patch removes them. Again: there were some.
 func (w *writer) takeSurplus(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
+	w.lock.Lock()
+	w.searches++
+	isTooMany := w.searches > maxSearches
+	w.lock.Unlock()
+	if isTooMany {
+		return false, nil
+	}
 	search, err := w.newSurplus(ctx, client, it, how)
 	if err != nil || search == nil {
 		return false, err
@@ -89,6 +96,10 @@ func (w *writer) newSurplus(ctx context.Context, client calls.Client, it *item, 
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", it.key, err)
 	}
+	whole, err := json.Marshal(live.Object)
+	if err != nil || len(whole) > maxSearched {
+		return nil, err
+	}
 	merge, err := fieldsets.NewMerge(live.Object, patchBody(it, *how).Object, live.GetManagedFields(), w.owner.FieldManager())
 	if err != nil {
 		return nil, calls.Misbehaves("the managed fields of %q are no field sets", it.key)
@@ -108,7 +119,8 @@ func scopesOf(cause error) (scopes [][]string) {
 	for _, cause := range calls.CausesOf(cause) {
 		field, _, _ := strings.Cut(calls.Excerpt(cause.Field), "[")
 		if field = strings.TrimSuffix(field, "."); field != "" && field != "<nil>" {
-			scopes = append(scopes, strings.Split(field, "."))
+			steps := strings.Split(field, ".")
+			scopes = append(scopes, steps[:min(len(steps), maxScope)])
 		} else {
 			scopes = append(scopes, nil)
 		}
@@ -119,12 +131,25 @@ func scopesOf(cause error) (scopes [][]string) {
 	return scopes
 }
 
-const maxScopes = 16
+const (
+	maxScopes = 16
+	// maxScope is how many steps of a refused field count.
+	maxScope = 32
+	// maxSurplus is how many fields are searched.
+	maxSurplus = 1000
+	// maxSearched is larger than any object that etcd holds, in bytes.
+	maxSearched = 2 << 20
+	// maxSearches is how many objects of one rollout are searched.
+	maxSearches = 10
+)
 
 // find looks below the refused fields first, then below their parents. It gives the fewest fields
 // without which the API server accepts what is wanted; none where it never does.
 func (s *surplus) find(ctx context.Context, scopes [][]string) (taken []fieldpath.Path, err error) {
 	all, before := s.merge.Surplus(), 0
+	if len(all) > maxSurplus {
+		return nil, nil
+	}
 	for len(scopes) > 0 {
 		within := slices.DeleteFunc(slices.Clone(all), func(path fieldpath.Path) bool {
 			return !slices.ContainsFunc(scopes, func(scope []string) bool { return isWithin(path, scope) })

@@ -33,6 +33,8 @@ type writer struct {
 	lock  sync.Mutex
 	asked bool
 	found []ownership.Sibling
+	// searches counts objects whose refused fields were searched.
+	searches int
 }
 
 type attempt struct {

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/trellis-addons/trellis/pkg/text"
 )
@@ -72,7 +73,7 @@ func detailOf(object *unstructured.Unstructured, cause metav1.StatusCause, known
 	if detail == "" {
 		return ""
 	}
-	return maskWords(object, detail)
+	return maskWords(object, detail, len(cause.Message) > maskedLimit)
 }
 
 // behindValue is what follows a quoted value, or JSON, and a colon; "" where its end is not sure.
@@ -100,12 +101,35 @@ func behindValue(message string) string {
 var apiWord = regexp.MustCompile(`^([A-Z]+[a-z]+){1,5}[A-Z]*$`)
 
 // maskWords hides an object's values. Rules of custom kinds may repeat any of them.
-func maskWords(object *unstructured.Unstructured, shown string) string {
+func maskWords(object *unstructured.Unstructured, shown string, isCut bool) string {
 	values := contentOf(object.Object)
 	if !IsCustom(object.GroupVersionKind().GroupKind()) {
-		values = slices.DeleteFunc(values, apiWord.MatchString)
+		free := sets.New(freeText(object.Object, nil)...)
+		values = slices.DeleteFunc(values, func(value string) bool { return apiWord.MatchString(value) && !free.Has(value) })
 	}
-	return maskOf(values).over(text.Line(shown), false)
+	return maskOf(values).over(text.Line(shown), isCut)
+}
+
+// freeFields of Kubernetes' own kinds hold text of any kind.
+var freeFields = sets.New("data", "binaryData", "annotations", "labels", "env", "args", "command")
+
+// freeText are the texts below such fields.
+func freeText(at any, found []string) []string {
+	switch at := at.(type) {
+	case map[string]any:
+		for key, value := range at {
+			if freeFields.Has(key) {
+				found = leaves(value, found)
+			} else {
+				found = freeText(value, found)
+			}
+		}
+	case []any:
+		for _, value := range at {
+			found = freeText(value, found)
+		}
+	}
+	return found
 }
 
 // schemaRefusal is what server-side apply alone refuses: a field that the schema lacks, and two items with one key.
@@ -119,7 +143,7 @@ func schemaProblem(object *unstructured.Unstructured, err error) string {
 	for _, match := range schemaRefusal.FindAllStringSubmatch(message[:min(len(message), maskedLimit)], maxSchemaProblems) {
 		path, key := match[1], match[3]
 		if IsCustom(object.GroupVersionKind().GroupKind()) { // keys of Kubernetes' own lists are names and numbers
-			path, key = maskWords(object, path), maskWords(object, key)
+			path, key = maskWords(object, path, false), maskWords(object, key, false)
 		}
 		if match[2] != "" {
 			found = append(found, fmt.Sprintf(

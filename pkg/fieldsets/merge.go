@@ -173,13 +173,16 @@ func (m *merging) list(live, wanted []any, at spot) any {
 	return merged
 }
 
+// maxItemKeys is more than the keys of any real list have. A list with more is replaced whole.
+const maxItemKeys = 8
+
 // itemKeys are the names of the fields by which items of a list are told apart.
 func (m *merging) itemKeys(set *fieldpath.Set) (names []string) {
 	if known, found := m.keys[set]; found {
 		return known
 	}
 	set.Iterate(func(path fieldpath.Path) { // can't be left early, so each set is read once
-		if path[0].Key == nil || len(names) > 0 {
+		if path[0].Key == nil || len(names) > 0 || len(*path[0].Key) > maxItemKeys {
 			return
 		}
 		for _, field := range *path[0].Key {

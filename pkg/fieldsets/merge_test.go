@@ -1,6 +1,7 @@
 package fieldsets_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
@@ -91,5 +92,37 @@ func TestSurplusIsWhatStaysThoughItIsNotWanted(t *testing.T) {
 				t.Errorf("without it (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// An API server may say that items of a list have a key of thousands of fields.
+func TestKeysOfThousandsOfFieldsCostNothing(t *testing.T) {
+	key, items := map[string]int{}, []any{}
+	for i := range 6000 {
+		key[fmt.Sprintf("k%d", i)] = 0
+	}
+	for range 1000 {
+		items = append(items, map[string]any{})
+	}
+	text, err := json.Marshal(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields, err := json.Marshal(map[string]any{"f:spec": map[string]any{"f:x": map[string]any{"k:" + string(text): map[string]any{}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var managed []metav1.ManagedFieldsEntry
+	for _, manager := range []string{"ours", "theirs"} {
+		managed = append(managed, metav1.ManagedFieldsEntry{
+			Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(string(fields)),
+		})
+	}
+	merge, err := fieldsets.NewMerge(map[string]any{"spec": map[string]any{"x": items}}, nil, managed, "ours")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used := testing.AllocsPerRun(1, func() { merge.Surplus() }); used > 100_000 {
+		t.Errorf("%.0f allocations for a list of %d items", used, len(items))
 	}
 }

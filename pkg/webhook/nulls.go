@@ -17,6 +17,8 @@ import (
 const (
 	nullsWarned   = 3
 	nullPathShown = 120
+	// maxNullDepth is deeper than values may be, below spec.addons[n].values.
+	maxNullDepth = values.MaxDepth + 8
 )
 
 // droppedNulls warns of nulls in values that somebody wrote and kubectl apply did not send: the annotation in which kubectl keeps what was
@@ -30,12 +32,13 @@ func droppedNulls(request admission.Request) (warnings []string) {
 	if json.Unmarshal([]byte(written), &applied) != nil || json.Unmarshal(request.Object.Raw, &sent) != nil {
 		return nil
 	}
-	paths := missingNulls(applied.Spec, sent.Spec, values.Path{{Key: "spec"}}, false)
-	for _, path := range paths[:min(len(paths), nullsWarned)] {
+	var found nulls
+	found.missing(applied.Spec, sent.Spec, values.Path{{Key: "spec"}}, false)
+	for _, path := range found.paths {
 		warnings = append(warnings, fmt.Sprintf(
 			"%s: kubectl apply drops null, so nothing is removed there: use kubectl apply --server-side", text.Cut(text.Line(path), nullPathShown)))
 	}
-	if more := len(paths) - nullsWarned; more > 0 {
+	if more := found.count - len(found.paths); more > 0 {
 		warnings = append(warnings, fmt.Sprintf("kubectl apply drops %s", text.Count(more, "more null")))
 	}
 	return warnings
@@ -49,25 +52,39 @@ func lastApplied(object []byte) string {
 	return found.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
 }
 
-// missingNulls are the places of nulls below "values" of the first that the second lacks.
-func missingNulls(applied, sent any, at values.Path, inValues bool) (paths []string) {
+// nulls are places of nulls: how many, and the first few.
+type nulls struct {
+	count int
+	paths []string
+}
+
+func (n *nulls) add(at values.Path) {
+	if n.count++; len(n.paths) < nullsWarned {
+		n.paths = append(n.paths, at.String())
+	}
+}
+
+// missing finds the places of nulls below "values" of the first that the second lacks. The path is shared by all that is found, since
+// either may be nested deeply.
+func (n *nulls) missing(applied, sent any, at values.Path, inValues bool) {
+	if len(at) > maxNullDepth {
+		return
+	}
 	switch applied := applied.(type) {
 	case map[string]any:
 		sent, _ := sent.(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(applied)) {
-			here := append(slices.Clip(at), values.Step{Key: key})
+			here := append(at, values.Step{Key: key})
 			if _, isThere := sent[key]; applied[key] == nil && !isThere && inValues {
-				paths = append(paths, here.String())
+				n.add(here)
 				continue
 			}
-			paths = append(paths, missingNulls(applied[key], sent[key], here, inValues || key == "values")...)
+			n.missing(applied[key], sent[key], here, inValues || key == "values")
 		}
 	case []any:
 		sent, _ := sent.([]any)
 		for index := range min(len(applied), len(sent)) {
-			here := append(slices.Clip(at), values.Step{Index: index, IsIndex: true})
-			paths = append(paths, missingNulls(applied[index], sent[index], here, inValues)...)
+			n.missing(applied[index], sent[index], append(at, values.Step{Index: index, IsIndex: true}), inValues)
 		}
 	}
-	return paths
 }

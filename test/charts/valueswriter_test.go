@@ -81,6 +81,8 @@ func testRefusedValues(t *testing.T, c, user client.Client) {
 	}
 	for words, refused := range map[string]*corev1.Secret{
 		"begin with user-values-": changed(func(s *corev1.Secret) { s.Name = "w-ca" }),
+		"of Cluster API end so":   changed(func(s *corev1.Secret) { s.Name = "user-values-x-ca" }),
+		"with a prefix are for":   changed(func(s *corev1.Secret) { s.Annotations = map[string]string{"replicator.example.com/from": "a/b"} }),
 		"use=values only":         changed(func(s *corev1.Secret) { s.Labels = map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource} }),
 		"are for controllers": changed(func(s *corev1.Secret) {
 			s.Annotations = map[string]string{"addons.kubermatic.k8c.io/access-of": "x"}

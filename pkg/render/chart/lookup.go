@@ -22,13 +22,15 @@ type finder struct {
 
 // finderOf is nil where there is nothing to find. The secrets of a cluster are found as an object, since charts print their values.
 func finderOf(input render.Input, guard *guard) (*finder, error) {
-	objects := input.Found
+	objects := slices.DeleteFunc(slices.Clone(input.Found), func(found *unstructured.Unstructured) bool {
+		return found.GetKind() == templatedata.SecretsKind && found.GetAPIVersion() == templatedata.SecretsAPIVersion
+	})
 	secrets, err := templatedata.SecretObject(input.Data)
 	if err != nil {
 		return nil, err
 	}
 	if secrets != nil {
-		objects = append(slices.Clip(objects), secrets)
+		objects = append(objects, secrets)
 	}
 	if guard == nil && len(objects) == 0 {
 		return nil, nil
