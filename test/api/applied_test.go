@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
 
@@ -49,7 +50,11 @@ func TestWhatIsAppliedEmptyIsTaken(t *testing.T) {
 			if err := apply(full); err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = api.of(full).Delete(context.Background(), full.GetName(), metav1.DeleteOptions{}) })
+			t.Cleanup(func() {
+				_, _ = api.of(full).Patch(context.Background(), full.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
+					metav1.PatchOptions{})
+				_ = api.of(full).Delete(context.Background(), full.GetName(), metav1.DeleteOptions{})
+			})
 			paths := edits{}
 			emptied("spec", full.Object["spec"], paths)
 			for path, empty := range paths {

@@ -428,4 +428,14 @@ var installationRules = []rule{
 		good: edits{"spec.valuesFrom": "[{secretRef: {name: a}}, {configMapRef: {name: b, key: c, optional: true}}]"},
 		bad:  edits{"spec.valuesFrom": "[{secretRef: {name: a}, configMapRef: {name: b}}]"},
 	},
+	{
+		at: "spec.valuesFrom[].secretRef", kind: "cel: targetPath needs key: name the key whose text goes there", why: "a path is for one text",
+		good: edits{"spec.valuesFrom": "[{secretRef: {name: a, key: b, targetPath: c.d}}]"},
+		bad:  edits{"spec.valuesFrom": "[{secretRef: {name: a, targetPath: c.d}}]"},
+	},
+	{
+		at: "spec.valuesFrom[].configMapRef", kind: "cel: targetPath needs key: name the key whose text goes there", why: "a path is for one text",
+		good: edits{"spec.valuesFrom": "[{configMapRef: {name: a, key: b, targetPath: c.d}}]"},
+		bad:  edits{"spec.valuesFrom": "[{configMapRef: {name: a, targetPath: c.d}}]"},
+	},
 }

@@ -79,7 +79,8 @@ func sourceMaxima() []rule {
 	for _, kind := range []string{"secretRef", "configMapRef"} {
 		made = append(made,
 			most("spec.addons[].valuesFrom[]."+kind+".name", "maxLength", 253, entry(from, "[{"+kind+": {name: %s}}]")),
-			most("spec.addons[].valuesFrom[]."+kind+".key", "maxLength", 253, entry(from, "[{"+kind+": {name: a, key: %s}}]")))
+			most("spec.addons[].valuesFrom[]."+kind+".key", "maxLength", 253, entry(from, "[{"+kind+": {name: a, key: %s}}]")),
+			most("spec.addons[].valuesFrom[]."+kind+".targetPath", "maxLength", 512, entry(from, "[{"+kind+": {name: a, key: b, targetPath: %s}}]")))
 	}
 	return made
 }

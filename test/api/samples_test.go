@@ -153,7 +153,7 @@ func TestDefaults(t *testing.T) {
 func TestColumns(t *testing.T) {
 	want := map[string]string{
 		"addoncatalogues":    "Name Ready Reason Type Addons Versions Age Revision* Seeds* Conflicting*",
-		"addonsets":          "Name Ready Reason Selected Current Moving Failed Age Type* Message*",
+		"addonsets":          "Name Ready Reason Selected Current Moving Failed Blocked Age Type* Message*",
 		"addoninstallations": "Name Ready Reason Addon Version Cluster Target-Namespace Age Deleting Core* Update* Objects* Message*",
 	}
 	everywhere(t, func(t *testing.T, config *rest.Config) {
@@ -176,12 +176,12 @@ var rows = map[string]struct{ status, cells string }{
 	"AddonInstallation": {
 		`{conditions: [{type: Ready, status: "False", reason: Timeout, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}],
 		version: 1.2.0, availableUpdate: 1.3.0, objects: {total: 4, healthy: 3, failing: 1, summary: 3/4}}`,
-		"base False Timeout prometheus 1.2.0 monitoring false 1.3.0 3/4 m <nil>",
+		"base False Timeout prometheus 1.2.0 team-a monitoring <nil> false 1.3.0 3/4 m",
 	},
 	"AddonSet": {
 		`{conditions: [{type: Ready, status: "False", reason: Halted, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}],
 		counts: {selected: 9, current: 4, moving: 3, behind: 0, failed: 2, sick: 0, away: 0, blocked: 0, new: 0}}`,
-		"base False Halted 9 4 3 2 Custom m",
+		"base False Halted 9 4 3 2 0 Custom m",
 	},
 }
 

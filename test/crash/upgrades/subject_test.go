@@ -238,7 +238,7 @@ func (s *subject) setsRest(t *testing.T) error {
 	copies := standins.Copies{Client: s.client, Namespace: s.catalogue}
 	for _, name := range []string{"release-36", "release-37"} {
 		set := copies.Get(t, name)
-		if err := expect.Condition(set, v1.ConditionReady, "True", v1.ReasonComplete); err != nil {
+		if err := expect.Condition(set, v1.ConditionReady, "True", ""); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
