@@ -87,9 +87,7 @@ func testRefusedValues(t *testing.T, c, user client.Client) {
 		"are for controllers": changed(func(s *corev1.Secret) {
 			s.Annotations = map[string]string{"addons.kubermatic.k8c.io/access-of": "x"}
 		}),
-		"type Opaque": changed(func(s *corev1.Secret) {
-			s.Type, s.Annotations = corev1.SecretTypeServiceAccountToken, map[string]string{corev1.ServiceAccountNameKey: "default"}
-		}),
+		"type Opaque":                   changed(func(s *corev1.Secret) { s.Type = "example.com/other" }),
 		"ownerReferences or finalizers": changed(func(s *corev1.Secret) { s.Finalizers = []string{"example.com/held"} }),
 		"more than 256 KiB":             changed(func(s *corev1.Secret) { s.Data["a"] = bytes.Repeat([]byte("x"), 300<<10) }),
 		"has ownerReferences": changed(func(s *corev1.Secret) {
