@@ -94,7 +94,9 @@ func (w *writer) gaveUp(ctx context.Context, it *item, live *metav1.PartialObjec
 
 // decide says whether an existing object is ours, used, adopted or refused. Adopt never takes an
 // object of another existing installation: both would write it for ever.
-func (w *writer) decide(ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership) error { //nolint:cyclop // a list of cases
+func (w *writer) decide( //nolint:cyclop // a list of cases
+	ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership,
+) error {
 	if found.Whose == ownership.Anothers {
 		if decided, err := w.share(ctx, it, live, found); err != nil || decided {
 			return err

@@ -104,7 +104,9 @@ func (s *Sets) itemWarnings(ctx context.Context, set *v1.AddonSet) (warnings []s
 	return warnings
 }
 
-func warningsOf(item *v1.AddonSetItem, offered map[string][]*v1.Addon, isCore bool, known []string) (warnings []string) { //nolint:cyclop // a list of slips
+func warningsOf( //nolint:cyclop // a list of slips
+	item *v1.AddonSetItem, offered map[string][]*v1.Addon, isCore bool, known []string,
+) (warnings []string) {
 	given, _ := values.Decode(rawOf(item.Values)) // it was validated
 	name, namespace, wanted := string(item.AddonRef.Name), item.TargetNamespace, item.AddonRef.Version
 	switch {
