@@ -94,19 +94,10 @@ func (w *writer) gaveUp(ctx context.Context, it *item, live *metav1.PartialObjec
 
 // decide says whether an existing object is ours, used, adopted or refused. Adopt never takes an
 // object of another existing installation: both would write it for ever.
-func (w *writer) decide( //nolint:cyclop // a list of cases
-	ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership,
-) error {
+func (w *writer) decide(ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership) error {
 	if found.Whose == ownership.Anothers {
-		if decided, err := w.share(ctx, it, live, found); err != nil || decided {
+		if isDecided, err := w.decideAnothers(ctx, it, live, found); isDecided {
 			return err
-		}
-		given, err := w.gaveUp(ctx, it, live, found)
-		if err != nil {
-			return err
-		}
-		if given {
-			return w.decide(ctx, it, live, w.ownershipOf(it, live))
 		}
 	}
 	passesOn, err := w.inheritsDefinition(ctx, it, live, found)
@@ -129,6 +120,19 @@ func (w *writer) decide( //nolint:cyclop // a list of cases
 		w.refuseExisting(it, live, found)
 	}
 	return nil
+}
+
+// decideAnothers decides on an object of another installation which is shared, or which that one gave up.
+func (w *writer) decideAnothers(
+	ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership,
+) (isDecided bool, err error) {
+	if isShared, err := w.share(ctx, it, live, found); err != nil || isShared {
+		return true, err
+	}
+	if given, err := w.gaveUp(ctx, it, live, found); err != nil || !given {
+		return err != nil, err
+	}
+	return true, w.decide(ctx, it, live, w.ownershipOf(it, live))
 }
 
 // refuseExisting says whose the object is, and how to get it.

@@ -104,9 +104,7 @@ func (s *Sets) itemWarnings(ctx context.Context, set *v1.AddonSet) (warnings []s
 	return warnings
 }
 
-func warningsOf( //nolint:cyclop // a list of slips
-	item *v1.AddonSetItem, offered map[string][]*v1.Addon, isCore bool, known []string,
-) (warnings []string) {
+func warningsOf(item *v1.AddonSetItem, offered map[string][]*v1.Addon, isCore bool, known []string) (warnings []string) {
 	given, _ := values.Decode(rawOf(item.Values)) // it was validated
 	name, namespace, wanted := string(item.AddonRef.Name), item.TargetNamespace, item.AddonRef.Version
 	switch {
@@ -115,6 +113,7 @@ func warningsOf( //nolint:cyclop // a list of slips
 	case isCore:
 		return append(credentialWarnings(given), fmt.Sprintf("add-on %q is one of a Core catalogue: core add-ons have a set of their own", name))
 	}
+	isExact := wanted != "" && !catalogue.IsRange(wanted)
 	var versions []string
 	var newest *v1.AddonVersion
 	for _, addon := range offered[name] {
@@ -122,9 +121,7 @@ func warningsOf( //nolint:cyclop // a list of slips
 		for i := range addon.Versions {
 			version := &addon.Versions[i]
 			versions = append(versions, version.Version)
-			isReserved := version.Draft || version.Deprecated != ""
-			isWanted := (catalogue.IsRange(wanted) || wanted == "") && !isReserved || catalogue.Key(wanted) == catalogue.Key(version.Version)
-			if isWanted && (newest == nil || catalogue.Compare(newest.Version, version.Version) < 0) {
+			if canChoose(version, wanted, isExact) && (newest == nil || catalogue.Compare(newest.Version, version.Version) < 0) {
 				newest = version
 			}
 		}
@@ -133,19 +130,25 @@ func warningsOf( //nolint:cyclop // a list of slips
 	if namespace == "" {
 		warnings = append(warnings, fmt.Sprintf("targetNamespace is missing, and the catalogue names none for add-on %q", name))
 	}
-	if newest == nil && (wanted == "" || catalogue.IsRange(wanted)) {
-		return warnings
-	}
-	if newest == nil {
+	switch {
+	case newest == nil && isExact:
 		return append(warnings, fmt.Sprintf("no catalogue has version %q of add-on %q; known versions: %s",
 			wanted, name, text.Names(versions, knownShown)))
-	}
-	if newest.Template == nil {
+	case newest == nil || newest.Template == nil:
 		return warnings
 	}
 	base, _ := values.Decode(rawOf(newest.Values))
 	elsewhere := newest.Template.Method == v1.MethodHelm || newest.ValuesTemplate != ""
 	return append(warnings, values.UnknownKeys(newest.Template.FormSpec, base, given, elsewhere)...)
+}
+
+// canChoose says whether an item that wants an exact version, a range or any may get this one. Ranges choose neither drafts nor deprecated
+// versions.
+func canChoose(version *v1.AddonVersion, wanted string, isExact bool) bool {
+	if isExact {
+		return catalogue.Key(wanted) == catalogue.Key(version.Version)
+	}
+	return !version.Draft && version.Deprecated == ""
 }
 
 // knownShown is how many versions a warning names.
