@@ -119,5 +119,6 @@ func (r *Renderer) secretsOutOfValues(q *Request) error {
 	}
 	return &Error{CauseVersion, fmt.Errorf(
 		"the chart of version %q reads secrets of the cluster from .Values.kkp, which has none: take .Credentials, .Kubeconfig and .AdminToken "+
-			"of (lookup %q %q \"\" %q)", q.Choice.Version.Version, templatedata.SecretsAPIVersion, templatedata.SecretsKind, templatedata.SecretsName)}
+			"of (lookup %q %q \"\" %q)",
+		q.Choice.Version.Version, templatedata.SecretsAPIVersion, templatedata.SecretsKind, templatedata.SecretsName)}
 }
