@@ -61,7 +61,7 @@ func TestASetGoesBackByWaves(t *testing.T) {
 	w.has("web", "two", amber, birch, cedar)
 	w.says(of, v1.ReasonComplete)
 	w.edit(of, func(spec *v1.AddonSetSpec) { spec.Addons[0].AddonRef.Version = "1.0.0" })
-	w.says(of, v1.ReasonComplete, rowsSay(v1.ReasonDowngradeRefused, 3))
+	w.says(of, v1.ReasonBlocked, rowsSay(v1.ReasonDowngradeRefused, 3))
 	w.stay("web", amber, birch, cedar)
 	w.edit(of, func(spec *v1.AddonSetSpec) { spec.Addons[0].Allow = []v1.Permission{v1.PermissionDowngrade} })
 	w.has("web", "one", amber, birch, cedar)
