@@ -10,6 +10,7 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/lab"
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // program runs kubectl or helm in the test's namespace.
@@ -60,9 +61,7 @@ func (p program) bring(name, manifest string) (output string, err error) {
 // What kubectl apply and helm upgrade do, Trellis does, in both directions. Red when a program refuses
 // more than the table says, or less.
 func TestUnionsAsKubectlAndHelm(t *testing.T) {
-	if testing.Short() {
-		t.Skip("kubectl and helm are compared by make test-long")
-	}
+	long.Skip(t, "rooms", "kubectl and helm are run for each union")
 	for _, name := range []string{"kubectl", "helm"} {
 		for _, test := range unions {
 			t.Run(test.name+" by "+name, func(t *testing.T) {

@@ -56,7 +56,7 @@ func content(object map[string]any) map[string]any {
 }
 
 // Surplus are the topmost live fields that stay although the wanted object lacks them: others own
-// them, or nobody does.
+// them, or no manager does.
 func (m *Merge) Surplus() []fieldpath.Path {
 	walk := merging{left: fieldpath.NewSet(), keys: m.keys}
 	walk.object(m.live, m.wanted, spot{ours: m.ours, others: m.others})

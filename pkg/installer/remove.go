@@ -208,14 +208,14 @@ func (p *Pass) reportKept(namespace, why string) {
 		namespace, text.Message(why))
 }
 
-// marked gives a function that hears of objects which stay since somebody marked them in the user cluster, and one that reports
+// marked gives a function that notes objects which stay since they are marked in the user cluster, and one that reports
 // those that are new. Nothing is kept in a cluster that goes: no tenant is to leave what costs the platform something outside of it.
 func (p *Pass) marked(action string) (hear func(ownership.Key), report func()) {
 	var kept []string
 	report = func() {
 		if len(kept) > 0 {
-			p.report(Event{Reason: v1.EventObjectsKept, Action: action}, "no longer part of the installation, and left where they are since "+
-				"somebody marked them in the user cluster with %s: keep, or %s: orphan: %s", ownership.HelmPolicyAnnotation, v1.AnnotationOnDelete,
+			p.report(Event{Reason: v1.EventObjectsKept, Action: action}, "no longer part of the installation, and left in place since "+
+				"they are marked in the user cluster with %s: keep, or %s: orphan: %s", ownership.HelmPolicyAnnotation, v1.AnnotationOnDelete,
 				text.Names(kept, maxNamed))
 		}
 	}

@@ -34,7 +34,7 @@ type RemoveOptions struct {
 	Explain bool
 	// Kept is called with a namespace that we created and that stays, and why; it may be nil.
 	Kept func(namespace, why string)
-	// Marked is called with each object that stays since somebody marked it in the user cluster as a
+	// Marked is called with each object that stays since it is marked in the user cluster as a
 	// manifest may be (ownership.StaysBehind). Nil: marks don't count.
 	Marked func(key ownership.Key)
 }

@@ -21,7 +21,7 @@ const (
 	maxNullDepth = values.MaxDepth + 8
 )
 
-// droppedNulls warns of nulls in values that somebody wrote and kubectl apply did not send: the annotation in which kubectl keeps what was
+// droppedNulls warns of nulls in values that a user wrote and kubectl apply did not send: the annotation in which kubectl keeps what was
 // written has them, and the object has no such key.
 func droppedNulls(request admission.Request) (warnings []string) {
 	written := lastApplied(request.Object.Raw)

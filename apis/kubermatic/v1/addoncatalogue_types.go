@@ -238,7 +238,7 @@ type AddonVersion struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Deprecated string `json:"deprecated,omitempty"`
-	// draft versions are offered to nobody, and no range chooses them. An installation that names one exactly gets it.
+	// draft versions are not offered, and no range chooses them. An installation that names one exactly gets it.
 	// +optional
 	Draft bool `json:"draft,omitempty"`
 	// template says how the version is rendered.

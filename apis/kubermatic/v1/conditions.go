@@ -384,7 +384,7 @@ const (
 	EventShared = "Shared"
 	// EventRepaired: an object that drifted was put back.
 	EventRepaired = "Repaired"
-	// EventObjectsKept: objects stay after a removal or a prune, since somebody marked them in the user cluster to be kept.
+	// EventObjectsKept: objects stay after a removal or a prune, since they are marked in the user cluster to be kept.
 	EventObjectsKept = "ObjectsKept"
 	// EventNamespaceKept: a namespace that was made for add-ons stays after a removal, since something else is in it, or can't be looked for.
 	EventNamespaceKept = "NamespaceKept"

@@ -80,7 +80,7 @@ func readyText(counts v1.CoreAddonCounts) string {
 }
 
 // missingText names what no catalogue has. A rule that finds no add-on is as it should be: a platform offers
-// what it offers. What somebody put into the list is wanted.
+// what it offers. Each add-on of the list is wanted.
 func missingText(p *plan) string {
 	var found strings.Builder
 	for _, one := range []struct {
