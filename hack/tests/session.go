@@ -33,7 +33,7 @@ type session struct {
 	events io.Writer
 	ended  []results.Package
 	failed bool
-	// everyTest runs also the tests that call long.Turn on commits that leave them out.
+	// everyTest runs also the tests that this commit leaves to others (test/long).
 	everyTest bool
 }
 

@@ -32,6 +32,7 @@ func runShort(ctx context.Context, arguments []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closed()) }()
+	s.everyTest = flags.NArg() > 0
 	plan, all, err := s.planShort(ctx, flags.Args())
 	if err != nil {
 		return err

@@ -67,5 +67,5 @@ func TestInheritanceOfManyTakesLinearTime(t *testing.T) {
 		return live
 	}
 	few, many := of(500), of(8000)
-	cost.Share(t, 48, func() { inheritPatch(few, "ours") }, func() { inheritPatch(many, "ours") })
+	cost.Share(t, 100, func() { inheritPatch(few, "ours") }, func() { inheritPatch(many, "ours") })
 }

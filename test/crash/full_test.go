@@ -13,7 +13,6 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
-	"github.com/trellis-addons/trellis/test/long"
 )
 
 // smallQuota is what the etcd of a user cluster holds here: enough for an API server, and soon full.
@@ -86,7 +85,6 @@ func (s database) free(t *testing.T) {
 // (TestFailedCallIsTriedEveryFiveMinutes of the controller has the waits), and with room again the
 // upgrade ends. Red when what calls.IsUnexplained finds is a refusal whatever a dry run says.
 func TestUpgradeEndsAfterEtcdWasFull(t *testing.T) {
-	long.Turn(t, "outages", 2)
 	small, err := fleet.Start(t.Context(), fleet.Options{Clusters: []fleet.ClusterOptions{{Name: "full"}}, EtcdQuota: smallQuota})
 	if err != nil {
 		t.Fatal(err)

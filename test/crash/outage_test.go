@@ -19,7 +19,6 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
-	"github.com/trellis-addons/trellis/test/long"
 )
 
 // expectReady waits until condition Ready has the status and the reason at the present generation, and gives its message.
@@ -74,7 +73,6 @@ func (s *subject) edit(t *testing.T, patch string) {
 // third: the installation goes on once it is back, and nothing tells it from one that was left in
 // peace. Red when the objects of a call that failed count as written: they are missing in the end.
 func TestRolloutGoesOnAfterItsServerWasKilled(t *testing.T) {
-	long.Turn(t, "outages", 2)
 	p := newStocked(t)
 	clean, process := p.installed(t, "probe", "1.0.0")
 	process.Kill()
@@ -119,7 +117,6 @@ const flaps = 6
 // drift is due each second, and there are not more events than changes of the condition. Red when
 // what a look could not see is put back by the next one, and when each pass is told by an event.
 func TestFlappingClusterIsLeftAlone(t *testing.T) {
-	long.Turn(t, "outages", 2)
 	p := newStocked(t)
 	s := p.newSubject(t, "alone")
 	s.install(t, "probe", "1.0.0")

@@ -17,7 +17,6 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
-	"github.com/trellis-addons/trellis/test/long"
 )
 
 // several makes subjects of one story, installed by one controller that goes on serving them.
@@ -75,7 +74,6 @@ const soon = 4 * time.Minute
 // is gone: without a call to the user cluster. Red when the removal connects before it looks at
 // policy and Cluster: nothing goes.
 func TestRemovalWaitsForAnUnreachableCluster(t *testing.T) {
-	long.Turn(t, "outages", 2)
 	p := newStocked(t)
 	all, process := p.several(t, "unreachable", 4)
 	patient, orphan, deleted, vanished := all[0], all[1], all[2], all[3]
@@ -221,7 +219,6 @@ func (s *subject) pauseCluster(t *testing.T, paused bool) {
 // orphaned one go, the upgrade of the paused one and of the one with strategy Once is applied, the one of a paused Cluster
 // is removed, the namespace that was there before goes.
 func TestDeletionHeedsWhatWasSaid(t *testing.T) {
-	long.Turn(t, "outages", 2)
 	p := newStocked(t)
 	before := p.newSubject(t, "heeded")
 	create(t, p.user, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: before.name}})

@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trellis-addons/trellis/test/long"
 )
 
 // ForTest starts a fleet that ends with the test. An interrupted test binary stops it too.
@@ -28,7 +30,8 @@ func ForTest(t testing.TB, clusters ...ClusterOptions) *Fleet {
 
 var shared atomic.Pointer[Fleet]
 
-// Main is a package's TestMain: it starts one fleet for all tests, runs them, stops it and exits.
+// Main is a package's TestMain: it starts one fleet for all tests, runs them, stops it and exits. In `make test` a third of the tests run
+// on each commit (long.Share); where none is among them, nothing is started.
 func Main(m *testing.M, clusters ...ClusterOptions) {
 	os.Exit(run(m, clusters))
 }
@@ -66,6 +69,12 @@ func InNamespace(t testing.TB, cluster, namespace string) client.WithWatch {
 }
 
 func run(m *testing.M, clusters []ClusterOptions) int {
+	if isEmpty, err := long.Share(); err != nil {
+		fmt.Fprintln(os.Stderr, "choosing tests:", err)
+		return 1
+	} else if isEmpty {
+		return m.Run()
+	}
 	f, end, err := startGuarded(context.Background(), clusters)
 	defer end()
 	if err != nil {

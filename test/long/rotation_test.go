@@ -2,6 +2,7 @@ package long
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -59,6 +60,36 @@ func TestWithoutARotationEveryTestRuns(t *testing.T) {
 			}
 		}) {
 			return
+		}
+	}
+}
+
+// Red when a test is left out on every commit, or what always runs is left out on one.
+func TestEachTestRunsOnceInThreeCommits(t *testing.T) {
+	names, err := testsIn(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(names, t.Name()) {
+		t.Fatalf("%s is not found among %q", t.Name(), names)
+	}
+	names = append(names, "FuzzInput", "TestKilledAtEveryWriteOfCopies")
+	runs := map[string]int{}
+	for turn := range uint32(oneIn) {
+		left := leftOut(names, turn)
+		for _, name := range names {
+			if !slices.Contains(left, name) {
+				runs[name]++
+			}
+		}
+	}
+	for _, name := range names {
+		want := 1
+		if name == "FuzzInput" || name == "TestKilledAtEveryWriteOfCopies" {
+			want = oneIn
+		}
+		if runs[name] != want {
+			t.Errorf("%s runs on %d of %d commits", name, runs[name], oneIn)
 		}
 	}
 }

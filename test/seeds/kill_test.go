@@ -16,7 +16,6 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
-	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/standins"
 )
 
@@ -68,7 +67,6 @@ func (w *world) revive() {
 // run without a kill, and the waves were kept to, over both seeds. Red when a gate is opened by what an earlier process had seen, when a copy
 // is lost or stays, and when a set is never done.
 func TestTheMasterIsKilledAtItsWrites(t *testing.T) {
-	long.Turn(t, "kills-master", 3)
 	w := newWorld(t, pace(0, aLongTime))
 	rolls := 0
 	next := func(word string) string {

@@ -12,7 +12,6 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
-	"github.com/trellis-addons/trellis/test/long"
 )
 
 // backup what an API server has now; the returned function puts it back.
@@ -35,7 +34,6 @@ func backup(t *testing.T, name string) (restore func()) {
 // The seeds go back to what the set said, by waves, and keep the copy of the other and what it made; made again, it goes on with that.
 // Red when a copy goes that the master does not know.
 func TestAMasterThatIsRestoredRemovesNothing(t *testing.T) {
-	long.Turn(t, "kills-master", 3)
 	w := newWorld(t, pace(0, aLongTime))
 	restore := backup(t, masterName)
 	w.roll("second")
@@ -93,7 +91,6 @@ func TestAMasterThatIsRestoredRemovesNothing(t *testing.T) {
 // RS60: A seed that is restored from before a set was changed follows by waves, in the installations that it has.
 // Red when one that comes back with an old copy and an old status moves its groups at once, or deletes anything.
 func TestASeedThatIsRestoredFollowsByWaves(t *testing.T) {
-	long.Turn(t, "kills-master", 3)
 	w := newWorld(t, pace(0, aLongTime))
 	before, restore := w.south.uids(), backup(t, w.south.name)
 	w.roll("second")

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/standins"
 )
 
@@ -21,7 +20,6 @@ const aLongTime = 10 * time.Minute
 // The second group opens on neither seed before both did the first, also where one did it long before the other. Red when the master opens
 // the gate of each seed by its own row.
 func TestAGroupOpensOnNoSeedBeforeBothDidTheOneBefore(t *testing.T) {
-	long.Turn(t, "kills-master", 3)
 	w := newWorld(t, pace(0, aLongTime))
 	w.south.player.Direct(t, fate(standins.Hangs, "second", w.south.canaries()...))
 	w.roll("second")
@@ -43,7 +41,6 @@ func TestAGroupOpensOnNoSeedBeforeBothDidTheOneBefore(t *testing.T) {
 // A failure on one seed is within the limit of one, and the seed goes on; with one more on the other seed both halt in the middle of their
 // group, though neither is above the limit by itself. Red when each seed's failures are judged alone.
 func TestFailuresOfBothSeedsTogetherHaltBoth(t *testing.T) {
-	long.Turn(t, "kills-master", 3)
 	w := newWorld(t, pace(1, aLongTime))
 	for _, one := range w.seeds() {
 		one.player.Direct(t, fate(standins.Hangs, "second", one.canaries()...))
@@ -83,7 +80,6 @@ func TestFailuresOfBothSeedsTogetherHaltBoth(t *testing.T) {
 // RS03: With the master killed, seeds go on within their last gate, and one halts by itself on its own failures. The master hears of it
 // once it is back. Red when a seed waits for the master's word to halt.
 func TestASeedHaltsByItselfWithTheMasterKilled(t *testing.T) {
-	long.Turn(t, "kills-master", 3)
 	w := newWorld(t, pace(0, aLongTime))
 	for _, one := range w.seeds() {
 		one.player.Direct(t, fate(standins.Hangs, "second", one.others()...))
@@ -111,7 +107,6 @@ func TestASeedHaltsByItselfWithTheMasterKilled(t *testing.T) {
 // A seed that is out of reach for longer than the deadline is waited for no more, and follows by waves once it is back. Red when a
 // seed that is lost holds all others, or when one that comes back moves its groups at once.
 func TestASeedOutOfReachIsLeftOutAndFollowsByWaves(t *testing.T) {
-	long.Turn(t, "kills-master", 3)
 	const deadline = 6 * time.Second
 	w := newWorld(t, pace(0, deadline))
 	began, before := time.Now(), w.south.uids()
@@ -138,7 +133,6 @@ func TestASeedOutOfReachIsLeftOutAndFollowsByWaves(t *testing.T) {
 // RS21: A seed that is taken off the list keeps all it has, and follows by waves once it is listed again: nothing is deleted or made
 // anew. Red when one that comes back moves its groups at once.
 func TestASeedThatIsListedAgainKeepsWhatItHasAndFollowsByWaves(t *testing.T) {
-	long.Turn(t, "kills-master", 3)
 	w := newWorld(t, pace(0, aLongTime))
 	before := w.south.uids()
 	w.unlist(w.south)

@@ -9,7 +9,6 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
-	"github.com/trellis-addons/trellis/test/long"
 )
 
 // rowsSay says what each cluster's row in the set's status is to have for a reason, of so many clusters.
@@ -31,7 +30,6 @@ func rowsSay(reason string, clusters int) func(*v1.AddonSet) error {
 // TestAnItemThatWouldMakeAnotherReleaseIsBlocked: an item that is everywhere gets another release name, and has its own again. Red when an
 // installation is written, or removed, for what can't be changed, when that is not told of each cluster, and when anything is left of it.
 func TestAnItemThatWouldMakeAnotherReleaseIsBlocked(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
 	w.run()
@@ -53,7 +51,6 @@ func TestAnItemThatWouldMakeAnotherReleaseIsBlocked(t *testing.T) {
 // Red when an installation is written without the word, when that is not told of each cluster, and when it does not go back by waves with
 // it.
 func TestASetGoesBackByWaves(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"), w.version("1.1.0", "two"))
 	w.run()
@@ -72,7 +69,6 @@ func TestASetGoesBackByWaves(t *testing.T) {
 // TestARevertInTheMiddleOfAWaveGoesBackByWaves: what an item is to be is taken back while the second group moves. Red when a cluster that had
 // not moved is written, when one that had does not go back, or when the canary is not first in that too.
 func TestARevertInTheMiddleOfAWaveGoesBackByWaves(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
 	w.run()

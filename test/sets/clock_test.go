@@ -8,14 +8,12 @@ import (
 	"k8s.io/utils/clock"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/test/long"
 )
 
 // RS39: A set rolled by a clock that was an hour ahead, so that its moves are of an hour from now. Once the clock is right, content that is
 // broken halts at the canary, the others keep what they have, and the fix rolls, the canary first. Red when a revision begins by the one
 // before, an hour from now, where it was an hour ahead.
 func TestAClockThatIsSetBackHoldsNoUserClusterUp(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
 	w.runMaster()
@@ -49,7 +47,6 @@ func TestAClockThatIsSetBackHoldsNoUserClusterUp(t *testing.T) {
 // they have, for nobody can tell for how long the canary has been Ready, and the next content rolls, the canary first. Red when a revision
 // begins by the one before, an hour from now, where it was an hour ahead.
 func TestAClockThatIsSetBackInTheMiddleOfARollOutMovesNobodyEarly(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
 	w.runMaster()

@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/test/long"
 )
 
 // changesContent is the story of content that changes under one version: it is broken and halts at the canary, which goes back; the rest
@@ -59,7 +58,6 @@ func (w *world) changesContent(of *v1.AddonSet, kind v1.CatalogueType, addon str
 // have, Ready and repaired. Red when a set's installations are not pinned or the pin is not looked at (all get the new content), when
 // a halt doesn't hold, when what is pinned is not Ready or not repaired, or when the fix or the way back reaches all at once.
 func TestContentThatChangesUnderAVersionHaltsAtTheCanary(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "first"))
 	w.run()
@@ -69,7 +67,6 @@ func TestContentThatChangesUnderAVersionHaltsAtTheCanary(t *testing.T) {
 // AC65, RS51, RS52: The same for core add-ons under a Core set. Red besides when the set does not pin what is there when it comes, or when
 // that makes or writes an object in a user cluster.
 func TestCoreContentThatChangesUnderAVersionHaltsAtTheCanary(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	all := []string{amber, birch, cedar}
 	w.offer(v1.CatalogueCore, "rbac", w.version("1.0.0", "first"))

@@ -11,14 +11,12 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
-	"github.com/trellis-addons/trellis/test/long"
 )
 
 // RS03: The master dies, its API server too, while a set rolls: both seeds go as far as their last gate and no further, what is there
 // stays Ready and is repaired, and a cluster that comes back within the gate is rolled. What the master said is as old as it says, and
 // it hears of the rest once it is back. Red when a group opens that the master did not open, and when a seed that is cut off does nothing.
 func TestSeedsWithoutAMasterGoOnWithinTheirLastGate(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w, of := newRegions(t)
 	w.edit(of, func(spec *v1.AddonSetSpec) { spec.Rollout.Groups[0].Soak = &metav1.Duration{Duration: time.Hour} })
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "two"))
@@ -64,7 +62,6 @@ func TestSeedsWithoutAMasterGoOnWithinTheirLastGate(t *testing.T) {
 // clusters meanwhile; then they follow by waves, in the objects that they have, and only what the change is about is written. Red when
 // what the seed has of the set goes with it, and when it follows at once.
 func TestASeedThatIsListedAgainKeepsItsUserClusters(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w, of := newRegions(t)
 	left := []string{birch, dune}
 	made, objects := w.uids("web", left...), w.objects(asRolled, w.target, left...)

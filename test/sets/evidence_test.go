@@ -12,7 +12,6 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
-	"github.com/trellis-addons/trellis/test/long"
 )
 
 // pinned waits until an installation asks for one content.
@@ -40,7 +39,6 @@ func (w *world) asks(cluster, name, version string) {
 // TestAnOldReadyOpensNothing: nobody works on what was written to the canary, which is Ready since before. Red when condition Ready of
 // another generation counts: the others are written.
 func TestAnOldReadyOpensNothing(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
 	w.runPlatform()
@@ -64,7 +62,6 @@ func TestAnOldReadyOpensNothing(t *testing.T) {
 // TestADeadCanaryIsNoEvidence: its API server is killed, a new version comes, and it comes back. Red when a group with nothing but dead
 // clusters counts as done, or when what is dead is written to; red too when its return wakes nobody.
 func TestADeadCanaryIsNoEvidence(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
 	w.run()
@@ -94,7 +91,6 @@ func TestADeadCanaryIsNoEvidence(t *testing.T) {
 // those two hold the others up or halt them, when they count as done, or when they alone open the next group; red too when an approval
 // does not go past that.
 func TestPausedAndBrokenClustersBlockNothingAndAreNoSuccess(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
 	paused := w.seeds["seed"].cluster("dusk", map[string]string{"ring": "0"})

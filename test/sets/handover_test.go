@@ -13,14 +13,12 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
-	"github.com/trellis-addons/trellis/test/long"
 )
 
 // TestAClusterThatMovesOnToTheNextReleasesSetKeepsItsObjects: sets of two releases of Kubernetes have the same item, and a cluster goes from
 // one to the other. Red when the one removes what the other wants: the installation, and what it has in the user cluster, are made
 // anew; red too when clusters that stay are touched.
 func TestAClusterThatMovesOnToTheNextReleasesSetKeepsItsObjects(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	fits := func(k8s v1.VersionRange) func(*v1.AddonVersion) {
 		return func(version *v1.AddonVersion) { version.Constraints = &v1.Constraints{K8sVersion: k8s} }
@@ -63,7 +61,6 @@ func TestAClusterThatMovesOnToTheNextReleasesSetKeepsItsObjects(t *testing.T) {
 // over, so that two releases would own the same objects, when it is not told that it waits, or when it is not made once the old one is
 // gone.
 func TestAHandOverToAnotherReleaseWaitsForTheRemoval(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
 	w.run()
@@ -109,7 +106,6 @@ func TestAHandOverToAnotherReleaseWaitsForTheRemoval(t *testing.T) {
 // TestAnItemWithClaimsWaitsForApproval: one cluster is unselected, and what it has holds data. Red when the number of removals alone asks for
 // approval, or when the installation says nothing of its claims; red too when the approval doesn't let it go.
 func TestAnItemWithClaimsWaitsForApproval(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one", func(version *v1.AddonVersion) {
 		version.Values = valuesOf(map[string]any{"text": "one", "replicas": 0, "claim": true})
@@ -150,7 +146,6 @@ func TestAnItemWithClaimsWaitsForApproval(t *testing.T) {
 // TestATagThatIsPushedAgainWaitsForAMove: the source has another image under the version's tag. Red when it is taken by itself, when that is
 // not told, when it is no reason for the set to be anything but Complete, or when the next move does not take it.
 func TestATagThatIsPushedAgainWaitsForAMove(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	push := func(note string) {
 		t.Helper()
@@ -203,7 +198,6 @@ data: {note: ` + note + "}\n"}); err != nil {
 // TestOnceMovesAndAppliesNothingMore: an item of strategy Once is done with its first Ready, whatever the soak time, and another version is
 // written and not applied. Red when the soak time counts for it, or when the set waits for a version that is never applied.
 func TestOnceMovesAndAppliesNothingMore(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
 	w.run()
@@ -224,7 +218,6 @@ func TestOnceMovesAndAppliesNothingMore(t *testing.T) {
 // TestItemsComeInOrderAndGoInReverse: one item of a set depends on another. Red when dependsOn is not written to the installation: both
 // are applied at once; or when the removal of both goes in the same order.
 func TestItemsComeInOrderAndGoInReverse(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
 	w.offer(v1.CatalogueCustom, "base", w.version("1.0.0", "base"))

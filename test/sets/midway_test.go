@@ -14,7 +14,6 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
-	"github.com/trellis-addons/trellis/test/long"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -64,7 +63,6 @@ func (w *world) gone(namespace string, clusters ...string) {
 // What the master's set tells of changes that wait for approval is what is written to user clusters once somebody approves. Red when a
 // change is told that is not written, or written and not told, when anything is written before the word, or when the word opens nothing.
 func TestWhatWaitsForApprovalIsWhatUserClustersGet(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
 	w.patch(w.clusters[cedar], `{"metadata":{"labels":{"ring":"2"}}}`)
@@ -132,7 +130,6 @@ func slowIn(ring string) func(*v1.AddonSetSpec) {
 // A user cluster that comes while its set is halted gets what the set says now, and those that wait don't. Red when it gets the revision
 // before, or nothing, and when its coming lets the others go on.
 func TestAClusterThatComesDuringAHaltGetsTheNewRevision(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
 	w.run()
@@ -155,7 +152,6 @@ func TestAClusterThatComesDuringAHaltGetsTheNewRevision(t *testing.T) {
 // In the middle of a wave a user cluster is added, one that waits gets into the group before, and the one that moves is deleted. Red when
 // the wave waits for what is not there any more, or when one of the others is not written, or not by what it is now.
 func TestUserClustersThatChangeInTheMiddleOfAWave(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
 	w.run()
@@ -189,7 +185,6 @@ func TestUserClustersThatChangeInTheMiddleOfAWave(t *testing.T) {
 // Two of ten installations go from user clusters at once, six of those that are left wait for approval. Red when they go without it, when
 // the word doesn't let them go, or when objects stay behind in user clusters.
 func TestManyRemovalsFromUserClustersWaitForApproval(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
 	w.run()

@@ -10,14 +10,12 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
-	"github.com/trellis-addons/trellis/test/long"
 )
 
 // RS60: A master is restored from before content changed and another set was made. User clusters go back to the content, by waves, in the
 // objects that they have; what the other set made stays whole, and is that set's again once somebody makes it again. Red when a copy goes
 // that the master does not know.
 func TestARestoredMasterRemovesNothingFromUserClusters(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w, of := newRegions(t)
 	restore := w.backup(masterServer)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "two"))
@@ -53,7 +51,6 @@ func TestARestoredMasterRemovesNothingFromUserClusters(t *testing.T) {
 // was made. Nothing that is newer than the backup goes from its user clusters: they follow by waves, in the objects that they have, those
 // that the seed does not know of too. Red when all follow at once, and when what no record knows is removed or made anew.
 func TestARestoredSeedRemovesNothingFromUserClusters(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w, of := newRegions(t)
 	restored := []string{birch, dune}
 	made, restore := w.uids("web", restored...), w.backup(southServer)
@@ -98,7 +95,6 @@ const soonAgain = 2 * time.Minute
 // RS60: A seed that stays on the list is restored in the same way. Within seconds it has catalogues and copies again, and its user clusters
 // follow by waves, in the objects that they have. Red when what the seed lost comes with the next list only.
 func TestARestoredSeedThatStaysOnTheListHasWhatItLostWithinSeconds(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w, of := newRegions(t)
 	restored := []string{birch, dune}
 	made, restore := w.uids("web", restored...), w.backup(southServer)

@@ -13,7 +13,6 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
 	"github.com/trellis-addons/trellis/test/expect"
-	"github.com/trellis-addons/trellis/test/long"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -40,7 +39,6 @@ func before(plural string, older map[string]any) kit.Stale {
 // add-on or of what a Cluster that is away had, is not checked past the cache, and when an installation that the cache lacks is made without
 // asking whether there is one.
 func TestStaleListsRemoveNothingFromUserClusters(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
 	w.runMaster()

@@ -7,7 +7,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/test/long"
 )
 
 // TestAClustersOwnValuesOutliveASetsNewDefault: what a set leaves to clusters stands in its item's valuesTemplate, and the users of one
@@ -15,7 +14,6 @@ import (
 // on to the next release's set, which takes the installation over with a version and a default of its own. Red when a set writes its
 // default into spec.values, when it counts above them, or when a default does not come to clusters that set nothing.
 func TestAClustersOwnValuesOutliveASetsNewDefault(t *testing.T) {
-	long.Turn(t, "sets", 3)
 	w := newWorld(t)
 	fits := func(k8s v1.VersionRange) func(*v1.AddonVersion) {
 		return func(version *v1.AddonVersion) { version.Constraints = &v1.Constraints{K8sVersion: k8s} }

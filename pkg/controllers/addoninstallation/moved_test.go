@@ -65,7 +65,7 @@ data: {of: a}
 
 	w.want(a, "2.0.0")
 	w.expectReady(a, kubermaticv1.ReasonReady)
-	w.expectReady(b, kubermaticv1.ReasonReady)
+	w.hurry(20, func() { w.expectReady(b, kubermaticv1.ReasonReady) }) // it is tried again after a minute, and later
 	for _, object := range objects {
 		w.expectOwner("movb", object, a, b)
 	}
