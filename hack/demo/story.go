@@ -98,7 +98,7 @@ func (s *story) follow(ctx context.Context, steps []step) (took time.Duration, e
 }
 
 // setsLimit is the most that the steps of a set may add to the story. A busy machine keeps it too.
-const setsLimit = time.Minute
+const setsLimit = 3 * time.Minute
 
 // memoryLimit is the most memory, in bytes, that all processes may take together.
 const memoryLimit = 8 << 30

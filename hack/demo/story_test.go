@@ -18,7 +18,7 @@ func TestWhatTakesTooMuchIsJudged(t *testing.T) {
 		want string
 	}{
 		{"within both", setsLimit, memoryLimit, ""},
-		{"too long", setsLimit + time.Second, memoryLimit, "the story of a set: it took 1m1s, limit 1m0s"},
+		{"too long", setsLimit + time.Second, memoryLimit, "the story of a set: it took 3m1s, limit 3m0s"},
 		{"too large", setsLimit, memoryLimit + 1, "memory of all processes"},
 	} {
 		t.Run(test.why, func(t *testing.T) {

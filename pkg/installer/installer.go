@@ -249,6 +249,9 @@ func Failed(err error) *Stop {
 	if grown, ok := errors.AsType[*revision.GrowthError](err); ok {
 		return &Stop{Kind: RetryUnknown, About: AboutAll, Reason: v1.ReasonClusterMisbehaves, Message: grown.Error()}
 	}
+	if full, ok := errors.AsType[*revision.BudgetError](err); ok {
+		return &Stop{About: AboutApply, Reason: v1.ReasonLimitExceeded, Message: full.Error(), Recheck: RefusedRecheck}
+	}
 	return &Stop{Kind: Retry, About: AboutAll, Reason: v1.ReasonFailed, Message: err.Error()}
 }
 

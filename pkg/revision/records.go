@@ -40,12 +40,14 @@ type Records struct {
 	seal      Seal
 	sealing   *Sealing
 	revisions *listcache.Lists
+	// budget is Budget, or less in tests.
+	budget int
 }
 
 // NewRecords takes a reader that must read past caches: a record that is a second old would be
 // wrong. Only LoadFirst uses a list of up to ten seconds before.
 func NewRecords(c Writer, reader client.Reader, seal Seal) *Records {
-	return &Records{client: c, reader: reader, seal: seal, revisions: listcache.New(time.Now)}
+	return &Records{client: c, reader: reader, seal: seal, revisions: listcache.New(time.Now), budget: Budget}
 }
 
 // Load returns the newest complete record of an installation, nil where there is none. Errors:
@@ -146,7 +148,7 @@ func (r *Records) head(ctx context.Context, namespace, name string) (*corev1.Sec
 }
 
 // SaveIntent writes a record before the first remote write. It may replace an intent of its number
-// that was not loaded; ConflictError: the revision exists in another state.
+// that was not loaded; ConflictError: the revision exists in another state; BudgetError: the Cluster has too many bytes of records.
 func (r *Records) SaveIntent(ctx context.Context, namespace string, record *Record) error {
 	record.State = StateIntent
 	return r.save(ctx, namespace, record)
@@ -197,6 +199,11 @@ func (r *Records) write(ctx context.Context, namespace string, record *Record) e
 	}
 	chunks := split(packed)
 	unsure := record.State == StateIntent && record.stored.resourceVersion == ""
+	if unsure {
+		if err := r.makeRoom(ctx, namespace, record, len(packed)); err != nil {
+			return err
+		}
+	}
 	if unsure && len(chunks) > 0 { // parts of a stored intent are not overwritten
 		if err := r.replaceIntent(ctx, namespace, record); err != nil {
 			return err

@@ -39,7 +39,7 @@ func TestForgedRecordIsDecodedByNobody(t *testing.T) {
 	}
 	for revision, former := range []bool{false, true} {
 		record := sample(revision+1, 0)
-		head := secret("forged", record, headName(owner, record.Revision))
+		head := secret("forged", record, headName(owner, record.Revision), 0)
 		if former {
 			head.Name = nameOf(owner.ID()[:formerDigits], record.Revision)
 		}

@@ -49,14 +49,14 @@ func unsealedOf(t *testing.T, namespace string, record *Record) []corev1.Secret 
 	chunks := split(packed)
 	about := indexOf(&former, packed, freeNumbers(nil, len(chunks)))
 	text, _ := json.Marshal(map[string]any{"format": 1, "digest": about.Digest, "parts": about.Parts})
-	head := secret(namespace, &former, nameOf(former.Owner().ID()[:formerDigits], former.Revision))
+	head := secret(namespace, &former, nameOf(former.Owner().ID()[:formerDigits], former.Revision), 0)
 	head.Labels[LabelState], head.Data = string(former.State), map[string][]byte{keyIndex: text}
 	if len(chunks) == 0 {
 		head.Data[keyRecord] = packed
 	}
 	secrets := []corev1.Secret{*head}
 	for i, chunk := range chunks {
-		part := secret(namespace, &former, partName(head.Name, i+1))
+		part := secret(namespace, &former, partName(head.Name, i+1), 0)
 		part.Data = map[string][]byte{keyRecord: chunk}
 		secrets = append(secrets, *part)
 	}

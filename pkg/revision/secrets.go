@@ -44,25 +44,29 @@ const (
 
 // headSecret seals the head of a record. Its labels are for selectors and people, and not believed.
 func (r *Records) headSecret(namespace string, record *Record, packed []byte, parts []int) *corev1.Secret {
-	head := secret(namespace, record, headName(record.Owner(), record.Revision))
+	inHead := packed
+	if len(parts) > 0 {
+		inHead = nil
+	}
+	head := secret(namespace, record, headName(record.Owner(), record.Revision), len(inHead))
 	head.ResourceVersion = record.stored.resourceVersion
 	head.Labels[LabelState] = string(record.State)
 	about, _ := json.Marshal(indexOf(record, packed, parts)) // strings and numbers
 	head.Data = map[string][]byte{keyIndex: about, keySeal: []byte(r.seal.of(namespace, head.Name, about))}
-	if len(parts) == 0 {
-		head.Data[keyRecord] = packed
+	if inHead != nil {
+		head.Data[keyRecord] = inHead
 	}
 	return head
 }
 
 func partSecret(namespace string, record *Record, number int, piece []byte) *corev1.Secret {
-	part := secret(namespace, record, partName(headName(record.Owner(), record.Revision), number))
+	part := secret(namespace, record, partName(headName(record.Owner(), record.Revision), number), len(piece))
 	part.Data = map[string][]byte{keyRecord: piece}
 	return part
 }
 
-// secret is owned by the Cluster, without blocking its deletion; it outlives the installation.
-func secret(namespace string, record *Record, name string) *corev1.Secret {
+// secret is owned by the Cluster, without blocking its deletion; it outlives the installation. bytes of the record are in it.
+func secret(namespace string, record *Record, name string, bytes int) *corev1.Secret {
 	owner := record.clusterOwner()
 	owner.BlockOwnerDeletion = new(false)
 	made := &corev1.Secret{
@@ -80,6 +84,9 @@ func secret(namespace string, record *Record, name string) *corev1.Secret {
 		if value := labelValue(text); value != "" {
 			made.Labels[label] = value
 		}
+	}
+	if bytes > smallRecord {
+		made.Labels[LabelBytes] = strconv.Itoa(bytes)
 	}
 	if record.Origin != "" {
 		made.Labels[LabelOrigin] = string(record.Origin)

@@ -93,7 +93,7 @@ func rawOf(raw *runtime.RawExtension) []byte {
 // check refuses what can never work, and warns of what would not work now.
 func (i *Installations) check(ctx context.Context, sent change[v1.AddonInstallation]) (warnings []string, err error) {
 	object := sent.after
-	if err := i.checkOrder(ctx, sent); err != nil {
+	if err := errors.Join(i.checkOrder(ctx, sent), i.checkShare(ctx, sent)); err != nil {
 		return nil, err
 	}
 	given, err := checkSpec(&object.Spec)
@@ -167,20 +167,58 @@ func (i *Installations) checkOrder(ctx context.Context, sent change[v1.AddonInst
 	if len(object.Spec.DependsOn) == 0 || sent.before != nil && slices.Equal(sent.before.Spec.DependsOn, object.Spec.DependsOn) {
 		return nil
 	}
-	all := &v1.AddonInstallationList{}
-	if err := i.Reader.List(ctx, all, cluster.InstallationsOf(target.InstalledIn(object)), client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "listing the installations of a cluster")
-		return nil
-	}
-	of := target.InstalledIn(object)
-	if found, err := i.Clusters.Find(ctx, of); err == nil {
-		of = found.Ref
-	}
-	cycle := installation.NeighbourhoodOf(object, cluster.OnlyOf(of, all.Items), nil).Cycle()
+	cycle := installation.NeighbourhoodOf(object, i.beside(ctx, object), nil).Cycle()
 	if len(cycle) == 0 {
 		return nil
 	}
 	return fmt.Errorf("spec.dependsOn: the installation would depend on itself: %s: take one of them out", installation.CycleText(cycle))
+}
+
+// What the installations of one cluster may take of the seed. Core add-ons are not refused.
+const (
+	mostInstallations = 1000
+	mostValues        = 16 << 20
+)
+
+// checkShare refuses what would take more of the seed than one cluster may. Less than before is always taken.
+func (i *Installations) checkShare(ctx context.Context, sent change[v1.AddonInstallation]) error {
+	object, before := sent.after, 0
+	if sent.before != nil {
+		before = bytesOf(&sent.before.Spec)
+	}
+	if object.Spec.CoreAddon || sent.before != nil && bytesOf(&object.Spec) <= before {
+		return nil
+	}
+	others := slices.DeleteFunc(i.beside(ctx, object), func(one v1.AddonInstallation) bool { return one.Name == object.Name })
+	if sent.before == nil && len(others) >= mostInstallations {
+		return fmt.Errorf("the cluster has %d installations, and may have %d: remove some first", len(others), mostInstallations)
+	}
+	sum := bytesOf(&object.Spec)
+	for at := range others {
+		sum += bytesOf(&others[at].Spec)
+	}
+	if sum > mostValues {
+		return fmt.Errorf("spec.values: the installations of the cluster would have %d KiB of values together, and may have %d KiB: "+
+			"make values smaller, or remove installations", sum>>10, mostValues>>10)
+	}
+	return nil
+}
+
+func bytesOf(spec *v1.AddonInstallationSpec) int {
+	return len(rawOf(spec.Values)) + len(spec.ValuesTemplate)
+}
+
+// beside are the installations of the same cluster, which are not to be changed; none where they can't be listed.
+func (i *Installations) beside(ctx context.Context, object *v1.AddonInstallation) []v1.AddonInstallation {
+	all, of := &v1.AddonInstallationList{}, target.InstalledIn(object)
+	if err := i.Reader.List(ctx, all, cluster.InstallationsOf(of), client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "listing the installations of a cluster")
+		return nil
+	}
+	if found, err := i.Clusters.Find(ctx, of); err == nil {
+		of = found.Ref
+	}
+	return cluster.OnlyOf(of, all.Items)
 }
 
 // checkTarget refuses a new installation with a forbidden targetNamespace, as that field can't be

@@ -173,6 +173,12 @@ func coreRequests() []request {
 	}
 }
 
+// free takes the finalizers off.
+func free(made *kubermaticv1.AddonInstallation) *kubermaticv1.AddonInstallation {
+	made.Finalizers = nil
+	return made
+}
+
 func installationRequests() []request {
 	core := func(name string) client.Object { return installation(name, place, true) }
 	change := func(change func(i anyInstallation)) func(context.Context, client.Client, client.Object) error {
@@ -183,11 +189,36 @@ func installationRequests() []request {
 		return request{why: field + " of a core installation", object: core("core-" + field), do: change(edit),
 			users: people, needs: whoControls, says: fmt.Sprintf("%q is a core add-on", place+"/core-"+field)}
 	}
+	held := func(name string) *kubermaticv1.AddonInstallation {
+		made := installation(name, place, false)
+		made.Finalizers = []string{kubermaticv1.FinalizerCleanupInstallation, "example.com/before"}
+		made.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "before", UID: "1"}}
+		return made
+	}
+	const hold = "gets a new finalizer or owner reference"
+	owned := func(i anyInstallation) {
+		i.OwnerReferences = append(i.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "never-was", UID: "2"})
+	}
 	return []request{
-		{why: "an installation is made", do: create(installation("a", place, false)), users: people, needs: anybodysTurn},
+		{why: "an installation with a finalizer is made", do: create(held("l")), users: people, needs: whoControls, says: hold},
+		{why: "an installation gets a finalizer", object: installation("m", place, false), users: people, needs: whoControls, says: hold,
+			do: change(func(i anyInstallation) { i.Finalizers = append(i.Finalizers, "example.com/never") })},
+		{why: "an installation gets the finalizer of core add-ons", object: held("n"), users: people, needs: whoControls, says: hold,
+			do: change(func(i anyInstallation) { i.Finalizers = append(i.Finalizers, kubermaticv1.FinalizerCoreProtection) })},
+		{why: "an installation gets an owner", object: installation("o", place, false), users: people, needs: whoControls, says: hold, do: change(owned)},
+		{why: "a set's installation gets an owner", object: ofSet("p", nil), users: people, needs: whoControls, says: hold, do: change(owned)},
+		{why: "an owner of an installation becomes its controller", object: held("q"), users: people, needs: whoControls, says: hold,
+			do: change(func(i anyInstallation) { i.OwnerReferences[0].Controller = new(true) })},
+		{why: "an installation with holds is changed", object: held("r"), users: people, needs: anybodysTurn,
+			do: change(func(i anyInstallation) { i.Spec.Paused, i.Finalizers = true, i.Finalizers[:1] })},
+		{why: "an installation is deleted in the foreground", object: installation("s", place, false), users: people, needs: anybodysTurn,
+			do: func(ctx context.Context, as client.Client, object client.Object) error {
+				return as.Delete(ctx, object, client.DryRunAll, client.PropagationPolicy(metav1.DeletePropagationForeground))
+			}},
+		{why: "an installation is made", do: create(free(installation("a", place, false))), users: people, needs: anybodysTurn},
 		{why: "an installation is changed", object: installation("b", place, false), users: people, needs: anybodysTurn,
 			do: change(func(i anyInstallation) { i.Spec.Paused, i.Finalizers, i.Labels = true, nil, nil })},
-		{why: "a core installation is made", do: create(core("c")), users: people, needs: whoControls, says: "leave it out"},
+		{why: "a core installation is made", do: create(free(installation("c", place, true))), users: people, needs: whoControls, says: "leave it out"},
 		{why: "its values are changed", object: core("d"), do: change(func(i anyInstallation) { i.Spec.Values = raw }), users: people, needs: anybodysTurn},
 		{why: "its valuesFrom is changed", object: core("e"), users: people, needs: anybodysTurn, do: change(func(i anyInstallation) {
 			i.Spec.ValuesFrom = []kubermaticv1.ValuesSource{{SecretRef: &kubermaticv1.KeyReference{Name: "values"}}}
@@ -212,7 +243,8 @@ func installationRequests() []request {
 		refused("strategy", func(i anyInstallation) { i.Spec.ReconcileStrategy = kubermaticv1.ReconcileOnce }),
 		refused("deletion-policy", func(i anyInstallation) { i.Spec.DeletionPolicy = kubermaticv1.DeletionOrphan }),
 		refused("finalizers", func(i anyInstallation) { i.Finalizers = nil }),
-		refused("more-finalizers", func(i anyInstallation) { i.Finalizers = append(i.Finalizers, "example.com/more") }),
+		{why: "more finalizers of a core installation", object: core("t"), users: people, needs: whoControls, says: `AddonInstallation "cluster-a/t"`,
+			do: change(func(i anyInstallation) { i.Finalizers = append(i.Finalizers, "example.com/more") })},
 		refused("managed-by", func(i anyInstallation) { i.Labels[kubermaticv1.LabelManagedBy] = "me" }),
 		refused("no-managed-by", func(i anyInstallation) { i.Labels = nil }),
 		refused("moved", func(i anyInstallation) {

@@ -63,7 +63,28 @@ func setRequests() []request {
 		return made
 	}
 	const says = "is a copy, or would be one"
+	core := func(name string) *kubermaticv1.AddonSet {
+		made := set(name, platform, "")
+		made.Spec.Type, made.Spec.Addons = kubermaticv1.AddonSetCore, nil
+		return made
+	}
+	confirmed := core("s-t")
+	confirmed.Annotations = map[string]string{kubermaticv1.AnnotationConfirmDeletion: confirmed.Name}
+	coreCopy := core("s-u")
+	coreCopy.Namespace, coreCopy.Labels = seedCatalogues, map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleCopy}
+	authors, needed := []string{tenant, controller, coreAuthor}, "ask for verb manage-core on addonsets"
 	return []request{
+		{why: "a Core set is made", do: create(core("s-o")), users: authors, needs: whoManages, says: needed},
+		{why: "a Core set is changed", object: core("s-p"), do: edit, users: authors, needs: whoManages, says: `AddonSet "kubermatic/s-p" is of type Core`},
+		{why: "a Core set's removal is confirmed", object: core("s-q"), users: authors, needs: whoManages, says: needed,
+			do: patch(func(s anySet) { s.Annotations = map[string]string{kubermaticv1.AnnotationConfirmDeletion: "s-q"} })},
+		{why: "a Core set is approved", object: core("s-r"), users: authors, needs: whoManages, says: needed,
+			do: patch(func(s anySet) { s.Annotations = map[string]string{kubermaticv1.AnnotationApprove: "0a/prod"} })},
+		{why: "the manager holds a Core set", object: core("s-s"), users: []string{masterManager}, needs: noneButIt,
+			do: patch(func(s anySet) { s.Finalizers = []string{kubermaticv1.FinalizerCleanupSet} })},
+		{why: "a Core set is deleted", object: confirmed, do: remove, users: coreUsers, needs: whoManages, says: needed},
+		{why: "a copy of a Core set is made", do: create(coreCopy), users: people, needs: whoControls, says: says},
+		{why: "the status of a Core set is written", object: core("s-v"), do: status, users: people, needs: anybodysTurn},
 		{why: "a set is made", do: create(set("s-a", platform, "")), users: people, needs: anybodysTurn},
 		{why: "a set is changed", object: set("s-b", platform, ""), do: edit, users: people, needs: anybodysTurn},
 		{why: "a set that nobody carried out is deleted", object: set("s-c", platform, ""), do: remove, users: people, needs: anybodysTurn},
@@ -98,7 +119,7 @@ func setInstallationRequests() []request {
 		return request{why: field + " of a set's installation", object: ofSet("of-set-"+field, nil), do: patch(edit), users: people, needs: anybodysTurn}
 	}
 	return []request{
-		{why: "an installation with a forged label is made", do: create(ofSet("f-a", nil)), users: people, needs: whoControls, says: "leave it out"},
+		{why: "an installation with a forged label is made", do: create(free(ofSet("f-a", nil))), users: people, needs: whoControls, says: "leave it out"},
 		{why: "an installation gets the label of a set", object: installation("f-b", place, false), users: people, needs: whoControls,
 			says: "belongs to an AddonSet, or would", do: patch(func(i anyInstallation) { i.Labels[kubermaticv1.LabelSet] = "monitoring" })},
 		{why: "a set's installation is deleted", object: ofSet("f-c", nil), do: remove, users: everybody, needs: whoControls, says: "deleted by"},

@@ -125,6 +125,9 @@ func anyOf(version, kind, name string) *unstructured.Unstructured {
 	return object
 }
 
+// finalizerOfKKP has KKP clean up what it made for a Cluster.
+const finalizerOfKKP = "kubermatic.k8c.io/cleanup-credentials-secrets"
+
 // ofCluster is an object that a Cluster owns.
 func ofCluster[T client.Object](object T) T {
 	object.SetOwnerReferences([]metav1.OwnerReference{{
@@ -214,6 +217,9 @@ func attempts(home string) []attempt {
 		{what: "delete a namespace", do: deleting(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: home}})},
 		{what: "change the spec of a Cluster", do: merging(cluster, `{"spec":{"humanReadableName":"x"}}`)},
 		{what: "change an annotation of KKP's on a Cluster", do: merging(cluster, `{"metadata":{"annotations":{"kubermatic.io/x":"y"}}}`)},
+		{what: "take a finalizer of KKP's off a Cluster", do: merging(cluster, `{"metadata":{"finalizers":null}}`)},
+		{what: "hold the end of a Cluster by a finalizer named like KKP's",
+			do: merging(cluster, `{"metadata":{"finalizers":["` + finalizerOfKKP + `","kubermatic.k8c.io/cleanup-never"]}}`)},
 		{what: "change its own annotation on a Cluster", do: merging(cluster, `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/x":"y"}}}`), inherent: seedOnly("requests are taken off a Cluster")},
 		{what: "write a merged catalogue", do: creating(roleOf(seedCatalogues, "web", kubermaticv1.RoleMerged))},
 		{what: "write a catalogue without a role", do: creating(roleOf(home, "web", ""))},
@@ -297,7 +303,7 @@ func (w *world) furnish(t *testing.T) {
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: host}}, secretOf(victim, "existing", ""), secretOf(host, "internal-admin-kubeconfig", ""),
 		ofCluster(secretOf(host, "addon-2", revision.SecretType)), &corev1.ServiceAccount{ObjectMeta: at(victim, "powerful")},
-		setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy), &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "stolen"}}, pooled(),
+		setIn(seedCatalogues, "existing", kubermaticv1.RoleCopy), &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "stolen", Finalizers: []string{finalizerOfKKP}}}, pooled(),
 	} {
 		w.put(t, object)
 	}

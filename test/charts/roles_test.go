@@ -45,7 +45,7 @@ var handedOut = []struct {
 		catalogues: reads + " " + writes, sets: reads + " " + writes, ourEvents: reads, theirEvents: reads,
 	}},
 	{"trellis-master", "core-catalogue-admin", map[string]string{
-		catalogues: reads + " " + writes + " manage-core", sets: reads + " " + writes, ourEvents: reads, theirEvents: reads,
+		catalogues: reads + " " + writes + " manage-core", sets: reads + " " + writes + " manage-core", ourEvents: reads, theirEvents: reads,
 	}},
 	{"trellis-seed", "cluster-viewer", map[string]string{
 		catalogues: reads, installs: reads, ourEvents: reads, theirEvents: reads,

@@ -31,6 +31,7 @@ var excusedOfCRDs = map[string]string{
 	makesCRDs: byApply,
 	"control addoncatalogues.kubermatic.k8c.io":     "policy catalogue-roles asks for it: a generated catalogue is here",
 	"manage-core addoncatalogues.kubermatic.k8c.io": "policy core-authors asks for it: a Core catalogue is here",
+	"manage-core addonsets.kubermatic.k8c.io":       "policy core-authors asks for it where a set is Core",
 }
 
 // TestTheJobBringsWhatIsStoredToOneVersion: an API server has catalogues of all sorts in a version that the chart does not know any more,

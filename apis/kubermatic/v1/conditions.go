@@ -183,7 +183,8 @@ const (
 	ReasonNoManifests = "NoManifests"
 	// ReasonDependenciesMissing: the chart names dependencies that it does not hold.
 	ReasonDependenciesMissing = "DependenciesMissing"
-	// ReasonLimitExceeded: the rendered objects are too many or too large, or rendering takes more memory or time than it may.
+	// ReasonLimitExceeded: the rendered objects are too many or too large, rendering takes more memory or time than it may, or the
+	// records of the cluster take more than their budget on the seed.
 	ReasonLimitExceeded = "LimitExceeded"
 	// ReasonNotAllowed: a Custom catalogue's add-on has a Namespace of Kubernetes itself, or what the seed keeps from it: something in
 	// such a namespace, or labels of pod security. The message names it; nothing was written.

@@ -209,7 +209,7 @@ const (
 // VerbControl on our kinds lets a user write what belongs to controllers: catalogues with a role, core installations.
 const VerbControl = "control"
 
-// VerbManageCore on addoncatalogues lets a user make, change and delete catalogues of type Core, which every cluster follows.
+// VerbManageCore on addoncatalogues and addonsets lets a user make, change and delete those of type Core, which every cluster follows.
 const VerbManageCore = "manage-core"
 
 // AvailableCatalogue is the name of the available catalogue in a cluster namespace.

@@ -86,13 +86,12 @@ spec:
     expression: "variables.all.map(it, has(it.metadata.annotations) ? it.metadata.annotations : {})"
   - name: finalizers
     expression: "variables.all.map(it, has(it.metadata.finalizers) ? it.metadata.finalizers : [])"
-  # All but our own annotations and finalizers are as they were.
+  # All but our own annotations and the finalizer are as they were.
   - name: sameMarks
     expression: >-
       variables.annotations.all(one, variables.annotations.all(other, one.all(key,
       key.startsWith('addons.kubermatic.k8c.io/') || {{ with get $policy "annotation" }}key == '{{ . }}' || {{ end }}(key in other && one[key] == other[key])))) &&
-      variables.finalizers.all(one, variables.finalizers.all(other, one.all(name,
-      name.startsWith('kubermatic.k8c.io/cleanup-') || name.startsWith('addons.kubermatic.k8c.io/') || name in other)))
+      variables.finalizers.all(one, variables.finalizers.all(other, one.all(name, name in other || name == '{{ get $policy "finalizer" }}')))
   validations:
   - expression: >-
       {{- $policy.rule | replace "RELEASENAMESPACE" $top.Release.Namespace | replace "CATALOGUENAMESPACE" $top.Values.catalogueNamespace | replace "OWNSECRETS" $own | replace "ADMISSIONNAME" (include "trellis.admissionName" $top) | replace "LEASENAME" (include "trellis.lease" $top) | trim | replace "\n    " "\n" | nindent 6 }}

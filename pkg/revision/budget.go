@@ -1,0 +1,84 @@
+package revision
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+const (
+	// Budget is how many bytes the records of one Cluster may take in the seed's etcd. The largest real charts need about 3 MiB
+	// for five revisions.
+	Budget = 64 << 20
+	// smallRecord is the size below which a record is not counted: the number of installations bounds those.
+	smallRecord = 16 << 10
+	// LabelBytes is how many bytes of a record a Secret has, where these are more than smallRecord.
+	LabelBytes = v1.Prefix + "record-bytes"
+)
+
+// BudgetError says that a new revision would exceed the budget of its Cluster. Nothing was written.
+type BudgetError struct {
+	Installation     string
+	Size, Have, Most int
+}
+
+func (e *BudgetError) Error() string {
+	return fmt.Sprintf("the release record of installation %q takes %d KiB, and the records of its cluster take %d of %d KiB: make the add-on "+
+		"or its values smaller, or remove installations of this cluster", e.Installation, e.Size>>10, e.Have>>10, e.Most>>10)
+}
+
+// makeRoom removes the oldest revisions of the installation where a new one would exceed the budget, but neither the newest one, nor
+// the one that it may go back to. Core add-ons count, and are not refused: users of a cluster must not hold them up.
+func (r *Records) makeRoom(ctx context.Context, namespace string, record *Record, size int) error {
+	if size <= smallRecord || record.Core {
+		return nil
+	}
+	items, err := r.list(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	owner, have := record.Owner(), 0
+	sizes := map[int]int{}
+	for i := range items {
+		bytes := bytesOf(&items[i], record.ClusterUID)
+		have += bytes
+		if name, ok := parseName(items[i].Name); ok && name.isOf(owner, &items[i]) {
+			sizes[name.revision] += bytes
+		}
+	}
+	old := headsOf(items, owner)
+	goes := map[int]bool{}
+	for _, head := range slices.Backward(old[min(1, len(old)):]) {
+		if have+size > r.budget && head.revision != record.LastGood {
+			goes[head.revision], have = true, have-sizes[head.revision]
+		}
+	}
+	if have+size > r.budget {
+		return &BudgetError{Installation: record.Installation, Size: size, Have: have, Most: r.budget}
+	}
+	if len(goes) == 0 {
+		return nil
+	}
+	return r.remove(ctx, namespace, owner, func(name named) bool { return goes[name.revision] })
+}
+
+// bytesOf is how much of a Cluster's budget a Secret takes. Parts of an earlier release, without the label, are full.
+func bytesOf(item *metav1.PartialObjectMetadata, cluster types.UID) int {
+	isOwned := slices.ContainsFunc(item.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == cluster })
+	if !isOwned {
+		return 0
+	}
+	if bytes, err := strconv.Atoi(item.Labels[LabelBytes]); err == nil && bytes > 0 {
+		return min(bytes, partSize)
+	}
+	if name, ok := parseName(item.Name); ok && !name.isHead() {
+		return partSize
+	}
+	return 0
+}
