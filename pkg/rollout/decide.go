@@ -35,6 +35,10 @@ func Decide(strategy Strategy, tally *Tally, gate Allowance) Decision {
 		return decision
 	}
 	group := &tally.groups[found.open]
+	if group.lostPlaces() > 0 && tally.total.Moving == 0 && len(decision.Move) == 0 {
+		decision.Message += fmt.Sprintf("; %s of the group cut off after their move: until one is back, or maxConcurrency is raised, they "+
+			"take its places", text.Count(group.lost, "cluster"))
+	}
 	if group.held > 0 && tally.total.Moving == 0 && len(decision.Move) == 0 {
 		decision.Reason = kubermaticv1.ReasonRemovalNeedsApproval
 		decision.Message = fmt.Sprintf("removals in %s of group %q wait for annotation %s",
@@ -53,7 +57,7 @@ func (g *groupTally) turns(group Group, isOpen bool) []string {
 			found = append(found, e.cluster)
 		}
 	}
-	places := group.MaxConcurrency.Places(int(g.counts.Selected)) - int(g.counts.Moving) - g.holding
+	places := group.MaxConcurrency.Places(int(g.counts.Selected)) - int(g.counts.Moving) - g.holding - g.lostPlaces()
 	if isOpen {
 		take(g.again.first(places + len(g.again.entries)))
 		behind := g.behind.first(places)
@@ -63,6 +67,11 @@ func (g *groupTally) turns(group Group, isOpen bool) []string {
 	take(g.late.first(places))
 	return found
 }
+
+// lostPlaces is how many places clusters take that were cut off after their move: all but one, and but
+// as many as have the revision. So no owner holds a group alone, and a revision that cuts clusters off
+// stops by itself.
+func (g *groupTally) lostPlaces() int { return max(g.lost-int(having(g.counts))-1, 0) }
 
 // permit is what an annotation gate lets open.
 func (a Allowance) permit(strategy Strategy) permit {

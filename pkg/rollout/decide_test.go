@@ -20,7 +20,7 @@ var words = map[string]rollout.Standing{
 	"new": {State: v1.ClusterNew}, "new-done": {State: v1.ClusterNew}, "blocked": {State: v1.ClusterBlocked, Blocked: true},
 	"behind-sick": {State: v1.ClusterBehind, Sick: true}, "behind-held": {State: v1.ClusterBehind, Held: true},
 	"moving-again": {State: v1.ClusterMoving, Again: true}, "current-blocked": {State: v1.ClusterCurrent, Blocked: true},
-	"sick-blocked": {State: v1.ClusterSick, Blocked: true}, "away-blocked": {State: v1.ClusterAway, Blocked: true},
+	"sick-blocked": {State: v1.ClusterSick, Blocked: true}, "away-blocked": {State: v1.ClusterAway, Blocked: true}, "lost": {State: v1.ClusterAway, Lost: true},
 }
 
 // tallied reads "current,behind | behind": groups, and in them clusters by how they stand. Their names are c0, c1 … in that order.
@@ -77,6 +77,12 @@ func TestDecide(t *testing.T) {
 		{"nor in an earlier one", "behind | failed,failed", spec, byRule, "Waiting,Halted", "", v1.ReasonHalted},
 		{"one failure in each group is within their limits", "current,failed | failed,behind", spec, byRule, "Done,Open", "c3", v1.ReasonRollingOut},
 		{"sick ones are no failure", "current,sick,sick,sick | behind", spec, byRule, "Done,Open", "c4", v1.ReasonRollingOut},
+		{"one that was cut off holds nobody up", "lost,behind,behind |", spec, byRule, "Open,Done", "c2 c1", v1.ReasonRollingOut},
+		{"the second takes a place", "lost,lost,behind |", spec, byRule, "Open,Done", "c2", v1.ReasonRollingOut},
+		{"those that a revision cuts off use the places up", "lost,lost,lost,behind |", spec, byRule, "Open,Done", "", v1.ReasonRollingOut},
+		{"unless others have it", "lost,lost,lost,current,behind |", spec, byRule, "Open,Done", "c4", v1.ReasonRollingOut},
+		{"they are no evidence", "lost | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
+		{"and turn no set red", "lost |", spec, byRule, "NoEvidence,Done", "", v1.ReasonComplete},
 		{"and no success", "sick | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
 		{"a dead canary is no evidence", "away,away | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
 		{"one failed within the limit is none", "failed | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},

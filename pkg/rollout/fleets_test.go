@@ -186,7 +186,10 @@ func (p *platform) found(s *seed, m *member) (rollout.Standing, bool) {
 		standing.Holds = m.late > 0 && p.now-m.late <= minutes(pace.Soak)+5
 	case (isThere || m.leaves) && (m.rolledBack || !inTime && m.ready < 0) && m.moved >= s.started:
 		standing.State = v1.ClusterFailed
-		if m.sick {
+		switch {
+		case !m.rolledBack && (m.dead || m.paused):
+			standing.State, standing.Lost = v1.ClusterAway, !m.paused
+		case m.sick:
 			standing.State = v1.ClusterSick
 		}
 	case isThere && !m.lacks, m.leaves && inTime:

@@ -305,7 +305,7 @@ func summary(counts []kubermaticv1.ClusterCounts, total kubermaticv1.ClusterCoun
 	for i := range counts {
 		fresh -= counts[i].New
 	}
-	message := fmt.Sprintf("%d of %s %s it", max(having(total)-int64(fresh), 0), text.Count(int(total.Selected), "cluster"),
+	message := fmt.Sprintf("%d of %s %s the revision", max(having(total)-int64(fresh), 0), text.Count(int(total.Selected), "cluster"),
 		text.Verb(int(total.Selected), "has", "have"))
 	if fresh > 0 {
 		message += fmt.Sprintf(", %d %s new", fresh, text.Verb(int(fresh), "is", "are"))

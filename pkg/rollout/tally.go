@@ -28,6 +28,9 @@ type Standing struct {
 	// Holds: it is sick, and written, or what was written last may still come to an end. It takes a
 	// place, and nobody waits for it.
 	Holds bool
+	// Lost: it is away, and was cut off after its move. Nobody waits for it, and it takes a place where
+	// the revision may be why: see groupTally.lostPlaces.
+	Lost bool
 	// Trouble is what the status says of a failed, sick, away or blocked cluster.
 	Trouble Trouble
 	// Changes that are pending there.
@@ -69,8 +72,8 @@ type groupTally struct {
 	// behind ones that may move, and moving and sick ones that may be written again.
 	behind, again, late queue
 	// held is how many are behind and wait for annotation removal-approved, holding how many sick
-	// ones take a place.
-	held, holding int
+	// ones take a place, lost how many were cut off after their move.
+	held, holding, lost int
 }
 
 // entry is a cluster in a Tally.
@@ -203,6 +206,9 @@ func (g *groupTally) note(standing *Standing, by int) {
 	}
 	if standing.State == kubermaticv1.ClusterSick && standing.Holds {
 		g.holding += by
+	}
+	if standing.State == kubermaticv1.ClusterAway && standing.Lost {
+		g.lost += by
 	}
 }
 

@@ -14,6 +14,9 @@ type moves struct {
 	// failed, underway and overdue are installations that are so; nil: none.
 	failed, underway, overdue *v1.AddonInstallation
 	failedState, overdueState installation.State
+	// lost is one that was paused or cut off, and not in time or not Ready any more; nil: none.
+	lost      *v1.AddonInstallation
+	lostState installation.State
 	// unreachable is why the user cluster can't be written to, by its installations.
 	unreachable string
 	// sick says that something was not Ready, earlier that something was moved before the revision.
@@ -66,6 +69,12 @@ func (m *moves) add(said *installation.Report, state installation.State, deadlin
 	m.earlier = m.earlier || !isRecent
 	switch state.Phase {
 	case installation.Failed:
+		if state.Paused || state.Unreachable { // whoever owns the cluster does that: it shows nothing of the revision
+			if isRecent {
+				m.lost, m.lostState = live, state
+			}
+			return
+		}
 		if isRecent && (m.failed == nil || installation.WasSick(m.failed) && !installation.WasSick(live)) {
 			m.failed, m.failedState = live, state
 		}
@@ -88,8 +97,15 @@ func (m *moves) add(said *installation.Report, state installation.State, deadlin
 	}
 }
 
-// isSick says whether what failed was not Ready before its move, or was stopped by people.
-func (m *moves) isSick() bool { return installation.WasSick(m.failed) || m.failedState.Paused }
+// isSick says whether what failed was not Ready before its move.
+func (m *moves) isSick() bool { return installation.WasSick(m.failed) }
+
+// lostTo an owner who paused the installation or the cluster, or cut it off.
+func lostTo(live *v1.AddonInstallation, state installation.State) rollout.Trouble {
+	trouble := troubleOf(live, state)
+	trouble.Message = "nobody waits for its move any more: " + trouble.Message
+	return trouble
+}
 
 // troubleOf an installation, in its own words.
 func troubleOf(live *v1.AddonInstallation, state installation.State) rollout.Trouble {

@@ -139,7 +139,7 @@ func (s *Standing) isAtOnce(about *situation) bool {
 }
 
 // isInTrouble says whether a cluster failed, takes too long or is away. What takes too long is
-// sick: no failure, since people may have stopped it, and no success. Nobody waits for it, and it
+// sick: no failure, since it may wait for people, and no success. Nobody waits for it, and it
 // gets what it lacks after all others of its group.
 func (s *Standing) isInTrouble(about *situation) bool {
 	switch {
@@ -149,6 +149,8 @@ func (s *Standing) isInTrouble(about *situation) bool {
 		s.sicken(about, troubleOf(about.failed, about.failedState))
 	case about.counts(about.overdue):
 		s.sicken(about, overdueOf(about.overdue, about.overdueState))
+	case about.counts(about.lost) && about.underway == nil:
+		s.State, s.Trouble, s.Lost = v1.ClusterAway, lostTo(about.lost, about.lostState), !about.lostState.Paused
 	case about.Away != "" && (about.isBehind || about.isEmptyHanded()) || about.Presence == Unknown:
 		s.State = v1.ClusterAway
 		s.Trouble = rollout.Trouble{

@@ -54,6 +54,8 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 	stalled := movedAt(30*time.Second, "False", v1.ReasonWaitingForOrder, time.Minute)
 	fallen := movedAt(time.Minute, "False", v1.ReasonRolledBack, 2*time.Minute)
 	underway := movedAt(9*time.Minute, "False", v1.ReasonProgressing, 9*time.Minute)
+	paused := movedAt(30*time.Second, "False", v1.ReasonPaused, time.Minute)
+	cutOff := movedAt(30*time.Second, "Unknown", v1.ReasonClusterUnreachable, time.Minute)
 	update, remove := []rollout.Change{{Item: "web", Kind: v1.ChangeUpdate}}, []rollout.Change{{Item: "web", Kind: v1.ChangeRemove}}
 	one := []rollout.Removal{{ID: "one"}}
 	taken := []rollout.Trouble{{Item: "web", Reason: v1.ReasonNameTaken}}
@@ -113,6 +115,18 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 		{"it waits without end since an earlier revision",
 			Facts{Presence: Present, Mine: reportsOf(movedAt(-2*time.Hour, "False", v1.ReasonWaitingForOrder, -2*time.Hour))},
 			v1.ClusterCurrent, nil},
+		{"its owner paused it in the middle of its move", Facts{Presence: Present, Mine: reportsOf(paused)}, v1.ClusterAway,
+			func(s Standing) bool { return !s.Lost && s.Trouble.Reason == v1.ReasonPaused }},
+		{"the same, once it had the revision", Facts{Presence: Present, Mine: reportsOf(settled, paused)}, v1.ClusterAway, nil},
+		{"the same, and something else is in time", Facts{Presence: Present, Mine: reportsOf(paused, underway)}, v1.ClusterMoving, nil},
+		{"the same, and something else failed", Facts{Presence: Present, Mine: reportsOf(paused, fallen)}, v1.ClusterFailed, nil},
+		{"it was cut off in the middle of its move", Facts{Presence: Present, Mine: reportsOf(cutOff)}, v1.ClusterAway,
+			func(s Standing) bool { return s.Lost && s.Trouble.Reason == v1.ReasonClusterUnreachable }},
+		{"the same, and it is new", Facts{Presence: Present, Mine: reportsOf(cutOff), Created: young}, v1.ClusterAway, nil},
+		{"the same, and it lacks something", Facts{Presence: Present, Mine: reportsOf(cutOff), Changes: update}, v1.ClusterAway,
+			func(s Standing) bool { return !s.Again }},
+		{"it was cut off before its deadline", Facts{Presence: Present, Mine: reportsOf(movedAt(8*time.Minute, "Unknown", v1.ReasonClusterUnreachable, 0))},
+			v1.ClusterMoving, nil},
 		{"it was moved in an hour, by a clock that was ahead: it takes no place", Facts{Presence: Present, Mine: reportsOf(movedAt(time.Hour, "True", "Ready", 0))},
 			v1.ClusterSick, func(s Standing) bool {
 				return !s.Holds && !s.Next.IsZero() && strings.Contains(s.Trouble.Message, "clock")

@@ -56,7 +56,7 @@ func TestAGroupThatSelectsNoClusterOpensNoOther(t *testing.T) {
 	w.annotate(of, v1.AnnotationApprove, found.Status.Revision+"/"+v1.GroupRest)
 	w.has("web", "one", amber, birch, cedar)
 	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 3, Current: 3}),
-		message(`3 of 3 clusters have it; group "canary" selects no cluster`))
+		message(`3 of 3 clusters have the revision; group "canary" selects no cluster`))
 }
 
 // TestAnInstallationByHandGoesOverToASetAndBack: the only canary has the add-on by an installation that somebody made, which goes over to the
@@ -95,7 +95,7 @@ func TestAnInstallationByHandGoesOverToASetAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.has("web", "one", birch, cedar)
-	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 3, Current: 3}), message("3 of 3 clusters have it"))
+	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 3, Current: 3}), message("3 of 3 clusters have the revision"))
 	made := w.now(amber, "web")
 	if made.Labels[v1.LabelSet] != of.Name || made.UID == hand.UID {
 		t.Errorf("the installation is %s of set %q", made.UID, made.Labels[v1.LabelSet])

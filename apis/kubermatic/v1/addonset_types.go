@@ -375,7 +375,7 @@ type ClusterCounts struct {
 	// failed ones were rolled back, or did not get Ready in time.
 	// +optional
 	Failed int32 `json:"failed"`
-	// sick ones did the same, but were not Ready before or are paused; or the time of their move is
+	// sick ones did the same, but were not Ready before; or the time of their move is
 	// over, and they are neither current nor failed.
 	// +optional
 	Sick int32 `json:"sick"`

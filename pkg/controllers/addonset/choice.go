@@ -67,7 +67,7 @@ type preparedKey struct {
 	item, version, digest string
 	// overrides are the numbers of those that match, as bits.
 	overrides uint64
-	landing
+	landing   installation.Landing
 	// cluster is empty where the intent does not depend on its name.
 	cluster string
 }
@@ -110,7 +110,7 @@ func (r *resolver) selectVersion(of *item, in *place, next []string, installed s
 			reason: v1.ReasonAddonUnknown, message: fmt.Sprintf("no catalogue has add-on %q", of.addon()), quiet: installed != "",
 		}
 	}
-	if installed == "" && r.landingOf(of, nil).namespace == "" {
+	if installed == "" && r.landingOf(of, nil).Namespace == "" {
 		return choice{reason: v1.ReasonNamespaceUnset, message: fmt.Sprintf(
 			"set targetNamespace of the item: the catalogue names none for add-on %q", of.addon())}
 	}
@@ -155,24 +155,16 @@ func (r *resolver) prepare(of *item, by *choice, wanted preparedKey, in *place) 
 	return known
 }
 
-// landing is where an item is installed.
-type landing struct {
-	namespace string
-	create    bool
-}
-
-// landingOf an item: where it says, or what is there is, or the catalogue says. Live is nil where nothing is.
-func (r *resolver) landingOf(of *item, live *sight) landing {
-	entry := r.offers.entries[of.addon()]
-	switch {
-	case of.TargetNamespace != "":
-		return landing{of.TargetNamespace, of.CreateNamespace}
-	case live != nil && live.asked.targetNamespace != "":
-		return landing{live.asked.targetNamespace, of.CreateNamespace || live.Spec.CreateNamespace}
-	case entry != nil:
-		return landing{entry.Addon.TargetNamespace, of.CreateNamespace || entry.Addon.CreateNamespace}
+// landingOf an item. Live is nil where nothing is.
+func (r *resolver) landingOf(of *item, live *sight) installation.Landing {
+	var there, offered installation.Landing
+	if live != nil {
+		there = installation.Landing{Namespace: live.asked.targetNamespace, Create: live.Spec.CreateNamespace}
 	}
-	return landing{}
+	if entry := r.offers.entries[of.addon()]; entry != nil {
+		offered = installation.Landing{Namespace: entry.Addon.TargetNamespace, Create: entry.Addon.CreateNamespace}
+	}
+	return installation.LandingOf(installation.Landing{Namespace: of.TargetNamespace, Create: of.CreateNamespace}, there, offered)
 }
 
 // matching are the overrides of an item for a cluster; a set has at most 64.
@@ -208,7 +200,7 @@ func (r *resolver) makeIntent(of *item, key preparedKey, in string) *prepared {
 		Labels: map[string]string{v1.LabelManagedBy: v1.ManagedBySets, v1.LabelSet: r.set.name},
 		Spec: v1.AddonInstallationSpec{
 			AddonRef:        v1.AddonReference{Name: of.AddonRef.Name, Version: key.version, Digest: key.digest},
-			TargetNamespace: key.namespace, CreateNamespace: key.create, ReleaseName: of.ReleaseName,
+			TargetNamespace: key.landing.Namespace, CreateNamespace: key.landing.Create, ReleaseName: of.ReleaseName,
 			ValuesFrom: named(of.ValuesFrom, in), ValuesTemplate: of.ValuesTemplate, DependsOn: installationNames(of.DependsOn),
 			ReconcileStrategy: of.ReconcileStrategy, DeletionPolicy: v1.DeletionDelete,
 		},

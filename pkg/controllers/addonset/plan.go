@@ -320,7 +320,7 @@ func (p planner) standsAlready(of *item, in *place) (reason, message string) {
 	if name := in.ref.NameOf(string(of.Name)); in.elsewhere != nil && in.elsewhere(name) {
 		return v1.ReasonNameTaken, fmt.Sprintf("installation %q is one of another cluster", name)
 	}
-	namespace := p.landingOf(of, nil).namespace
+	namespace := p.landingOf(of, nil).Namespace
 	for _, name := range slices.Sorted(maps.Keys(in.live)) {
 		live := in.live[name]
 		if live.isOf(p.set.name) && p.set.byName[in.itemOf(name, p.rivals)] != nil { // the set has the add-on twice, as it says

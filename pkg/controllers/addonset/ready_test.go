@@ -46,12 +46,12 @@ func TestReadyOfASetTellsWhatItDoes(t *testing.T) {
 	typo := w.write(w.set("typo", atOnce, func(of *v1.AddonSet) { of.Spec.ClusterSelector.MatchLabels["world"] = "none" }))
 	slip := w.write(w.set("slip", atOnce, func(of *v1.AddonSet) { of.Spec.Addons[0].AddonRef.Name = "weeb" }))
 	w.saysSo(typo, v1.ReasonNoClusterSelected, "no cluster is selected")
-	w.saysSo(slip, v1.ReasonBlocked, "0 of 2 clusters have it, 2 are blocked")
+	w.saysSo(slip, v1.ReasonBlocked, "0 of 2 clusters have the revision, 2 are blocked")
 
 	w.patch(w.names[0], `{"spec":{"pause":true}}`)
-	w.saysSo(slip, v1.ReasonBlocked, "0 of 2 clusters have it")
+	w.saysSo(slip, v1.ReasonBlocked, "0 of 2 clusters have the revision")
 	w.patch(w.names[1], `{"spec":{"pause":true}}`)
-	w.saysSo(slip, v1.ReasonComplete, "0 of 2 clusters have it, 2 are unreachable or paused")
+	w.saysSo(slip, v1.ReasonComplete, "0 of 2 clusters have the revision, 2 are unreachable or paused")
 
 	for _, name := range w.names {
 		w.patch(name, `{"metadata":{"finalizers":null}}`)
@@ -86,7 +86,7 @@ func TestAPausedSetTellsOfNoRollout(t *testing.T) {
 	w.told("")
 	of.Spec.Paused = false
 	w.write(of)
-	w.saysSo(of, v1.ReasonBlocked, "0 of 2 clusters have it, 2 are blocked")
+	w.saysSo(of, v1.ReasonBlocked, "0 of 2 clusters have the revision, 2 are blocked")
 	w.told("GroupOpened,GroupOpened,Completed")
 }
 
@@ -117,6 +117,6 @@ func TestAnItemIsInstalledWhereTheCatalogueSays(t *testing.T) {
 	other := w.write(w.set("nowhere", atOnce, spaceless, func(of *v1.AddonSet) {
 		of.Spec.Addons[0].Name, of.Spec.Addons[0].AddonRef.Name = "log", "log"
 	}))
-	w.saysSo(other, v1.ReasonBlocked, "0 of 2 clusters have it, 2 are blocked")
+	w.saysSo(other, v1.ReasonBlocked, "0 of 2 clusters have the revision, 2 are blocked")
 	w.troubles(other, w.names[0], "log", v1.ReasonNamespaceUnset)
 }

@@ -9,6 +9,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
+	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
@@ -38,15 +39,7 @@ func (s *set) complete(of target.Ref, installations []v1.AddonInstallation, addo
 		one := &s.wanted[i]
 		live := there[one.name]
 		addon := addons(one.addon())
-		switch {
-		case !lacks(*one):
-		case live != nil && live.Spec.TargetNamespace != "":
-			one.spec.TargetNamespace = live.Spec.TargetNamespace
-			one.spec.CreateNamespace = one.spec.CreateNamespace || live.Spec.CreateNamespace
-		case addon != nil:
-			one.spec.TargetNamespace = addon.TargetNamespace
-			one.spec.CreateNamespace = one.spec.CreateNamespace || addon.CreateNamespace
-		}
+		one.land(live, addon)
 		switch {
 		case of.IsKKP(), one.spec.ReleaseName != "":
 		case live != nil:
@@ -55,6 +48,19 @@ func (s *set) complete(of target.Ref, installations []v1.AddonInstallation, addo
 			one.spec.ReleaseName = helmrelease.NameForItem(of, one.item, catalogue.TemplateOf(addon, one.spec.AddonRef.Version))
 		}
 	}
+}
+
+// land says where an item is installed. What is there and the add-on may be nil.
+func (w *wanted) land(live *v1.AddonInstallation, addon *v1.Addon) {
+	var there, offered installation.Landing
+	if live != nil {
+		there = installation.Landing{Namespace: live.Spec.TargetNamespace, Create: live.Spec.CreateNamespace}
+	}
+	if addon != nil {
+		offered = installation.Landing{Namespace: addon.TargetNamespace, Create: addon.CreateNamespace}
+	}
+	landing := installation.LandingOf(installation.Landing{Namespace: w.spec.TargetNamespace, Create: w.spec.CreateNamespace}, there, offered)
+	w.spec.TargetNamespace, w.spec.CreateNamespace = landing.Namespace, landing.Create
 }
 
 // itemOf is the item that has an installation's name in the cluster, for texts; the name where that
