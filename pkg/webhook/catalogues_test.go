@@ -68,6 +68,18 @@ func ruled(healthy string) *v1.AddonCatalogue {
 	return object
 }
 
+// onlyRuled is one whose version is judged by rules alone.
+func onlyRuled() *v1.AddonCatalogue {
+	object := ruled("true")
+	object.Spec.Addons[0].Versions[0].Template.Health.Mode = v1.HealthByRules
+	return object
+}
+
+func described(object *v1.AddonCatalogue) *v1.AddonCatalogue {
+	object.Spec.Addons[0].Description = "another"
+	return object
+}
+
 // asking is a catalogue whose version asks for objects of the core group on the hub.
 func asking(resource string) *v1.AddonCatalogue {
 	object := authored("tools", "1.0.0")
@@ -108,6 +120,7 @@ func TestCatalogues(t *testing.T) {
 		why           string
 		before, after *v1.AddonCatalogue
 		refused       []string
+		warned        []string
 	}{
 		{why: "everything is right", after: authored("tools", "1.0.0", "1.1.0")},
 		{why: "one version in two spellings", after: authored("tools", "1.0.0", "v1"),
@@ -128,6 +141,9 @@ func TestCatalogues(t *testing.T) {
 		{why: "a rule of health over another root", after: ruled("object.status.ready"), refused: []string{
 			`AddonCatalogue "platform/tools"`, `addon "web" version "1.0.0": template.health.rules[0].healthy`, "undeclared reference to 'object'",
 		}},
+		{why: "rules alone", after: onlyRuled(), warned: []string{`addon "web" version "1.0.0": health mode Rules judges only ConfigMap`}},
+		{why: "rules alone, as before", before: onlyRuled(), after: described(onlyRuled())},
+		{why: "rules alone from now on", before: ruled("true"), after: onlyRuled(), warned: []string{"health mode Rules judges only"}},
 		{why: "ConfigMaps of the hub, to read", after: asking("configmaps")},
 		{why: "Secrets of the hub", after: asking("secrets"), refused: []string{
 			`AddonCatalogue "platform/tools"`, `addon "web" version "1.0.0": template.access[0].rules[0].resources[0]`, `nothing of "secrets"`,
@@ -146,7 +162,7 @@ func TestCatalogues(t *testing.T) {
 				expectRefused(t, answer, test.refused...)
 				return
 			}
-			expectAdmitted(t, answer)
+			expectAdmitted(t, answer, test.warned...)
 		})
 	}
 }
