@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // Listing is what Available decides, complete and with origins. It has no forms (see
@@ -176,7 +177,7 @@ const excludedLimit = 200
 
 // Availability is what a platform is offered.
 type Availability struct {
-	// Addons have names and version strings only: sorted by name, versions newest first.
+	// Addons have names, versions and short texts only: sorted by name, versions newest first.
 	Addons   []v1.Addon
 	Versions int32
 	// Excluded lists at most 200 excluded versions, sorted by add-on and version.
@@ -184,6 +185,23 @@ type Availability struct {
 	// ExcludedCount is the number of all excluded versions.
 	ExcludedCount int32
 	Digest        string
+	// texts is how many bytes display names and descriptions take.
+	texts int
+}
+
+const (
+	// describedAtMost is how many bytes of an add-on's description an available catalogue has.
+	describedAtMost = 120
+	// textsAtMost bounds display names and descriptions of one, which each cluster of a seed has.
+	textsAtMost = 32 << 10
+)
+
+// describe an add-on in a few bytes, as long as there is room: the query endpoint has all of it.
+func (a *Availability) describe(short *v1.Addon, whole *v1.Addon) {
+	name, description := text.Line(whole.DisplayName), text.CutWords(text.Line(whole.Description), describedAtMost)
+	if size := a.texts + len(name) + len(description); size <= textsAtMost {
+		short.DisplayName, short.Description, a.texts = name, description, size
+	}
 }
 
 // Available decides what a platform is offered. Entries of NewEntry give no error.
@@ -216,6 +234,7 @@ func (a *Availability) add(entry *Entry, check *platformCheck) {
 		})
 	}
 	if len(compact.Versions) > 0 {
+		a.describe(&compact, &entry.Addon)
 		a.Addons = append(a.Addons, compact)
 		a.Versions += int32(len(compact.Versions)) // at most 128 by the schema
 	}

@@ -2,6 +2,7 @@ package catalogue_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -109,6 +110,37 @@ func TestListAgreesWithAvailable(t *testing.T) {
 		if diff := cmp.Diff(asSet(want), asSet(have)); diff != "" {
 			t.Errorf("Kubernetes %q: (-Available +List)\n%s", version, diff)
 		}
+	}
+}
+
+// TestAvailableHasShortTexts turns red where users don't see what an add-on is for, and where texts grow with the number of add-ons and versions.
+func TestAvailableHasShortTexts(t *testing.T) {
+	t.Parallel()
+	var entries []*catalogue.Entry
+	for i := range 1000 {
+		addon := v1.Addon{Name: v1.AddonName(fmt.Sprintf("a%04d", i)), DisplayName: "An add-on", Description: strings.Repeat("many words ", 300)}
+		for minor := range 5 {
+			addon.Versions = append(addon.Versions, v1.AddonVersion{Version: fmt.Sprintf("1.%d.0", minor)})
+		}
+		entry, err := catalogue.NewEntry(&v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Addons: []v1.Addon{addon}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, entry)
+	}
+	available, err := catalogue.Available(entries, catalogue.Platform{K8sVersion: "1.36.0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, first := 0, available.Addons[0]
+	for _, addon := range available.Addons {
+		texts += len(addon.DisplayName) + len(addon.Description)
+	}
+	if first.DisplayName != "An add-on" || len(first.Description) > 120 || !strings.HasSuffix(first.Description, "many words …") {
+		t.Errorf("the first has %q, %q", first.DisplayName, first.Description)
+	}
+	if texts > 32<<10 || texts < 30<<10 || available.Versions != 5000 {
+		t.Errorf("%d bytes of texts, %d versions", texts, available.Versions)
 	}
 }
 

@@ -34,6 +34,8 @@ type Manager struct {
 	mutex   sync.Mutex
 	process *fleet.Process
 	metrics string
+	// metricsPort is where it tells its metrics; 0: wherever a port is free.
+	metricsPort int
 	stopped chan struct{}
 	watched sync.WaitGroup
 }
@@ -74,10 +76,12 @@ func (s *Sandbox) addManager(ctx context.Context, cluster, program string, argum
 	if err := errors.Join(s.awaitRights(ctx, cluster, chartOf(cluster)), s.awaitAuthority(ctx, cluster)); err != nil {
 		return err
 	}
-	s.managers[cluster] = s.newManager(cluster, pod.Container{
+	made := s.newManager(cluster, pod.Container{
 		Name: cluster + "-controller-manager", Namespace: Namespace, Spec: s.deployed[cluster], Program: s.path("bin", program),
 		Arguments: slices.Concat([]string{"--metrics-secure=false"}, arguments, s.admissionFlags(cluster)), Environment: s.environments[cluster],
 	})
+	made.metricsPort = s.metricsPorts[cluster]
+	s.managers[cluster] = made
 	return nil
 }
 
@@ -123,7 +127,10 @@ func (m *Manager) Start(ctx context.Context, environment ...string) error {
 // launch starts the process with free ports for probes and metrics.
 func (m *Manager) launch(ctx context.Context, environment ...string) error {
 	return fleet.WithPort(ctx, func(ctx context.Context, port int) error {
-		free, err := fleet.FreePort()
+		free, err := m.metricsPort, error(nil)
+		if free == 0 {
+			free, err = fleet.FreePort()
+		}
 		if err != nil {
 			return err
 		}

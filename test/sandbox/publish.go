@@ -96,7 +96,7 @@ const places = `
   %[5]s/kubeconfigs   cluster-admin, one per control plane
   %[5]s/logs          of every process
   %[5]s/bin           kubectl, helm
-  %[5]s/env           addresses of sources and query endpoints, for a shell
+  %[5]s/env           addresses of sources, query endpoints and metrics, for a shell
 
 Try, in another terminal:
 

@@ -15,18 +15,34 @@ import (
 // querySecret is where the endpoint keeps its certificate.
 const querySecret = "trellis-seed-query-tls"
 
-// findQueryPorts gives the endpoint of each seed a port that stays over the manager's restarts.
-func (s *Sandbox) findQueryPorts() error {
-	s.queryPorts = map[string]int{}
-	for _, seed := range s.seeds() {
-		port, err := s.ports.Free("query " + seed)
-		if err != nil {
-			return fmt.Errorf("finding a port for the query endpoint: %w", err)
+// findPorts gives the query endpoint of each seed, and the metrics of each manager, a port that stays over the manager's restarts.
+func (s *Sandbox) findPorts() error {
+	find := func(what string, of []string) (map[string]int, error) {
+		found := map[string]int{}
+		for _, name := range of {
+			port, err := s.ports.Free(what + " " + name)
+			if err != nil {
+				return nil, fmt.Errorf("finding a port for the %s of %q: %w", what, name, err)
+			}
+			found[name] = port
 		}
-		s.queryPorts[seed] = port
+		return found, nil
 	}
-	return nil
+	var err error
+	if s.queryPorts, err = find("query", s.seeds()); err != nil {
+		return err
+	}
+	s.metricsPorts, err = find("metrics", s.managed())
+	return err
 }
+
+// metricsURL is where the first replica of a manager tells its metrics.
+func (s *Sandbox) metricsURL(cluster string) string {
+	return fmt.Sprintf("http://127.0.0.1:%d/metrics", s.metricsPorts[cluster])
+}
+
+// variable is part of the name of a variable of .sandbox/env.
+func variable(cluster string) string { return strings.ToUpper(strings.ReplaceAll(cluster, "-", "_")) }
 
 func (s *Sandbox) queryAddress(seed string) string {
 	return fmt.Sprintf("127.0.0.1:%d", s.queryPorts[seed])
@@ -42,13 +58,16 @@ func (s *Sandbox) queryAuthority(seed string) string {
 	return s.path("kubeconfigs", "query-"+seed+".crt")
 }
 
-// queryEnvironment is what .sandbox/env says of the endpoints.
+// queryEnvironment is what .sandbox/env says of the endpoints and of metrics.
 func (s *Sandbox) queryEnvironment() [][2]string {
 	var variables [][2]string
 	for _, seed := range s.seeds() {
-		prefix := "SANDBOX_QUERY_" + strings.ToUpper(strings.ReplaceAll(seed, "-", "_"))
+		prefix := "SANDBOX_QUERY_" + variable(seed)
 		variables = append(variables, [2]string{prefix + "_URL", s.QueryURL(seed)},
 			[2]string{prefix + "_CA", s.queryAuthority(seed)}, [2]string{prefix + "_KUBECONFIG", s.QueryKubeconfig(seed)})
+	}
+	for _, cluster := range s.managed() {
+		variables = append(variables, [2]string{"SANDBOX_METRICS_" + variable(cluster) + "_URL", s.metricsURL(cluster)})
 	}
 	return variables
 }

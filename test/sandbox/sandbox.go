@@ -82,6 +82,7 @@ type Sandbox struct {
 	standbys     map[string]*Manager
 	ports        *fleet.Ports
 	queryPorts   map[string]int
+	metricsPorts map[string]int
 	// webhooks are the addresses of the managers' webhooks, by control plane.
 	webhooks map[string]string
 	// deployed are the pods of the charts' Deployments, by control plane.
@@ -235,7 +236,7 @@ func (s *Sandbox) startControlPlanes(ctx context.Context) error {
 		}
 	}
 	s.clients[Master] = s.clients[s.platform()[0]]
-	if err := s.findQueryPorts(); err != nil {
+	if err := s.findPorts(); err != nil {
 		return err
 	}
 	return s.publish()

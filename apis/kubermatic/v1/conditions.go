@@ -405,7 +405,9 @@ const (
 	EventAddonUnknown = "AddonUnknown"
 	// EventListGone: the list of what the platform says of its clusters was deleted; templates see nothing of it any more.
 	EventListGone = "ListGone"
-	// EventUpgradeNotHeld: an upgrade went on at its timeout; the message names who was not right.
+	// EventUpgradeWaits: an upgrade of the Cluster, or a stage of it, begins to wait for add-ons; the message names them.
+	EventUpgradeWaits = "UpgradeWaits"
+	// EventUpgradeNotHeld: an upgrade went on at its timeout; the message names the add-ons that were not right.
 	EventUpgradeNotHeld = "UpgradeNotHeld"
 	// EventHookSkipped: a hook of the removal had nowhere to run any more, and was left out.
 	EventHookSkipped = "HookSkipped"

@@ -42,8 +42,8 @@ func TestOffersWhatFits(t *testing.T) {
 	if object.Status.Addons != 2 || object.Status.Versions != 2 || object.Status.ExcludedCount != 2 {
 		t.Errorf("counts: %+v", object.Status)
 	}
-	if object.Spec.Addons[0].Description != "" || object.Labels[v1.LabelRole] != v1.RoleAvailable {
-		t.Errorf("not compact or not marked: %+v", object)
+	if object.Spec.Addons[0].Description != "for users who choose" || object.Labels[v1.LabelRole] != v1.RoleAvailable {
+		t.Errorf("not described or not marked: %+v", object)
 	}
 
 	// A new version of the cluster moves the offer, and only that of this cluster.

@@ -5,7 +5,7 @@
 // of clusters (metadata), and the metadata of what it wrote. It never calls a user cluster.
 //
 // Writes: for each cluster one AddonCatalogue in its namespace, named as cluster.AvailableOf says,
-// with role available and owned by the Cluster. Its spec has names and versions only, since a full
+// with role available and owned by the Cluster. Its spec has names, versions and short texts only, since a full
 // copy for each cluster would multiply etcd. Its status says what is left out and why. It is written by
 // server-side apply, because the core add-on controller writes its own part of it. Besides: the
 // AddonInstallations that a Cluster asks for, and the annotation with which it does.

@@ -123,7 +123,7 @@ func (w *world) merged(name string, kind v1.CatalogueType, versions ...[2]string
 	}
 	object.Labels = map[string]string{v1.LabelRole: v1.RoleMerged}
 	object.Annotations = map[string]string{v1.AnnotationKKPVersion: "v2.31.0"}
-	found := v1.Addon{Name: v1.AddonName(name), Description: "not for the compact copy"}
+	found := v1.Addon{Name: v1.AddonName(name), Description: "for users who choose"}
 	for _, version := range versions {
 		added := v1.AddonVersion{Version: version[0]}
 		if version[1] != "" {

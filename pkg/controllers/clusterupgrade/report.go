@@ -54,6 +54,9 @@ func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
 	if err := r.write(ctx, f, conditions); err != nil {
 		return failed(err)
 	}
+	if decided.Held && decided.Reason != f.report.before.Reason { // users look at the Cluster, and not at the catalogue
+		r.Recorder.Eventf(f.cluster.Object, nil, "Normal", v1.EventUpgradeWaits, "Upgrade", "%s", decided.Message)
+	}
 	f.report.before, f.report.message = upgrade.Before{Reason: decided.Reason, Since: decided.Since}, decided.Message
 	return done
 }

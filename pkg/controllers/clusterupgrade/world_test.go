@@ -343,7 +343,10 @@ func (w *world) offers(pairs ...string) {
 }
 
 // expectGivenUp waits for the event that names who was not right.
-func (w *world) expectGivenUp(who string) {
+func (w *world) expectGivenUp(who string) { w.expectEvent(v1.EventUpgradeNotHeld, who) }
+
+// expectEvent waits for an event of the Cluster with a text.
+func (w *world) expectEvent(reason, who string) {
 	w.t.Helper()
 	expect.Eventually(w.t, expect.Patience, func() error {
 		var list eventsv1.EventList
@@ -352,12 +355,12 @@ func (w *world) expectGivenUp(who string) {
 		}
 		var told []string
 		for _, item := range list.Items {
-			if item.Reason == v1.EventUpgradeNotHeld && item.Regarding.Name == w.key.Name && strings.Contains(item.Note, who) {
+			if item.Reason == reason && item.Regarding.Name == w.key.Name && strings.Contains(item.Note, who) {
 				return nil
 			}
 			told = append(told, item.Reason+": "+item.Note)
 		}
-		return fmt.Errorf("no event %s names %s: %q", v1.EventUpgradeNotHeld, who, told)
+		return fmt.Errorf("no event %s names %s: %q", reason, who, told)
 	})
 }
 
