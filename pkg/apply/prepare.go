@@ -79,6 +79,21 @@ func Prepare(objects []*unstructured.Unstructured, mapper meta.RESTMapper, optio
 	return prepared, checkSizes(prepared)
 }
 
+// Finalized names the rendered objects whose finalizers Prepare removes; not nil.
+func Finalized(objects []*unstructured.Unstructured) []string {
+	names := []string{}
+	flat, err := unpack(objects)
+	if err != nil { // Prepare tells of it
+		return names
+	}
+	for _, object := range flat {
+		if len(object.GetFinalizers()) > 0 {
+			names = append(names, calls.CutText(ownership.KeyOf(object).String()))
+		}
+	}
+	return names
+}
+
 // ObjectsDigest is the SHA-256, in hex, of objects in their order.
 func ObjectsDigest(objects []*unstructured.Unstructured) string {
 	sum := sha256.New()

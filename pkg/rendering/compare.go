@@ -153,7 +153,7 @@ func (r *Renderer) comesOutAs(ctx context.Context, q *Request, record *revision.
 	if err != nil {
 		return false, err
 	}
-	recorded.Chart = once.Chart
+	recorded.Chart, recorded.Finalized = once.Chart, once.Finalized
 	if record.Holds(apply.ObjectsDigest(once.Objects), once.Hooks) {
 		return true, nil
 	}

@@ -41,6 +41,7 @@ func (r *Renderer) prepare(q *Request, rendered render.Result) (Result, error) {
 		options.Helm = &ownership.HelmMarks{ReleaseName: q.releaseName(), ReleaseNamespace: q.targetNamespace()}
 	}
 	r.images.Rewrite(rendered.Objects)
+	finalized := apply.Finalized(rendered.Objects)
 	objects, err := apply.Prepare(rendered.Objects, q.Mapper, options)
 	if err != nil {
 		return Result{}, err
@@ -54,7 +55,7 @@ func (r *Renderer) prepare(q *Request, rendered render.Result) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Objects: objects, Hooks: run, Chart: rendered.Chart}, nil
+	return Result{Objects: objects, Hooks: run, Finalized: finalized, Chart: rendered.Chart}, nil
 }
 
 // prepareHooks makes the hooks of a chart ready as its objects are. Two events may have hooks of

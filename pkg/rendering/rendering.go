@@ -84,6 +84,8 @@ type Result struct {
 	// Objects and Hooks as they are to stand in the user cluster.
 	Objects []*unstructured.Unstructured
 	Hooks   []hooks.Hook
+	// Finalized names the objects whose finalizers are left out; nil where they were not rendered.
+	Finalized []string
 	// Chart is what the rendering says of a Helm chart; nil for other methods.
 	Chart *render.Chart
 	// Inputs are those that it was rendered with: a chart does not see the kinds that it turned out

@@ -36,8 +36,8 @@ type Manager struct {
 	metrics string
 	// metricsPort is where it tells its metrics; 0: wherever a port is free.
 	metricsPort int
-	stopped chan struct{}
-	watched sync.WaitGroup
+	stopped     chan struct{}
+	watched     sync.WaitGroup
 }
 
 // restartAfter is the time between the end of a manager and its next start.

@@ -81,6 +81,8 @@ type renderFacts struct {
 	// chart is what the rendering says of a Helm chart; nil for other methods, and where nothing
 	// was rendered.
 	chart *render.Chart
+	// finalized are the objects whose finalizers were left out; nil where nothing was rendered.
+	finalized []string
 }
 
 // selected are the version that an installation is to have, and a newer one that would fit.

@@ -162,6 +162,7 @@ func TestAPinnedInstallationKeepsItsContent(t *testing.T) {
 		w.expectContent(object, kubermaticv1.ReasonReady, compatible, kubermaticv1.ReasonPinned, content{digest, "first"})
 	}
 	pinned()
+	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "; a change waits: see condition Compatible")
 	done.fetches.Store(0)
 	done.renders.Store(0)
 	w.spoilSettings(object)

@@ -62,7 +62,7 @@ func (r *Reconciler) render(ctx context.Context, f *facts) loop.Outcome {
 	if err != nil {
 		return r.notRendered(f, err)
 	}
-	f.pass.Objects, f.pass.Hooks, f.chart = made.Objects, made.Hooks, made.Chart
+	f.pass.Objects, f.pass.Hooks, f.chart, f.finalized = made.Objects, made.Hooks, made.Chart, made.Finalized
 	return keepsWhatVanished(ctx, f)
 }
 
