@@ -147,11 +147,11 @@ func (w *writer) refuseExisting(it *item, live *metav1.PartialObjectMetadata, fo
 			less = ", with versions or fields that this add-on lacks"
 		}
 		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already: add-on installation with id %s left it there and is gone%s: "+
-			"delete it, take it out of the add-on, or annotate the installation with %s: \"true\"",
+			"delete it, take it out of the add-on, or annotate this installation with %s: \"true\" to take it over",
 			it.key, calls.CutText(found.OtherID), less, kubermaticv1.AnnotationAdopt))
 	default:
-		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already and belongs to %s: remove it there, "+
-			"take it out of the add-on, or annotate the installation with %s: \"true\"%s",
+		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already and belongs to %s: delete it, or remove it from its owner; "+
+			"or take it out of the add-on; or annotate this installation with %s: \"true\" to take it over%s",
 			it.key, w.ownerOf(live, found), kubermaticv1.AnnotationAdopt, managersHint(live, found)))
 	}
 }
@@ -208,7 +208,7 @@ func (w *writer) ownerOf(live *metav1.PartialObjectMetadata, found ownership.Own
 			return fmt.Sprintf("field manager %q", calls.CutText(entry.Manager))
 		}
 	}
-	return "somebody else"
+	return "an unknown owner"
 }
 
 // isInstallation says whether a field manager is another existing installation; Adopt spares it.

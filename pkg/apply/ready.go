@@ -41,7 +41,7 @@ func (w *writer) checkReady(ctx context.Context, it *item) error {
 	switch {
 	case live.GetDeletionTimestamp() != nil:
 		it.recreate()
-		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is being deleted, and is made anew when it is gone%s",
+		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is being deleted, and is created again once it is gone%s",
 			it.key, calls.HeldBy(live.GetFinalizers())))
 	case established:
 		it.ready = true

@@ -36,7 +36,7 @@ func (w *writer) explain(ctx context.Context, client calls.Client, it *item, cau
 	}
 	switch {
 	case apierrors.HasStatusCause(cause, corev1.NamespaceTerminatingCause):
-		it.wait(kubermaticv1.ReasonNamespaceTerminating, fmt.Sprintf("namespace %q is being deleted: %s waits until it is gone",
+		it.wait(kubermaticv1.ReasonNamespaceTerminating, fmt.Sprintf("namespace %q is being deleted: %s is not written before the namespace is gone",
 			it.key.Namespace, it.key))
 	case calls.IsNamespaceMissing(cause):
 		it.wait(kubermaticv1.ReasonNamespaceMissing, calls.MissingNamespace(it.key.Namespace))
@@ -73,8 +73,8 @@ func (w *writer) explainNotFound(it *item) {
 		return
 	}
 	w.kinds.Reset()
-	it.refuse(kubermaticv1.ReasonKindNotServed, fmt.Sprintf("%s: the user cluster does not serve the kind any more, or answers it without "+
-		"keeping an object (as reviews do): take it out of the add-on", it.key))
+	it.refuse(kubermaticv1.ReasonKindNotServed, fmt.Sprintf("%s: the user cluster no longer serves this kind, or stores no objects "+
+		"of it (as of SubjectAccessReview): take the object out of the add-on", it.key))
 }
 
 // isAtFault tests with a dry run whether the object or the server is in trouble, such as its etcd.
@@ -125,13 +125,13 @@ func (w *writer) replace(ctx context.Context, client calls.Client, it *item, cau
 			reason = kubermaticv1.ReasonImmutableField
 		}
 		if !never {
-			wayOut += fmt.Sprintf(", or mark the manifest with %s: %s", kubermaticv1.AnnotationUpdate, updateRecreate)
+			wayOut += fmt.Sprintf(", or have the object deleted and created again: annotate its manifest with %s: %s", kubermaticv1.AnnotationUpdate, updateRecreate)
 		}
 		it.refuse(reason, fmt.Sprintf("the user cluster refuses this change of %s, and would accept a new object: %s: %s",
 			it.key, calls.ProblemOf(it.object, cause), wayOut))
 		return false, nil
 	case how.recreated:
-		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is being deleted, and is made anew when it is gone", it.key))
+		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is being deleted, and is created again once it is gone", it.key))
 		return false, nil
 	}
 	how.recreated = true

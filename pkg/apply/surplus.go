@@ -257,12 +257,12 @@ func (w *writer) moved(
 		if lost := set.Difference(left); !lost.Empty() {
 			if w.isInstallation(entry.Manager) {
 				it.refuse(kubermaticv1.ReasonConflict, fmt.Sprintf("%s: field %s belongs to %s, and the API server refuses it together with what "+
-					"the add-on wants: take one of the two out", it.key, fieldsIn(lost, paths), w.managerOf(entry.Manager)))
+					"this add-on has: remove one of the two from its add-on", it.key, fieldsIn(lost, paths), w.managerOf(entry.Manager)))
 				return nil, nil
 			}
 			notes = append(notes, calls.Note{Key: it.key, Message: fmt.Sprintf(
-				"%s: field %s of %q was removed: the API server refuses it together with "+
-					"what the add-on wants", it.key, fieldsIn(lost, paths), calls.CutText(entry.Manager))})
+				"%s: field %s, which field manager %q owned, was removed: the API server refuses it together with "+
+					"what the add-on has", it.key, fieldsIn(lost, paths), calls.CutText(entry.Manager))})
 			if left.Empty() {
 				continue
 			}

@@ -182,8 +182,8 @@ type Availability struct {
 	Versions int32
 	// Excluded lists at most 200 excluded versions, sorted by add-on and version.
 	Excluded []v1.ExcludedVersion
-	// ExcludedCount is the number of all excluded versions.
-	ExcludedCount int32
+	// ExcludedCount is the number of all excluded versions, CoreCount of those that are of core add-ons.
+	ExcludedCount, CoreCount int32
 	Digest        string
 	// texts is how many bytes display names and descriptions take.
 	texts int
@@ -242,6 +242,9 @@ func (a *Availability) add(entry *Entry, check *platformCheck) {
 
 func (a *Availability) exclude(version v1.ExcludedVersion) {
 	a.ExcludedCount++
+	if version.Reason == v1.ExcludedCore {
+		a.CoreCount++
+	}
 	if len(a.Excluded) < excludedLimit {
 		a.Excluded = append(a.Excluded, version)
 	}

@@ -106,7 +106,7 @@ func unsettled(object map[string]any) (words string, is bool) {
 	if err != nil || !known || observed >= wanted {
 		return "", false
 	}
-	return fmt.Sprintf("generation %d is not observed yet, but %d", wanted, observed), true
+	return fmt.Sprintf("its controller has seen generation %d of %d", observed, wanted), true
 }
 
 // words of a rule about an object; others where it has none, or they can't be had.

@@ -65,7 +65,7 @@ func TestRules(t *testing.T) {
 		"a field that the spec names": {v1.HealthRule{Healthy: `self.status[self.spec.password] == 1`}, "", status.InProgressStatus, "it has no field that it asks for yet"},
 		"no bool":                     {v1.HealthRule{Healthy: `self.status.phase`}, "", RuleFailed, "it gives no bool"},
 		"wrong types":                 {v1.HealthRule{Healthy: `self.status.phase > 1`}, "", RuleFailed, "no such overload"},
-		"behind":                      {v1.HealthRule{Healthy: `true`, Failed: `true`}, "observedGeneration: 2", status.InProgressStatus, "generation 3 is not observed yet, but 2"},
+		"behind":                      {v1.HealthRule{Healthy: `true`, Failed: `true`}, "observedGeneration: 2", status.InProgressStatus, "its controller has seen generation 2 of 3"},
 		"message":                     {v1.HealthRule{Healthy: `false`, Message: `"backup " + self.status.backup`}, "", status.InProgressStatus, "backup done <b>"},
 		"message of spec":             {v1.HealthRule{Healthy: `false`, Message: `self.spec.password`}, "", status.InProgressStatus, "healthy does not hold"},
 		"message of annotations": {

@@ -80,7 +80,7 @@ func sameRelease(have, want *corev1.Secret) bool {
 type NameTakenError struct{ Secret string }
 
 func (e *NameTakenError) Error() string {
-	return fmt.Sprintf("the Helm release in Secret %q belongs to somebody else", e.Secret)
+	return fmt.Sprintf("the Helm release in Secret %q was not made by this installation", e.Secret)
 }
 
 // CopyTooLargeError says that a release does not fit into one Secret, so Helm can't show it.

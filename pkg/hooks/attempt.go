@@ -57,7 +57,7 @@ func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, seen ap
 	case seen.Deleting:
 		return fmt.Sprintf("hook %s waits for the end of an object of its name: %s", made.Key(), seen.Message), "", nil
 	case !seen.Ours && !seen.Applied && !p.Adopt && !made.IsShared():
-		return "", "an object of its name exists already and belongs to somebody else: remove it, or annotate the installation with " +
+		return "", "an object of its name exists already and was not made by this installation: delete it, or annotate the installation with " +
 			"adopt", nil
 	case made.HoldsMore() || !made.Runs() && !hook.has(DeleteBefore):
 		p.begin(hook, "") // nothing allows its deletion, and the hook's purpose is that it exists

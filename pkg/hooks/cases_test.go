@@ -173,7 +173,7 @@ func TestHooksTakeThePlaceOfHooksOnly(t *testing.T) {
 		goes                 bool
 		failed               string
 	}{
-		"foreign":           {metadata: hook, failed: "belongs to somebody else"},
+		"foreign":           {metadata: hook, failed: "was not made by this installation"},
 		"adopted":           {metadata: hook, adopt: true, goes: true},
 		"adopted-no-hook":   {metadata: `"labels":{"a":"b"}`, adopt: true, failed: "it is no hook"},
 		"adopted-installed": {metadata: hook + `,"labels":{"addons.kubermatic.k8c.io/installation":"0123456789abcdef"}`, adopt: true, failed: "another installation"},

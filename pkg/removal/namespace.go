@@ -45,7 +45,7 @@ func (r removal) keepsNamespace(ctx context.Context, entry ownership.Entry) (ver
 	}
 	switch {
 	case foreign:
-		r.kept(entry.Name, cmp.Or(census.because, "something is in it that belongs to somebody else"))
+		r.kept(entry.Name, cmp.Or(census.because, "it has objects that this installation did not make"))
 	case census.unlisted == "":
 		return verdict{}, nil
 	case r.options.AwaitKinds:
@@ -215,7 +215,7 @@ func (c *census) add(where calls.Resource, items []metav1.PartialObjectMetadata)
 			continue
 		}
 		if c.addOwners(items[i].OwnerReferences); c.stays {
-			c.because = fmt.Sprintf("it has %s of somebody else", calls.CutText(where.GroupResource().String()+" "+items[i].Name))
+			c.because = fmt.Sprintf("it has %s, which this installation did not make", calls.CutText(where.GroupResource().String()+" "+items[i].Name))
 		}
 	}
 	return c.stays

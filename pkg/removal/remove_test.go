@@ -49,7 +49,7 @@ func TestRemoveTakesWhatIsOursAndNothingElse(t *testing.T) {
 				"settings":   l.Get(lab.ConfigMaps, l.Unique, "settings") != nil,
 				"widget":     l.Get(l.Widgets(), l.Unique, "first") != nil,
 			}
-			if want := l.Unique + ": it has configmaps foreign of somebody else"; there["foreign"] != (kept == want) || !there["foreign"] && kept != "" {
+			if want := l.Unique + ": it has configmaps foreign, which this installation did not make"; there["foreign"] != (kept == want) || !there["foreign"] && kept != "" {
 				t.Errorf("%s: told %q of what stays", test.why, kept)
 			}
 			for what, exists := range there {

@@ -36,7 +36,7 @@ func TestANamespaceWaitsForAnAPIServiceThatIsDown(t *testing.T) {
 		"it waits":                  {await: true, blocked: "is not deleted yet, since what is in it can't be listed: nothing serves SERVICE: bring"},
 		"it goes once that is gone": {await: true, restored: true, goes: true},
 		"its time is over":          {kept: "nothing serves SERVICE: bring the server up, or delete the APIService. Delete the namespace when"},
-		"somebody has objects":      {await: true, foreign: true, kept: "it has configmaps foreign of somebody else"},
+		"somebody has objects":      {await: true, foreign: true, kept: "it has configmaps foreign, which this installation did not make"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := lab.New(t)

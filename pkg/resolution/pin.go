@@ -27,7 +27,7 @@ func (e *ContentGoneError) Error() string {
 
 // Pinned is what Compatible says where the content that is meant is on record.
 func (e *ContentGoneError) Pinned() string {
-	return fmt.Sprintf("version %q of add-on %q has other content in the catalogue: what is applied is looked after from its record, and "+
+	return fmt.Sprintf("version %q of add-on %q has other content in the catalogue: what is applied is kept reconciled from its record, and "+
 		"changes wait; set addonRef.digest to %q to have it", e.Version, e.Addon, e.Present)
 }
 

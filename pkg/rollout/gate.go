@@ -99,6 +99,9 @@ func Gate(strategy Strategy, fleet Fleet, approved int) Fleet {
 		unknown: len(fleet.Gated) + len(fleet.Awaited) - len(fleet.Counted), excesses: sums.excesses(counts),
 	})
 	fleet.Gate, fleet.Counts, fleet.Reason, fleet.Message = found.groups, total, found.reason, found.message
+	if revision := fleet.Revision(); revision != "" {
+		fleet.Message = strings.ReplaceAll(fleet.Message, unnamedRevision, revision)
+	}
 	fleet.Groups = nil
 	for i, group := range strategy.Groups {
 		fleet.Groups = append(fleet.Groups, kubermaticv1.GroupStatus{Name: group.Name, State: found.states[i], Counts: counts[i]})

@@ -202,7 +202,7 @@ func halted(strategy Strategy, counts []kubermaticv1.ClusterCounts, unproven []b
 	if found[at].seed != "" {
 		where = fmt.Sprintf(" on seed %q", found[at].seed)
 	}
-	result.message = fmt.Sprintf("%d of %s in group %q%s failed, at most %d may: nothing moves until they recover, maxFailures is raised or "+
+	result.message = fmt.Sprintf("%d of %s in group %q%s failed, and maxFailures allows %d: nothing moves until they recover, maxFailures is raised or "+
 		"a new revision comes", failed.Failed, text.Count(int(failed.Selected), "cluster"), group.Name, where,
 		group.MaxFailures.Failures(int(failed.Selected)))
 	return result
@@ -253,7 +253,7 @@ func waiting(
 ) (reason, message string) {
 	group := strategy.Groups[found.reached]
 	approve := func(name string) string {
-		return fmt.Sprintf("annotation %s: <revision>/%s opens", kubermaticv1.AnnotationApprove, name)
+		return fmt.Sprintf("annotation %s: %s/%s opens", kubermaticv1.AnnotationApprove, unnamedRevision, name)
 	}
 	switch {
 	case found.at == lackOfEvidence:
@@ -264,10 +264,13 @@ func waiting(
 	case group.Start == kubermaticv1.StartApproved:
 		return kubermaticv1.ReasonAwaitingApproval, fmt.Sprintf("group %q waits for approval; %s it", group.Name, approve(group.Name))
 	case found.reached == 0:
-		return kubermaticv1.ReasonHalted, "the master lets nothing move: more clusters failed on all seeds than may"
+		return kubermaticv1.ReasonHalted, "the master lets nothing move: more clusters failed on all seeds than maxFailures allows"
 	}
 	return kubermaticv1.ReasonRollingOut, fmt.Sprintf("group %q waits for the master to open it", group.Name)
 }
+
+// unnamedRevision stands for the revision in messages of the rule, which does not know it.
+const unnamedRevision = "<revision>"
 
 func selectsNothing(group string) string { return fmt.Sprintf("group %q selects no cluster", group) }
 

@@ -157,7 +157,7 @@ func TestInstallations(t *testing.T) {
 		{why: "content that is gone, whatever the form of today's", after: with(installation("1.1.0", `{"size":1}`), pinned),
 			warned: []string{"has other content in the catalogue than addonRef.digest names, and that is not installed"}},
 		{why: "content that only the cluster has", after: with(installation("1.1.0", `{"size":1}`), applied),
-			warned: []string{"what is applied is looked after from its record, and changes wait"}},
+			warned: []string{"what is applied is kept reconciled from its record, and changes wait"}},
 		{why: "a reserved key", after: installation("1.0.0", `{"kkp":{}}`), refused: []string{"spec.values", "kkp"}},
 		{why: "values as deep as may be", after: installation("1.0.0", deep(32)), warned: []string{"it leaks"}},
 		{why: "values too deep", after: installation("1.0.0", deep(33)), refused: []string{"spec.values", "32"}},

@@ -49,7 +49,7 @@ type AddonInstallationList struct {
 	Items           []AddonInstallation `json:"items"`
 }
 
-// ReconcileStrategy says how long an installation is looked after.
+// ReconcileStrategy says how long an installation is kept reconciled.
 //
 // +kubebuilder:validation:Enum=Continuous;Once
 type ReconcileStrategy string
@@ -171,7 +171,7 @@ type AddonReference struct {
 	Version string `json:"version,omitempty"`
 	// digest is the content of the version that is meant: the SHA-256 over the canonical JSON of its template, source, values and
 	// valuesTemplate in the catalogue; not of its name, deprecated and constraints. status.lastApplied.entryDigest has it of what is
-	// applied. Where the catalogue has other content under that version, what is applied stays and is looked after from its record.
+	// applied. Where the catalogue has other content under that version, what is applied stays and is kept reconciled from its record.
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
 	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`

@@ -385,7 +385,7 @@ type ClusterCounts struct {
 	// blocked ones have an item that can't be carried out there; those that are failed, sick or away are not among them.
 	// +optional
 	Blocked int32 `json:"blocked"`
-	// new ones are younger than the revision.
+	// new ones were created after the revision began.
 	// +optional
 	New int32 `json:"new"`
 }

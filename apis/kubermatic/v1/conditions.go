@@ -21,7 +21,7 @@ const (
 	ReasonClusterNotReady = "ClusterNotReady"
 	// ReasonClusterUnreachable: the user cluster's API server does not answer.
 	ReasonClusterUnreachable = "ClusterUnreachable"
-	// ReasonClusterMisbehaves: the user cluster's API server answers as none does, so that its answer is not used.
+	// ReasonClusterMisbehaves: the user cluster's API server sends invalid or unbounded answers, which are not used.
 	ReasonClusterMisbehaves = "ClusterMisbehaves"
 	// ReasonKubeconfigInvalid: the user cluster's kubeconfig is missing, or uses what is not allowed.
 	ReasonKubeconfigInvalid = "KubeconfigInvalid"
@@ -52,10 +52,10 @@ const (
 	// makes Ready False. Its reasons are those of an installation's Fetched besides the two below.
 	ConditionSourcesReady = "SourcesReady"
 
-	// ReasonSourcesReady: every Secret that a source names is handed on, and no installation says that it can't get its content.
+	// ReasonSourcesReady: every Secret that a source names is copied to the seeds, and no installation says that it can't get its content.
 	ReasonSourcesReady = "SourcesReady"
-	// ReasonSecretNotHandedOn: a Secret that a source names is missing, or is not marked for sources.
-	ReasonSecretNotHandedOn = "SecretNotHandedOn"
+	// ReasonSecretNotCopied: a Secret that a source names is missing, or is not marked for sources.
+	ReasonSecretNotCopied = "SecretNotCopied"
 
 	// ReasonDistributed: every reachable seed has the catalogue.
 	ReasonDistributed = "Distributed"
@@ -128,7 +128,7 @@ const (
 	// ReasonWithdrawn: the installed version left the catalogue; it stays installed.
 	ReasonWithdrawn = "Withdrawn"
 	// ReasonPinned: the catalogue has other content under the version than addonRef.digest names, and that content is applied, or on its
-	// way: it is looked after from its record. The condition is True.
+	// way: it is kept reconciled from its record. The condition is True.
 	ReasonPinned = "Pinned"
 	// ReasonContentGone: the catalogue has other content under the version than addonRef.digest names, and nothing of that is applied.
 	ReasonContentGone = "ContentGone"
@@ -232,7 +232,7 @@ const (
 	// ReasonRolledBack: an atomic upgrade failed and gave way to the version that was healthy last.
 	ReasonRolledBack = "RolledBack"
 	// ReasonAnnotationInvalid: an annotation of the installation can't be followed; the message says what to write instead. What is
-	// installed is looked after meanwhile.
+	// installed is kept reconciled meanwhile.
 	ReasonAnnotationInvalid = "AnnotationInvalid"
 	// ReasonReleaseNameTaken: another installation, or somebody else in the user cluster, has a Helm release of the name.
 	ReasonReleaseNameTaken = "ReleaseNameTaken"
@@ -369,11 +369,11 @@ const (
 	EventApplied = "Applied"
 	// EventOrderGivenUp: an installation was applied, or removed, although others that come first are not ready, or not gone.
 	EventOrderGivenUp = "OrderGivenUp"
-	// EventAdopted: a Helm release that was there before is gone on with.
+	// EventAdopted: a Helm release that was there before is taken over.
 	EventAdopted = "Adopted"
 	// EventReleaseChanged: somebody made revisions of the Helm release by hand.
 	EventReleaseChanged = "ReleaseChanged"
-	// EventReleaseUnreadable: a Helm release that is gone on with can't be read, or says what can't be true.
+	// EventReleaseUnreadable: a Helm release that is taken over can't be read, or says what can't be true.
 	EventReleaseUnreadable = "ReleaseUnreadable"
 	// EventRolledBack: an atomic upgrade failed, and the version that was healthy last is back.
 	EventRolledBack = "RolledBack"
@@ -426,7 +426,7 @@ const (
 	EventRolloutStarted = "RolloutStarted"
 	// EventGroupOpened: the clusters of a group begin to move.
 	EventGroupOpened = "GroupOpened"
-	// EventHalted: more clusters failed than may; nothing moves.
+	// EventHalted: more clusters failed than maxFailures allows; nothing moves.
 	EventHalted = "Halted"
 	// EventCompleted: nothing of an AddonSet is left to move.
 	EventCompleted = "Completed"
@@ -434,11 +434,11 @@ const (
 
 // Reasons of Ready of an AddonSet besides Paused and Invalid.
 const (
-	// ReasonComplete: nothing is left to move. Clusters that failed (no more than may), are sick, away or blocked are in the message.
+	// ReasonComplete: nothing is left to move. Clusters that failed (no more than maxFailures allows), are sick, away or blocked are in the message.
 	ReasonComplete = "Complete"
 	// ReasonRollingOut: clusters are moving.
 	ReasonRollingOut = "RollingOut"
-	// ReasonHalted: more clusters failed than may; nothing moves.
+	// ReasonHalted: more clusters failed than maxFailures allows; nothing moves.
 	ReasonHalted = "Halted"
 	// ReasonAwaitingApproval: the next group waits for annotation approve.
 	ReasonAwaitingApproval = "AwaitingApproval"

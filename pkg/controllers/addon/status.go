@@ -38,8 +38,8 @@ func appliedStatus(ours v1.AddonCatalogueStatus) map[string]any {
 }
 
 func summary(offer *catalogue.Availability) string {
-	return fmt.Sprintf("fit for this cluster: %s of %s; left out: %s", text.Count(int(offer.Versions), "version"),
-		text.Count(len(offer.Addons), "add-on"), text.Count(int(offer.ExcludedCount), "version"))
+	return fmt.Sprintf("fit for this cluster: %s of %s; does not fit: %d; of core add-ons, which are not offered: %d",
+		text.Count(int(offer.Versions), "version"), text.Count(len(offer.Addons), "add-on"), offer.ExcludedCount-offer.CoreCount, offer.CoreCount)
 }
 
 // announce reports that a cluster is offered other versions than before.

@@ -197,10 +197,10 @@ func asGivenUp(f *facts, outcome loop.Outcome) loop.Outcome {
 }
 
 func givenUpText(record *revision.Record) string {
-	change := fmt.Sprintf("version %q was given up and version %q is back", record.Rollback.Version, record.Version)
+	change := fmt.Sprintf("upgrade to version %q failed; rolled back to version %q", record.Rollback.Version, record.Version)
 	if record.Rollback.Version == record.Version {
-		change = fmt.Sprintf("a change within version %q (its values, or what its catalogue or source says) was given up, "+
-			"and what was there before is back", record.Version)
+		change = fmt.Sprintf("a change within version %q (its values, or what its catalogue or source says) failed; "+
+			"rolled back to what was there before", record.Version)
 	}
 	return fmt.Sprintf("%s: choose another version, mend the values, or set annotation %s to try once more; it failed: %s",
 		change, kubermaticv1.AnnotationReconcileAt, record.Rollback.Problem)

@@ -11,7 +11,7 @@ import (
 // it failed by reads as a point in time.
 func TestWhatWasGivenUpIsTold(t *testing.T) {
 	for _, test := range []struct{ failed, back, want string }{
-		{"2.0.0", "1.0.0", `version "2.0.0" was given up and version "1.0.0" is back: `},
+		{"2.0.0", "1.0.0", `upgrade to version "2.0.0" failed; rolled back to version "1.0.0": `},
 		{
 			"1.0.0", "1.0.0", `a change within version "1.0.0" (its values, or what its catalogue or source says) was given up, ` +
 				"and what was there before is back: ",

@@ -95,7 +95,7 @@ func (f *facts) keepsValues(grant order.Grant) loop.Outcome {
 	if record.IsComplete() && record.PlatformValues == grant.Content && record.Addon == addonOf(f.installation) &&
 		record.Version == f.choice.Version.Version && record.Content == f.choice.Origin.Content {
 		f.onRecord = &revision.Wanted{Addon: record.Addon, Version: record.Version, Gone: revision.GoneContent}
-		f.pinned = message + "; what is applied is looked after from its record, and changes wait"
+		f.pinned = message + "; what is applied is kept reconciled from its record, and changes wait"
 		return nil
 	}
 	return f.valuesGone

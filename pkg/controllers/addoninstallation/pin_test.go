@@ -177,7 +177,7 @@ func TestAPinnedInstallationKeepsItsContent(t *testing.T) {
 	done.none(t)
 	told := meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionCompatible)
 	if told.Status != metav1.ConditionTrue || !strings.Contains(told.Message, contentOf(t, second)) ||
-		!strings.Contains(told.Message, "what is applied is looked after from its record") {
+		!strings.Contains(told.Message, "what is applied is kept reconciled from its record") {
 		t.Errorf("the digest of today is not told: %+v", told)
 	}
 	for _, earned := range []string{kubermaticv1.ConditionFetched, kubermaticv1.ConditionRendered, kubermaticv1.ConditionApplied} {

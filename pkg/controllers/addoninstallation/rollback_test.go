@@ -102,7 +102,7 @@ func (w *world) expectRevisions(object *kubermaticv1.AddonInstallation, want ...
 func (w *world) expectBack(object *kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	w.hurry(100, func() {
-		w.expectReady(object, kubermaticv1.ReasonRolledBack, `version "2.0.0" was given up and version "1.0.0" is back`,
+		w.expectReady(object, kubermaticv1.ReasonRolledBack, `upgrade to version "2.0.0" failed; rolled back to version "1.0.0"`,
 			kubermaticv1.AnnotationReconcileAt)
 	})
 	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {

@@ -352,7 +352,7 @@ func projectDrift(installation *kubermaticv1.AddonInstallation, pass *installer.
 	switch {
 	case len(fights) > 0:
 		conditions.True(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonFight, fmt.Sprintf(
-			"%s is changed again and again by somebody else and is left alone: end that, then set annotation %s",
+			"%s is changed back after each repair and is left alone: stop what changes it, then set annotation %s",
 			fights[0], kubermaticv1.AnnotationReconcileAt))
 	case len(newer) > 0:
 		conditions.True(list, generation, kubermaticv1.ConditionDrifted, kubermaticv1.ReasonNewerContent, fmt.Sprintf(

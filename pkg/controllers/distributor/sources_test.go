@@ -69,12 +69,12 @@ func TestSourcesThatCannotBeHadAreTold(t *testing.T) {
 	object.Spec.Addons[0].Versions[0].Source.Git.SecretRef = &v1.LocalReference{Name: "my-reg"}
 	w.create(w.master, object)
 	w.start(func(options *distributor.Options) { options.CountEvery = 50 * time.Millisecond })
-	w.expectSources(object, v1.ReasonSecretNotHandedOn, "", `Secret "my-reg"`, "it does not exist in the platform namespace")
+	w.expectSources(object, v1.ReasonSecretNotCopied, "", `Secret "my-reg"`, "it does not exist in the platform namespace")
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "my-reg"}, Data: map[string][]byte{"ca.crt": []byte("authority")},
 	}
 	w.create(w.master, secret)
-	w.expectSources(object, v1.ReasonSecretNotHandedOn, "", `Secret "my-reg"`, "it has no label")
+	w.expectSources(object, v1.ReasonSecretNotCopied, "", `Secret "my-reg"`, "it has no label")
 	edit(w, secret, func(secret *corev1.Secret) { secret.Labels = map[string]string{v1.LabelUse: v1.UseSource} })
 	w.expectSources(object, v1.ReasonSourcesReady, "")
 

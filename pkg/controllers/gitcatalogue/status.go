@@ -11,6 +11,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // project writes condition Fetched, revision and counts. The rest is the distributor's.
@@ -27,7 +28,7 @@ func project(f *facts, outcome loop.Outcome) {
 	switch o := outcome.(type) {
 	case loop.Done:
 		conditions.True(&s.Conditions, generation, v1.ConditionFetched, v1.ReasonFetched,
-			fmt.Sprintf("the %d add-ons are those of commit %s", s.Addons, s.Revision))
+			fmt.Sprintf("%s from commit %s", text.Count(int(s.Addons), "add-on"), s.Revision))
 	case loop.Waiting:
 		present := meta.FindStatusCondition(s.Conditions, v1.ConditionFetched)
 		switch {
@@ -49,8 +50,8 @@ func (r *Reconciler) announce(f *facts, before string) {
 	}
 	f.memory.announced = f.snapshot.Revision
 	r.recorder.Eventf(f.object, nil, corev1.EventTypeNormal, v1.EventFetched, "Take",
-		"took commit %s: %d add-ons added, %d changed, %d taken out",
-		f.snapshot.Revision, f.plan.added, len(f.plan.write)-f.plan.added, len(f.plan.remove))
+		"took commit %s: %s added, %d changed, %d taken out",
+		f.snapshot.Revision, text.Count(f.plan.added, "add-on"), len(f.plan.write)-f.plan.added, len(f.plan.remove))
 }
 
 // apiReason describes an API server's refusal, for status.

@@ -151,9 +151,9 @@ func sourcesReady(f *facts) metav1.Condition {
 	}
 	switch {
 	case len(texts) == 0:
-		return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady, "no installation says otherwise")
+		return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady, "no installation reports a source error; sources that nobody uses are not checked")
 	case len(f.SecretProblems) > 0:
-		reason = v1.ReasonSecretNotHandedOn
+		reason = v1.ReasonSecretNotCopied
 	}
 	return isFalse(v1.ConditionSourcesReady, reason, strings.Join(texts, "; "))
 }
@@ -162,7 +162,7 @@ func sourcesReady(f *facts) metav1.Condition {
 func secretTexts(f *facts) []string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(f.SecretProblems)) {
-		texts = append(texts, fmt.Sprintf("Secret %q is not handed on: %s", name, f.SecretProblems[name]))
+		texts = append(texts, fmt.Sprintf("Secret %q is not copied to the seeds: %s", name, f.SecretProblems[name]))
 	}
 	return texts
 }
