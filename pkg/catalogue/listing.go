@@ -184,7 +184,7 @@ type Availability struct {
 	Excluded []v1.ExcludedVersion
 	// ExcludedCount is the number of all excluded versions, CoreCount of those that are of core add-ons.
 	ExcludedCount, CoreCount int32
-	Digest        string
+	Digest                   string
 	// texts is how many bytes display names and descriptions take.
 	texts int
 }
