@@ -295,9 +295,6 @@ func TestValidateNamesPlaceAndMend(t *testing.T) {
 			[]string{`addon "loki" version "1.0.0": source.helm: a chart from a repository needs template.method helm`}},
 		{"secrets of the cluster for a Custom catalogue", whole(func(v *v1.AddonVersion) { v.Template.ClusterSecrets = true }),
 			[]string{`addon "loki" version "1.0.0": template.clusterSecrets: it is for Core catalogues: take it out`}},
-		{"a choice without options", whole(func(v *v1.AddonVersion) {
-			v.Template.FormSpec = []v1.FormField{{InternalName: "size", Type: v1.FormSelect}}
-		}), []string{`addon "loki" version "1.0.0": template.formSpec[size]: type select needs options to choose from`}},
 		{"values that are no JSON", whole(func(v *v1.AddonVersion) { v.Values = &runtime.RawExtension{Raw: []byte("{")} }),
 			[]string{`addon "loki" version "1.0.0": values: values and form defaults must be JSON`}},
 	} {

@@ -155,9 +155,6 @@ func (p *addonProblems) checkForm(version *v1.AddonVersion) {
 			p.add(version.Version, place, "the field is there twice: take one out")
 		}
 		seen[field.InternalName] = true
-		if field.Type == v1.FormSelect && len(field.Options) == 0 {
-			p.add(version.Version, place, "type select needs options to choose from")
-		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -161,6 +162,26 @@ func (r *Range) Contains(version *semver.Version, preReleases bool) bool {
 const cachedRanges = 4096
 
 var parsedRanges = lru.New[string, rangeResult](cachedRanges, nil)
+
+// IsEmptyRange says whether a range has no version: neither the lowest, nor one that it names, nor one after that. "" and texts that are
+// no ranges are not empty.
+func IsEmptyRange(text string) bool {
+	parsed, err := ParseRange(text)
+	if text == "" || err != nil {
+		return false
+	}
+	candidates := []semver.Version{*semver.New(0, 0, 0, "", "")}
+	for _, word := range versionWords.FindAllString(text, -1) {
+		if at, err := semver.NewVersion(word); err == nil {
+			later, _ := at.SetPrerelease(at.Prerelease() + ".0") // of a release itself, where that can't be
+			candidates = append(candidates, *at, later, at.IncPatch(), at.IncMinor(), at.IncMajor())
+		}
+	}
+	return !slices.ContainsFunc(candidates, func(one semver.Version) bool { return parsed.Contains(&one, true) })
+}
+
+// versionWords are the versions in a range, without what stands for any number.
+var versionWords = regexp.MustCompile(`[0-9]+(\.[0-9]+){0,2}(-[0-9A-Za-z.-]+)?`)
 
 type rangeResult struct {
 	parsed *Range

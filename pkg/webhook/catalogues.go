@@ -53,7 +53,7 @@ func (c *Catalogues) Handle(ctx context.Context, request admission.Request) admi
 	if err := checkCatalogue(found.after); err != nil {
 		return invalid(request, found.after, err)
 	}
-	warnings := append(droppedNulls(request), healthWarnings(found.before, found.after)...)
+	warnings := append(droppedNulls(request), slips(found.before, found.after)...)
 	if found.before == nil {
 		return allowed(append(warnings, c.place(found.after)...)...)
 	}

@@ -80,6 +80,13 @@ func described(object *v1.AddonCatalogue) *v1.AddonCatalogue {
 	return object
 }
 
+// charted is one of a chart.
+func charted(url, version string) *v1.AddonCatalogue {
+	object := ruled("true")
+	object.Spec.Addons[0].Versions[0].Source.Helm = &v1.HelmSource{URL: url, Chart: "web", Version: version}
+	return object
+}
+
 // asking is a catalogue whose version asks for objects of the core group on the hub.
 func asking(resource string) *v1.AddonCatalogue {
 	object := authored("tools", "1.0.0")
@@ -144,6 +151,10 @@ func TestCatalogues(t *testing.T) {
 		{why: "rules alone", after: onlyRuled(), warned: []string{`addon "web" version "1.0.0": health mode Rules judges only ConfigMap`}},
 		{why: "rules alone, as before", before: onlyRuled(), after: described(onlyRuled())},
 		{why: "rules alone from now on", before: ruled("true"), after: onlyRuled(), warned: []string{"health mode Rules judges only"}},
+		{why: "a range of no version", after: constrained("> 1.38, < 1.34"), warned: []string{`constraints.k8sVersion "> 1.38, < 1.34" fits no version`}},
+		{why: "a chart by a range, and an index", after: charted("https://charts.example.com/index.yaml", "2.x"),
+			warned: []string{"source.helm.url ends in index.yaml", `source.helm.version "2.x" reads as a range`}},
+		{why: "the same as before", before: charted("https://charts.example.com", "2.x"), after: described(charted("https://charts.example.com", "2.x"))},
 		{why: "ConfigMaps of the hub, to read", after: asking("configmaps")},
 		{why: "Secrets of the hub", after: asking("secrets"), refused: []string{
 			`AddonCatalogue "platform/tools"`, `addon "web" version "1.0.0": template.access[0].rules[0].resources[0]`, `nothing of "secrets"`,

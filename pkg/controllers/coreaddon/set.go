@@ -100,8 +100,11 @@ func (r *Reconciler) recordList(found *corev1.ConfigMap, state listState) {
 	}
 	r.interesting.Store(&names)
 	if state.Problem != nil {
-		r.Recorder.Eventf(found, nil, corev1.EventTypeWarning, v1.EventListRefused, "Read", "%s: the last good list stays in force",
-			state.Problem)
+		stays := "the last good list stays in force"
+		if !state.Read {
+			stays = "no list was good since this process began, so what core add-ons there are stays as it is"
+		}
+		r.Recorder.Eventf(found, nil, corev1.EventTypeWarning, v1.EventListRefused, "Read", "%s: %s", state.Problem, stays)
 	}
 }
 

@@ -43,7 +43,11 @@ func (s *Session) Manifest(ctx context.Context, word string) (*Manifest, error) 
 		return nil, err
 	}
 	defer answer.Body.Close()
-	if err := answer.Problem(fmt.Sprintf("%q in %s", word, s.repository)); err != nil {
+	kind := "tag"
+	if strings.Contains(word, ":") {
+		kind = "digest"
+	}
+	if err := answer.Problem(fmt.Sprintf("%s %q in repository %s", kind, word, s.repository)); err != nil {
 		return nil, err
 	}
 	content, err := io.ReadAll(answer.Body)
@@ -67,7 +71,7 @@ func (s *Session) Blob(ctx context.Context, digest string, limit int64, into io.
 		return err
 	}
 	defer answer.Body.Close()
-	if err := answer.Problem(fmt.Sprintf("%q in %s", digest, s.repository)); err != nil {
+	if err := answer.Problem(fmt.Sprintf("blob %q in repository %s", digest, s.repository)); err != nil {
 		return err
 	}
 	hasher := sha256.New()

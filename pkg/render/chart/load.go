@@ -33,7 +33,11 @@ func load(content fs.FS) (*helmchart.Chart, error) {
 	}
 	loaded, err := loader.LoadFiles(files)
 	if err != nil {
-		return nil, &render.ChartError{Problem: "can't be loaded: " + err.Error()}
+		problem := "can't be loaded: " + err.Error()
+		if _, found := fs.Stat(content, "Chart.yaml"); errors.Is(found, fs.ErrNotExist) {
+			problem += ": does the source's path lead to the chart, or is template.method go-template meant?"
+		}
+		return nil, &render.ChartError{Problem: problem}
 	}
 	if kind := loaded.Metadata.Type; kind != "" && kind != "application" {
 		return nil, &render.ChartError{Chart: loaded.Name(), Problem: fmt.Sprintf("has type %q: only applications can be installed", kind)}

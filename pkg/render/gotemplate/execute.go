@@ -106,5 +106,17 @@ func (r *rendering) templateError(file file, err error) error {
 		made.Line, _ = strconv.Atoi(match[2])
 		made.Problem = r.redactor.Text(match[3])
 	}
+	made.Problem = hinted(made.Problem)
 	return made
+}
+
+// hinted adds to a problem of those who know Helm's templates what to write here.
+func hinted(problem string) string {
+	switch {
+	case strings.HasPrefix(problem, `function "required" not defined`):
+		return problem + `: write {{ if not .Variables.name }}{{ fail "set name" }}{{ end }}`
+	case strings.HasPrefix(problem, `function "`) && strings.HasSuffix(problem, `" not defined`):
+		return problem + ": there are those of sprig and KKP"
+	}
+	return strings.Replace(problem, "in type *templatedata.Data", "of the template data, which has .Variables, .Cluster and others", 1)
 }
