@@ -6,6 +6,9 @@ import (
 	"os"
 	"strings"
 
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
 	"github.com/trellis-addons/trellis/test/binaries"
 )
 
@@ -15,6 +18,9 @@ func (s *Sandbox) publish() error {
 		if err := os.WriteFile(s.Kubeconfig(name), s.Server(name).Kubeconfig, 0o600); err != nil {
 			return fmt.Errorf("writing the kubeconfig of %q: %w", name, err)
 		}
+	}
+	if err := s.publishContexts(); err != nil {
+		return err
 	}
 	for _, program := range []string{"kubectl", "helm"} {
 		path, err := binaries.Find(s.cache, program, "")
@@ -34,6 +40,21 @@ func (s *Sandbox) publish() error {
 		fmt.Fprintf(&env, "export %s='%s'\n", variable[0], variable[1])
 	}
 	return os.WriteFile(s.path("env"), []byte(env.String()), 0o600)
+}
+
+// publishContexts writes one kubeconfig more, with a context for each control plane.
+func (s *Sandbox) publishContexts() error {
+	all := clientcmdapi.NewConfig()
+	for _, name := range s.names() {
+		one, err := clientcmd.Load(s.Server(name).Kubeconfig)
+		if err != nil {
+			return fmt.Errorf("reading the kubeconfig of %q: %w", name, err)
+		}
+		context := one.Contexts[one.CurrentContext]
+		all.Clusters[name], all.AuthInfos[name] = one.Clusters[context.Cluster], one.AuthInfos[context.AuthInfo]
+		all.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	}
+	return clientcmd.WriteToFile(*all, s.Kubeconfig("all"))
 }
 
 // environment is what .sandbox/env exports, and what the sample catalogue is filled in with.
