@@ -18,7 +18,7 @@ const steady = 3 * time.Second
 const mostWrites = 5
 
 // Cluster API moves no control plane before the add-on is at a version that fits both sides, and no workers before it is right at the new
-// one. Red without the hook, without the hold on workers, when the manager that is started anew lets one of them go, and when all that
+// one; an event of the Cluster says when each begins to wait. Red without the hook, without the hold on workers, when the manager that is started anew lets one of them go, and when all that
 // writes the Cluster more often than it has to.
 func TestAnUpgradeWaitsForItsAddons(t *testing.T) {
 	w := newWorld(t, setting{})
@@ -29,6 +29,7 @@ func TestAnUpgradeWaitsForItsAddons(t *testing.T) {
 	began := w.written.Load()
 	w.ask(after)
 	w.says("True", v1.ReasonBeforeControlPlane)
+	w.expectEvent(v1.EventUpgradeWaits, "cni")
 	w.installed("1.1.0", "1.36.3", metav1.ConditionFalse)
 	expect.Always(t, steady, func() error { return w.isAt(before, before) })
 	stop()
@@ -37,6 +38,7 @@ func TestAnUpgradeWaitsForItsAddons(t *testing.T) {
 
 	w.installed("1.1.0", "1.36.3", metav1.ConditionTrue)
 	w.says("True", v1.ReasonBeforeWorkers)
+	w.expectEvent(v1.EventUpgradeWaits, "workers")
 	w.at(after, before)
 	w.installed("1.1.0", "1.37.1", metav1.ConditionFalse)
 	stop()
