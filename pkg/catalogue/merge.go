@@ -44,7 +44,7 @@ func (m *MergedAddon) OriginsJSON() string {
 // TooLargeError says that a merged object would be too large. The seeds keep the former one.
 type TooLargeError struct {
 	Addon string
-	// What is "versions" or "bytes"; Have exceeds Limit.
+	// What is counted, such as "versions" or "bytes"; Have exceeds Limit.
 	What        string
 	Have, Limit int
 	// Contributors are the catalogues that have the add-on.
@@ -82,6 +82,7 @@ func Merge(sources []*Source) Merged {
 	for _, name := range slices.Sorted(maps.Keys(m.offers)) {
 		m.unite(name)
 	}
+	m.bound()
 	for _, conflicts := range m.Conflicts {
 		slices.SortFunc(conflicts, func(a, b v1.CatalogueConflict) int {
 			return cmp.Or(cmp.Compare(a.Addon, b.Addon), Compare(a.Version, b.Version), cmp.Compare(a.WonBy, b.WonBy))

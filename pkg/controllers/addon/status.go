@@ -38,8 +38,12 @@ func appliedStatus(ours v1.AddonCatalogueStatus) map[string]any {
 }
 
 func summary(offer *catalogue.Availability) string {
+	leftOut := ""
+	if len(offer.LeftOut) > 0 {
+		leftOut = "; not offered, since names of versions would take more than 256 KiB: " + text.Names(offer.LeftOut, mostNamed)
+	}
 	return fmt.Sprintf("fit for this cluster: %s of %s; does not fit: %d; of core add-ons, which are not offered: %d",
-		text.Count(int(offer.Versions), "version"), text.Count(len(offer.Addons), "add-on"), offer.ExcludedCount-offer.CoreCount, offer.CoreCount)
+		text.Count(int(offer.Versions), "version"), text.Count(len(offer.Addons), "add-on"), offer.ExcludedCount-offer.CoreCount, offer.CoreCount) + leftOut
 }
 
 // announce reports that a cluster is offered other versions than before.
