@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -49,7 +50,7 @@ func run(out io.Writer, folder fs.FS, kind v1.CatalogueType) error {
 		return errors.New("there are no add-ons: is it the right folder?")
 	}
 	whole := &v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Type: kind, Addons: content.Addons}}
-	_, err = catalogue.Read(whole, values.CheckVersion, values.CheckTemplate, health.CheckVersion, rights.CheckVersion)
+	_, err = catalogue.Read(whole, values.CheckVersion, values.CheckTemplate, health.Check(context.Background()), rights.CheckVersion)
 	if refused, ok := errors.AsType[*catalogue.InvalidError](err); ok {
 		var problems []documents.Problem
 		for _, problem := range refused.Problems {

@@ -2,7 +2,8 @@
 // CEL over objects, and a Lease that the add-on renews. It is pure: others read objects, and tell the
 // time.
 //
-// Rules. Standard CEL with optional fields; only self is declared. Every text is compiled once
+// Rules. CEL with optional fields, without what lets a value grow (language.go, ADR 118); only self is
+// declared. Check is for catalogues, within limits for each. Every text is compiled once
 // (Programs) and evaluated within limits of cost and time, for each evaluation, for all of a Look, and
 // for all of one share: objects and rules may be anybody's. A field that is not there yet is progress,
 // and so is a generation that nobody observed; any other error is RuleFailed. A message never sees the

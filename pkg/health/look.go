@@ -38,36 +38,16 @@ const longestWords = 200
 type Look struct {
 	programs *Programs
 	share    *share
-	rules    []rule
+	rules    []v1.HealthRule
 
 	mutex sync.Mutex
 	cost  uint64
 	spent time.Duration
 }
 
-// rule with its expressions compiled; failed and message may be nil.
-type rule struct {
-	*v1.HealthRule
-	healthy, failed, message *compiled
-}
-
 // Look begins one by these rules, whose evaluations are paid for by the share of this name.
 func (p *Programs) Look(sharer string, rules []v1.HealthRule) *Look {
-	optional := func(expression string, result *types.Type) *compiled {
-		if expression == "" {
-			return nil
-		}
-		found := p.of(expression, result)
-		return &found
-	}
-	look := &Look{programs: p, share: p.shareOf(sharer)}
-	for i := range rules {
-		said, healthy := &rules[i], p.of(rules[i].Healthy, types.BoolType)
-		look.rules = append(look.rules, rule{
-			said, &healthy, optional(said.Failed, types.BoolType), optional(said.Message, types.StringType),
-		})
-	}
-	return look
+	return &Look{programs: p, share: p.shareOf(sharer), rules: rules}
 }
 
 // Judge says by a rule how an object is, in the words of kstatus: Failed, InProgress, Current, or
@@ -77,15 +57,15 @@ func (l *Look) Judge(ctx context.Context, number int, object map[string]any) (st
 	if words, is := unsettled(object); is {
 		return status.InProgressStatus, words
 	}
-	if by.failed != nil {
-		switch holds, _, err := l.holds(ctx, by.failed, object); {
+	if by.Failed != "" {
+		switch holds, _, err := l.holds(ctx, by.Failed, object); {
 		case err != nil:
 			return RuleFailed, fmt.Sprintf("failed of rule %d can't be evaluated: %v", number, err)
 		case holds:
 			return status.FailedStatus, l.words(ctx, by, object, "failed holds: "+text.Cut(by.Failed, longestWords))
 		}
 	}
-	switch holds, missing, err := l.holds(ctx, by.healthy, object); {
+	switch holds, missing, err := l.holds(ctx, by.Healthy, object); {
 	case err != nil:
 		return RuleFailed, fmt.Sprintf("healthy of rule %d can't be evaluated: %v", number, err)
 	case missing != "":
@@ -110,13 +90,13 @@ func unsettled(object map[string]any) (words string, is bool) {
 }
 
 // words of a rule about an object; others where it has none, or they can't be had.
-func (l *Look) words(ctx context.Context, by *rule, object map[string]any, others string) string {
-	if by.message == nil {
+func (l *Look) words(ctx context.Context, by *v1.HealthRule, object map[string]any, others string) string {
+	if by.Message == "" {
 		return others
 	}
-	said, err := l.evaluate(ctx, by.message, shown(object))
-	if words, isText := said.(string); err == nil && isText {
-		return text.Message(text.Cut(words, longestWords))
+	said, err := l.evaluate(ctx, by.Message, types.StringType, shown(object))
+	if words, isText := said.(types.String); err == nil && isText {
+		return text.Message(text.Cut(string(words), longestWords))
 	}
 	return others
 }
@@ -141,19 +121,19 @@ func shown(object map[string]any) map[string]any {
 }
 
 // holds says whether an expression does; missing is the field that is not there yet.
-func (l *Look) holds(ctx context.Context, expression *compiled, object map[string]any) (holds bool, missing string, err error) {
-	found, err := l.evaluate(ctx, expression, object)
+func (l *Look) holds(ctx context.Context, expression string, object map[string]any) (holds bool, missing string, err error) {
+	found, err := l.evaluate(ctx, expression, types.BoolType, object)
 	if err != nil {
-		if field, is := missingField(err, expression.text); is {
+		if field, is := missingField(err, expression); is {
 			return false, field, nil
 		}
 		return false, "", problemOf(err)
 	}
-	holds, isBool := found.(bool)
+	is, isBool := found.(types.Bool)
 	if !isBool {
 		return false, "", errNoBool
 	}
-	return holds, "", nil
+	return bool(is), "", nil
 }
 
 // absences are how CEL says that something is not there, before its name.
@@ -200,10 +180,8 @@ type toldError struct{ problem string }
 
 func (e *toldError) Error() string { return e.problem }
 
-func (l *Look) evaluate(ctx context.Context, expression *compiled, object map[string]any) (any, error) {
-	if expression.problem != nil {
-		return nil, &toldError{expression.problem.Error()}
-	}
+// evaluate an expression. Its value is for a switch on its type: to unpack another would walk through all of it.
+func (l *Look) evaluate(ctx context.Context, expression string, result *types.Type, object map[string]any) (ref.Val, error) {
 	if err := l.left(); err != nil {
 		return nil, err
 	}
@@ -211,11 +189,16 @@ func (l *Look) evaluate(ctx context.Context, expression *compiled, object map[st
 	if l.share.remaining(began) <= 0 {
 		return nil, errShareSpent
 	}
-	evaluate := func() (ref.Val, *cel.EvalDetails, error) { return expression.program.Eval(of) }
-	if expression.repeats {
+	made := l.programs.of(expression, result) // to compile it is paid for, too
+	if made.problem != nil {
+		l.share.pay(l.programs.now().Sub(began))
+		return nil, &toldError{made.problem.Error() + "; the add-on needs a version with another rule"}
+	}
+	evaluate := func() (ref.Val, *cel.EvalDetails, error) { return made.program.Eval(of) }
+	if made.repeats {
 		limited, cancel := context.WithTimeout(ctx, evaluationTime)
 		defer cancel()
-		within, evaluate = limited, func() (ref.Val, *cel.EvalDetails, error) { return expression.program.ContextEval(limited, of) }
+		within, evaluate = limited, func() (ref.Val, *cel.EvalDetails, error) { return made.program.ContextEval(limited, of) }
 	}
 	value, details, err := evaluate()
 	var cost uint64
@@ -227,7 +210,7 @@ func (l *Look) evaluate(ctx context.Context, expression *compiled, object map[st
 	l.share.pay(took)
 	switch {
 	case err == nil:
-		return value.Value(), nil
+		return value, nil
 	case ctx.Err() != nil: // the pass is over, and what it found does not count
 		return nil, &toldError{"the pass is over"}
 	case within.Err() != nil:

@@ -1,16 +1,15 @@
 package health
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
-	"cel.dev/cel-go/common/overloads"
 	"cel.dev/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -25,13 +24,19 @@ const (
 	// longest expression, in bytes, as the schema has it: specs from git did not pass the schema.
 	longest = 1024
 	// mostRules of a version.
-	mostRules = 16
+	mostRules = 64
 	// mostDepth of an expression.
 	mostDepth = 64
 	// largestPattern of matches, in steps of its program: each may be taken for each byte of a text, at once.
 	largestPattern = 100
 	// longestProblem is how much of CEL's own words is told.
 	longestProblem = 300
+	// mostText of the rules of one catalogue, in bytes, each expression counted once.
+	mostText = 128 << 10
+	// mostRefused expressions of a catalogue are told: to read what is wrong costs more than to read what is right.
+	mostRefused = 20
+	// mostVerdicts are kept.
+	mostVerdicts = 4096
 	// mostPrograms are kept, each for programLife after its last use.
 	mostPrograms = 1024
 	programLife  = time.Hour
@@ -46,13 +51,56 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
-// CheckVersion checks the expressions of a version's rules, for catalogue.Read. Field is the path below
-// the version.
+var withoutMacros = sync.OnceValues(func() (*cel.Env, error) {
+	env, err := environment()
+	if err != nil {
+		return nil, err
+	}
+	return env.Extend(cel.ClearMacros())
+})
+
+// verdicts on expressions are kept by their text: the webhook and the controllers read the same.
+var verdicts = lru.New[programKey, error](mostVerdicts, nil)
+
+// Check gives a check of the expressions of versions, for one catalogue.Read: field is the path below the
+// version. What a catalogue may cost is bounded: by the text of its rules, and by how much of it is refused. Once the context is
+// over, nothing else is checked, and what was read does not count.
+func Check(ctx context.Context) func(version *v1.AddonVersion) (field string, err error) {
+	counted, left, refused := map[string]bool{}, mostText, 0
+	return func(version *v1.AddonVersion) (field string, err error) {
+		if version.Template == nil || version.Template.Health == nil || refused >= mostRefused {
+			return "", nil
+		}
+		if err := ctx.Err(); err != nil {
+			return of, err
+		}
+		for _, rule := range version.Template.Health.Rules {
+			for _, expression := range []string{rule.Healthy, rule.Failed, rule.Message} {
+				if left >= 0 && !counted[expression] {
+					counted[expression], left = true, left-len(expression)
+				}
+			}
+		}
+		if left < 0 {
+			refused = mostRefused
+			return of + ".rules", fmt.Errorf("the rules of the catalogue have more than %d KiB of text, with those before it, each expression counted "+
+				"once: let versions have the same rules, or make several catalogues", mostText>>10)
+		}
+		if field, err = CheckVersion(version); err != nil {
+			refused++
+		}
+		return field, err
+	}
+}
+
+// of is the path of what is checked.
+const of = "template.health"
+
+// CheckVersion checks the expressions of one version's rules.
 func CheckVersion(version *v1.AddonVersion) (field string, err error) {
 	if version.Template == nil || version.Template.Health == nil {
 		return "", nil
 	}
-	const of = "template.health"
 	check := version.Template.Health
 	if field, err := checkMode(check); err != nil {
 		return of + field, err
@@ -115,14 +163,27 @@ func checkRule(rule *v1.HealthRule) (field string, err error) {
 		if one.text == "" && one.optional {
 			continue
 		}
-		if _, err := parse(one.text, one.result); err != nil {
+		if err := verdict(one.text, one.result); err != nil {
 			return one.field, err
 		}
 	}
 	return "", nil
 }
 
-// parse and check an expression that gives a value of a type.
+func verdict(expression string, result *types.Type) error {
+	key := keyOf(expression, result)
+	if known, found := verdicts.Get(key); found {
+		return known
+	}
+	_, err := parse(expression, result)
+	if len(expression) <= longest {
+		verdicts.Put(key, err, lru.Forever)
+	}
+	return err
+}
+
+// parse and check an expression that gives a value of a type. What is none of the language of rules meets no
+// macro and no check of types.
 func parse(expression string, result *types.Type) (*cel.Ast, error) {
 	if expression == "" || len(expression) > longest {
 		return nil, fmt.Errorf("it has %d bytes: 1 to %d may be", len(expression), longest)
@@ -131,37 +192,29 @@ func parse(expression string, result *types.Type) (*cel.Ast, error) {
 	if err != nil {
 		return nil, fmt.Errorf("CEL has no environment: %w", err)
 	}
-	parsed, issues := env.Compile(expression)
+	plain, err := withoutMacros()
+	if err != nil {
+		return nil, fmt.Errorf("CEL has no environment: %w", err)
+	}
+	parsed, issues := plain.Parse(expression)
+	if issues.Err() == nil {
+		read, _ := readLanguage(parsed.NativeRep())
+		switch {
+		case read.problem != nil:
+			return nil, read.problem
+		case read.hasMacros:
+			parsed, issues = env.Compile(expression)
+		default:
+			parsed, issues = env.Check(parsed)
+		}
+	}
 	if err := issues.Err(); err != nil {
 		return nil, fmt.Errorf("it is no CEL expression over self: %s", text.Cut(text.Line(err.Error()), longestProblem))
 	}
 	if given := parsed.OutputType(); !given.IsExactType(result) && !given.IsExactType(types.DynType) {
 		return nil, fmt.Errorf("it gives %s: it has to give %s", given, result)
 	}
-	return parsed, checkPatterns(parsed)
-}
-
-// checkPatterns refuses patterns that an object would bring: to compile one can cost more than all the
-// rest.
-func checkPatterns(parsed *cel.Ast) error {
-	var problem error
-	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(one ast.Expr) {
-		if one.Kind() != ast.CallKind || one.AsCall().FunctionName() != overloads.Matches {
-			return
-		}
-		call := one.AsCall()
-		pattern := call.Args()[len(call.Args())-1]
-		if pattern.Kind() != ast.LiteralKind {
-			problem = errors.New("matches takes a pattern that stands in the expression")
-			return
-		}
-		if literal, isText := pattern.AsLiteral().Value().(string); isText {
-			if _, err := regexp.Compile(literal); err != nil {
-				problem = fmt.Errorf("its pattern can't be read: %s", text.Cut(text.Line(err.Error()), longestProblem))
-			}
-		}
-	}))
-	return problem
+	return parsed, nil
 }
 
 // Programs are expressions, compiled once for each text. Many goroutines may use them.
@@ -176,8 +229,11 @@ type programKey struct {
 	isMessage  bool
 }
 
+func keyOf(expression string, result *types.Type) programKey {
+	return programKey{expression, result == types.StringType}
+}
+
 type compiled struct {
-	text    string
 	program cel.Program
 	// repeats says that it has a comprehension, in the steps of which the time is looked at.
 	repeats bool
@@ -195,7 +251,7 @@ func (p *Programs) shareOf(sharer string) *share {
 }
 
 func (p *Programs) of(expression string, result *types.Type) compiled {
-	key := programKey{expression, result == types.StringType}
+	key := keyOf(expression, result)
 	if known, found := p.byText.Get(key); found {
 		return known
 	}
@@ -219,5 +275,5 @@ func compile(expression string, result *types.Type) compiled {
 	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(one ast.Expr) {
 		repeats = repeats || one.Kind() == ast.ComprehensionKind
 	}))
-	return compiled{expression, program, repeats, err}
+	return compiled{program, repeats, err}
 }

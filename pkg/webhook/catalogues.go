@@ -50,7 +50,7 @@ func (c *Catalogues) Handle(ctx context.Context, request admission.Request) admi
 	case sameCatalogue(found):
 		return allowed(droppedNulls(request)...)
 	}
-	if err := checkCatalogue(found.after); err != nil {
+	if err := checkCatalogue(ctx, found.after); err != nil {
 		return invalid(request, found.after, err)
 	}
 	warnings := append(droppedNulls(request), slips(found.before, found.after)...)
@@ -71,13 +71,13 @@ func (c *Catalogues) place(object *v1.AddonCatalogue) []string {
 // checkCatalogue is why a catalogue would not be merged: *catalogue.InvalidError, or
 // *catalogue.TooLargeError for an add-on that is too large by itself. It also refuses an invalid
 // range of git tags or valuesTemplate.
-func checkCatalogue(object *v1.AddonCatalogue) error {
+func checkCatalogue(ctx context.Context, object *v1.AddonCatalogue) error {
 	if git := object.Spec.Git; git != nil {
 		if err := catalogue.CheckGitRef(git.Ref); err != nil {
 			return fmt.Errorf("spec.git.ref.semver: %w", err)
 		}
 	}
-	source, err := catalogue.Read(object, values.CheckVersion, values.CheckTemplate, health.CheckVersion, rights.CheckVersion)
+	source, err := catalogue.Read(object, values.CheckVersion, values.CheckTemplate, health.Check(ctx), rights.CheckVersion)
 	if err != nil {
 		return err
 	}

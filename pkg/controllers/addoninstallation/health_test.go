@@ -92,6 +92,24 @@ func TestHealthByRules(t *testing.T) {
 	}
 }
 
+// AG20 (F1): Red when a rule that makes large values, and came past every check, is evaluated, or is not told in status and event
+// with its place; when it keeps its neighbour waiting; or when the installation can't be removed.
+func TestARuleThatMakesLargeValuesIsNotEvaluated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	bomb := mapRule(`[[1]]`+strings.Repeat(`.map(a,a+a)`, 60)+`.all(a,!(2 in a))`, "", "")
+	w.offer("judged", kubermaticv1.CatalogueCustom, w.judged("1.0.0", bomb))
+	w.publish("other", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
+	object, other := w.install("judged", ""), w.install("other", "")
+	w.expectReady(object, kubermaticv1.ReasonRuleFailed, "healthy of rule 0 can't be evaluated: at character 5: at most 8 of all")
+	w.expectUnhealthy(object, kubermaticv1.ReasonRuleFailed, "the add-on needs a version with another rule")
+	w.expectEvent(kubermaticv1.ReasonRuleFailed, object, "healthy of rule 0 can't be evaluated")
+	w.expectInstalled(other, "1.0.0", "")
+	w.delete(object)
+	expect.Gone(t, w.seed, object)
+}
+
 // Red when another judgement waits for the next comparison: until then the add-on would be Ready by that of before, and a set would go on.
 func TestAnotherJudgementCountsAtOnce(t *testing.T) {
 	t.Parallel()

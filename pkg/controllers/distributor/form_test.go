@@ -1,8 +1,11 @@
 package distributor_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -43,4 +46,45 @@ func TestWrongAccessIsRefused(t *testing.T) {
 	w.create(w.master, object)
 	w.start()
 	w.expectCondition(object, v1.ConditionReady, "False", v1.ReasonInvalid)
+}
+
+// AG20 (F2): Red when a catalogue whose health rules cost much holds up another one, or is not told with reason and place: 400 KB of rules
+// held all up for minutes.
+func TestDearRulesHoldUpNoOtherCatalogue(t *testing.T) {
+	w := newWorld(t)
+	dear := func(name, repeated, end string) *v1.AddonCatalogue {
+		made := w.catalogueOf(name, map[string][]string{name: {"1.0.0"}})
+		first, number := made.Spec.Addons[0].Versions[0], 0
+		made.Spec.Addons[0].Versions = nil
+		for minor := range 24 {
+			version := *first.DeepCopy()
+			version.Version, version.Template.Health = fmt.Sprintf("1.%d.0", minor), &v1.HealthCheck{}
+			for range 16 {
+				rule := v1.HealthRule{APIVersion: "v1", Kind: "ConfigMap"}
+				for _, expression := range []*string{&rule.Healthy, &rule.Failed} {
+					*expression, number = repeated+fmt.Sprintf(end, number), number+1
+				}
+				version.Template.Health.Rules = append(version.Template.Health.Rules, rule)
+			}
+			made.Spec.Addons[0].Versions = append(made.Spec.Addons[0].Versions, version)
+		}
+		w.create(w.master, made)
+		return made
+	}
+	grows := dear("grows", "[[]]"+strings.Repeat(".map(a,[a,a])", 56), ".all(a,%d>0)")
+	large := dear("large", strings.Repeat("self.a > 1 || ", 40), "self.b > %d")
+	innocent := w.catalogueOf("innocent", map[string][]string{"web": {"1.0.0"}})
+	w.create(w.master, innocent)
+	w.start()
+	w.expectVersions("seed", "web", "1.0.0")
+	w.expectCondition(innocent, v1.ConditionReady, "True", v1.ReasonDistributed)
+	for object, says := range map[*v1.AddonCatalogue]string{
+		grows: `addon "grows" version "1.0.0": template.health.rules[0].healthy: at character 5: at most 8 of all`,
+		large: `addon "large" version "1.6.0": template.health.rules: the rules of the catalogue have more than 128 KiB`,
+	} {
+		found := w.expectCondition(object, v1.ConditionReady, "False", v1.ReasonInvalid)
+		if told := meta.FindStatusCondition(found.Status.Conditions, v1.ConditionReady).Message; !strings.Contains(told, says) {
+			t.Errorf("%s says %q, want %q", object.Name, told, says)
+		}
+	}
 }

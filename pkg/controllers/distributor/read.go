@@ -54,7 +54,10 @@ func (r *Reconciler) read(ctx context.Context, f *facts) loop.Outcome {
 		if object.DeletionTimestamp != nil || !isInput(object) {
 			continue
 		}
-		fresh[object.UID] = r.readOne(object)
+		fresh[object.UID] = r.readOne(ctx, object)
+		if err := ctx.Err(); err != nil { // what was read until now may be wrong, and is not kept
+			return failed(fmt.Errorf("reading AddonCatalogue %q: %w", object.Name, err))
+		}
 		found := ownedCore(fresh[object.UID], list.Items)
 		r.readLeave(found)
 		f.leave.Add(found.leave)
@@ -70,7 +73,7 @@ func isInput(object client.Object) bool {
 	return role == "" || role == v1.RoleGenerated
 }
 
-func (r *Reconciler) readOne(object *v1.AddonCatalogue) *reading {
+func (r *Reconciler) readOne(ctx context.Context, object *v1.AddonCatalogue) *reading {
 	if known, ok := r.readings[object.UID]; ok && known.object.Generation == object.Generation {
 		known.object = object
 		return known
@@ -81,7 +84,7 @@ func (r *Reconciler) readOne(object *v1.AddonCatalogue) *reading {
 		found.refuse(v1.ReasonWrongNamespace, &wrongNamespaceError{object.Namespace, r.options.Namespace})
 	case object.Spec.Git != nil: // the catalogues generated from it are merged
 	default:
-		source, err := catalogue.Read(object, values.CheckVersion, health.CheckVersion, rights.CheckVersion)
+		source, err := catalogue.Read(object, values.CheckVersion, health.Check(ctx), rights.CheckVersion)
 		if err != nil {
 			found.refuse(v1.ReasonInvalid, err)
 		}

@@ -18,7 +18,10 @@ import (
 
 // read makes add-ons of files, and checks them as admission checks a catalogue.
 func (r *Reconciler) read(ctx context.Context, f *facts) loop.Outcome {
-	content, err := readContent(f)
+	content, err := readContent(ctx, f)
+	if ctx.Err() != nil { // what was found until now may be wrong
+		return failed("reading the content", ctx.Err())
+	}
 	if invalid, ok := errors.AsType[*documents.InvalidError](err); ok {
 		return f.refuse(invalid)
 	}
@@ -30,13 +33,13 @@ func (r *Reconciler) read(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-func readContent(f *facts) (*documents.Content, error) {
+func readContent(ctx context.Context, f *facts) (*documents.Content, error) {
 	content, err := documents.Read(f.snapshot.FS)
 	if err != nil {
 		return nil, err
 	}
 	whole := &v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Type: f.object.Spec.Type, Addons: content.Addons}}
-	_, err = catalogue.Read(whole, values.CheckVersion, values.CheckTemplate, health.CheckVersion, rights.CheckVersion)
+	_, err = catalogue.Read(whole, values.CheckVersion, values.CheckTemplate, health.Check(ctx), rights.CheckVersion)
 	wrong, ok := errors.AsType[*catalogue.InvalidError](err)
 	if !ok {
 		return content, err

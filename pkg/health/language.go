@@ -1,0 +1,274 @@
+package health
+
+import (
+	"fmt"
+	"regexp/syntax"
+	"slices"
+	"strings"
+
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/overloads"
+
+	"github.com/trellis-addons/trellis/pkg/text"
+)
+
+// The limits of an expression. They hold before macros and types, which can cost without bound themselves.
+const (
+	// mostLoops of an expression, and mostNested in each other; has is none.
+	mostLoops  = 8
+	mostNested = 4
+	// mostCompared parts of the object, each as large as the object itself perhaps: CEL counts no depth.
+	mostCompared = 32
+	// mostItems of a list or map that is written in an expression.
+	mostItems = 64
+)
+
+var (
+	// plain functions give a number, a text, a bool, a time or a type: nothing that grows.
+	plain = []string{
+		operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Less, operators.LessEquals, operators.Greater,
+		operators.GreaterEquals, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate,
+		operators.Has, overloads.Size, overloads.Contains, overloads.StartsWith, overloads.EndsWith, overloads.Matches, "hasValue",
+		overloads.TypeConvertBool, overloads.TypeConvertInt, overloads.TypeConvertUint, overloads.TypeConvertDouble,
+		overloads.TypeConvertString, overloads.TypeConvertDuration, overloads.TypeConvertTimestamp, overloads.TypeConvertType,
+		overloads.TimeGetFullYear, overloads.TimeGetMonth, overloads.TimeGetDayOfYear, overloads.TimeGetDate,
+		overloads.TimeGetDayOfMonth, overloads.TimeGetDayOfWeek, overloads.TimeGetHours, overloads.TimeGetMinutes,
+		overloads.TimeGetSeconds, overloads.TimeGetMilliseconds,
+	}
+	// passing functions give what they are given.
+	passing = []string{operators.Conditional, overloads.TypeConvertDyn, "of", "ofNonZeroValue", "none", "value", "or", "orValue"}
+	// steps lead to a part of what they are given first.
+	steps = []string{operators.Index, operators.OptIndex, operators.OptSelect}
+	// loops bind a name, and maybes do to what an optional field has.
+	loops  = []string{operators.All, operators.Exists, operators.ExistsOne, "existsOne", operators.Filter, operators.Map}
+	maybes = []string{"optMap", "optFlatMap"}
+)
+
+// value is what an expression may give.
+type value struct {
+	// parts are the names of which it may have parts, as bits: self, and those that loops bind. None: it has
+	// only what the expression says.
+	parts uint
+	// times is how many times as large as the object it may be, at most.
+	times int
+	// isList says that it may be a list or map which the expression makes.
+	isList bool
+}
+
+func either(a, b value) value {
+	return value{a.parts | b.parts, max(a.times, b.times), a.isList || b.isList}
+}
+
+// reader decides whether an expression, as it is parsed before macros, is one that rules may have: no
+// value of it is much larger than the object, whatever that is. Names are bound to parts of the object, or to
+// literals, and to nothing that was made of several parts.
+type reader struct {
+	info     *ast.SourceInfo
+	names    map[string]value
+	loops    int
+	nested   int
+	compared int
+	// hasMacros says that the expression is another one with macros.
+	hasMacros bool
+	problem   error
+}
+
+// readLanguage reads an expression, and why it is none of the language of rules.
+func readLanguage(parsed *ast.AST) (*reader, value) {
+	r := &reader{info: parsed.SourceInfo(), names: map[string]value{self: {parts: 1, times: 1}}}
+	return r, r.read(parsed.Expr())
+}
+
+func (r *reader) refuse(at ast.Expr, format string, about ...any) value {
+	if r.problem == nil {
+		r.problem = fmt.Errorf("at character %d: %w", r.info.GetStartLocation(at.ID()).Column()+1, fmt.Errorf(format, about...))
+	}
+	return value{}
+}
+
+func (r *reader) read(one ast.Expr) value {
+	if r.problem != nil {
+		return value{}
+	}
+	switch one.Kind() {
+	case ast.LiteralKind:
+		return value{}
+	case ast.IdentKind:
+		if strings.HasPrefix(one.AsIdent(), ".") { // it is self as well
+			return r.refuse(one, "write the name without a dot before it")
+		}
+		return r.names[one.AsIdent()] // one that nobody declared is for the check of types
+	case ast.SelectKind:
+		return r.partOf(one.AsSelect().Operand())
+	case ast.CallKind:
+		return r.call(one)
+	case ast.ListKind:
+		return r.literals(one, one.AsList().Elements())
+	case ast.MapKind:
+		var items []ast.Expr
+		for _, entry := range one.AsMap().Entries() {
+			items = append(items, entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
+		}
+		return r.literals(one, items)
+	}
+	return r.refuse(one, "a rule makes no objects: compare fields one by one")
+}
+
+func (r *reader) partOf(whole ast.Expr) value {
+	found := r.read(whole)
+	found.isList = false
+	return found
+}
+
+func (r *reader) literals(list ast.Expr, items []ast.Expr) value {
+	isOther := func(item ast.Expr) bool { return item.Kind() != ast.LiteralKind }
+	if len(items) > mostItems || slices.ContainsFunc(items, isOther) {
+		return r.refuse(list, "a list or map has at most %d items, and literals only: compare fields one by one", mostItems)
+	}
+	return value{isList: true}
+}
+
+func (r *reader) call(one ast.Expr) value {
+	call := one.AsCall()
+	name, operands := call.FunctionName(), call.Args()
+	if call.IsMemberFunction() {
+		if slices.Contains(loops, name) || slices.Contains(maybes, name) {
+			return r.loop(one, call)
+		}
+		operands = append([]ast.Expr{call.Target()}, operands...)
+	}
+	r.hasMacros = r.hasMacros || name == operators.Has
+	values, all := make([]value, len(operands)), value{}
+	for i, operand := range operands {
+		values[i] = r.read(operand)
+		if name != operators.Conditional || i > 0 {
+			all = either(all, values[i])
+		}
+	}
+	switch {
+	case name == operators.Equals, name == operators.NotEquals:
+		return r.compare(one, min(values[0].times, values[1].times))
+	case name == operators.In:
+		return r.compare(one, values[1].times)
+	case name == operators.Add:
+		return r.sum(one, values[0], values[1], all)
+	case name == overloads.Matches && len(operands) > 0:
+		return r.pattern(operands[len(operands)-1])
+	case slices.Contains(steps, name):
+		return value{values[0].parts, values[0].times, false}
+	case slices.Contains(passing, name):
+		return all
+	case slices.Contains(plain, name):
+		return value{}
+	}
+	return r.refuse(one, "%q is none of the functions of rules", text.Cut(name, longestWords))
+}
+
+// compare counts what a comparison walks through.
+func (r *reader) compare(one ast.Expr, times int) value {
+	if r.compared += times; r.compared > mostCompared {
+		return r.refuse(one, "more than %d comparisons of fields with fields: make several rules of it, all of which have to hold", mostCompared)
+	}
+	return value{}
+}
+
+// sum is a number or a text where one of both is known to be none of the object's lists.
+func (r *reader) sum(one ast.Expr, left, right, all value) value {
+	switch {
+	case all.isList:
+		return r.refuse(one, "+ is for numbers and texts, and not for lists: ask both lists, with ||")
+	case left.parts == 0 || right.parts == 0:
+		return value{}
+	}
+	return value{all.parts, left.times + right.times, false}
+}
+
+// pattern refuses those that an object would bring, and those that are many times as large as one may be: to
+// compile them can cost more than all the rest.
+func (r *reader) pattern(one ast.Expr) value {
+	if one.Kind() != ast.LiteralKind {
+		return r.refuse(one, "matches takes a pattern that is written in the expression")
+	}
+	literal, _ := one.AsLiteral().Value().(string)
+	parsed, err := syntax.Parse(literal, syntax.Perl)
+	switch {
+	case err != nil:
+		return r.refuse(one, "its pattern can't be read: %s", text.Cut(text.Line(err.Error()), longestProblem))
+	case sizeOf(parsed) > 10*largestPattern: // CEL measures it to the step
+		return r.refuse(one, "its pattern has more than %d steps", largestPattern)
+	}
+	return value{}
+}
+
+// sizeOf a pattern, about as many steps as its program will have.
+func sizeOf(pattern *syntax.Regexp) int {
+	size := 1
+	if pattern.Op == syntax.OpLiteral {
+		size = len(pattern.Rune)
+	}
+	for _, part := range pattern.Sub {
+		size += sizeOf(part)
+	}
+	if pattern.Op == syntax.OpRepeat {
+		size *= max(pattern.Min, pattern.Max, 1)
+	}
+	return size
+}
+
+// loop reads one of loops or maybes.
+func (r *reader) loop(one ast.Expr, call ast.CallExpr) value {
+	name, args := call.FunctionName(), call.Args()
+	isMaybe := slices.Contains(maybes, name)
+	if r.loops++; r.loops > mostLoops || r.nested >= mostNested {
+		return r.refuse(one, "at most %d of all, exists, exists_one, filter, map and optMap, and at most %d in each other: "+
+			"make several rules of it, all of which have to hold", mostLoops, mostNested)
+	}
+	r.hasMacros = true
+	bit := uint(1) << r.loops
+	over := r.read(call.Target())
+	if isMaybe {
+		over = r.read(call.Target()) // the macro has it twice, so that it counts twice
+	}
+	switch {
+	case over.times > 1:
+		return r.refuse(one, "only a field of the object, or a list of literals, can be gone through")
+	case len(args) < 2 || args[0].Kind() != ast.IdentKind:
+		return r.refuse(one, "its first argument is a name, its second an expression")
+	}
+	bound := over
+	if !isMaybe {
+		bound = value{}
+		if over.parts != 0 {
+			bound = value{parts: bit, times: 1}
+		}
+	}
+	result := r.within(args[0].AsIdent(), bound, args[1:])
+	switch {
+	case isMaybe:
+		return result
+	case name == operators.Filter:
+		return over
+	case name != operators.Map:
+		return value{}
+	case result.isList || result.parts&^bit != 0: // of each element, all of something else
+		return r.refuse(one, "the last argument of map is a field of its element, a number or a text")
+	}
+	return value{over.parts, max(over.times, result.times), true}
+}
+
+// within reads expressions in which a name is bound; it gives the value of the last.
+func (r *reader) within(name string, bound value, expressions []ast.Expr) (last value) {
+	before, had := r.names[name]
+	r.names[name] = bound
+	r.nested++
+	for _, one := range expressions {
+		last = r.read(one)
+	}
+	r.nested--
+	delete(r.names, name)
+	if had {
+		r.names[name] = before
+	}
+	return last
+}
