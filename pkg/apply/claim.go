@@ -33,12 +33,8 @@ func (w *writer) readOnce(ctx context.Context, client calls.Client, it *item) er
 		it.entry.Created = it.entry.Created || err == nil
 		return err
 	}
-	found := w.ownershipOf(it, live)
-	if live.DeletionTimestamp != nil && found.Whose != ownership.Ours {
-		w.awaitEnd(it, live)
-		return nil
-	}
-	if err := w.decide(ctx, it, live, found); err != nil {
+	found, err := w.judge(ctx, it, live)
+	if err != nil {
 		return err
 	}
 	if it.inherits {
@@ -48,6 +44,16 @@ func (w *writer) readOnce(ctx context.Context, client calls.Client, it *item) er
 		return w.adoptFields(ctx, client, it, live, found)
 	}
 	return nil
+}
+
+// judge says what becomes of an object that exists, and of its item. It writes nothing.
+func (w *writer) judge(ctx context.Context, it *item, live *metav1.PartialObjectMetadata) (ownership.Ownership, error) {
+	found := w.ownershipOf(it, live)
+	if live.DeletionTimestamp != nil && found.Whose != ownership.Ours {
+		w.awaitEnd(it, live)
+		return found, nil
+	}
+	return found, w.decide(ctx, it, live, found)
 }
 
 func (w *writer) ownershipOf(it *item, live *metav1.PartialObjectMetadata) ownership.Ownership {

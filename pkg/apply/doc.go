@@ -16,6 +16,9 @@
 // the wanted ones are removed (surplus.go, ADR 105). Installations of one add-on share
 // cluster-scoped objects (share.go, ADR 40).
 //
+// Looking first (look.go, ADR 110). With LookFirst nothing is written before all kinds are served, or
+// brought by the revision, and all new names are free, or would be ours by the decision of a write.
+//
 // Waits. A definition that is not established is read until it is; after a minute the note says so,
 // with the API server's reason. A call that fails while a webhook's backend is down is an error;
 // the next Advance continues there.

@@ -33,6 +33,8 @@ type RolloutOptions struct {
 	Shared ownership.Inventory
 	// LeftBy is the mark of CustomResourceDefinitions that an installation of the same add-on left.
 	LeftBy string
+	// LookFirst writes nothing before all kinds are served and all new names are free, or would be ours.
+	LookFirst bool
 	// Namespaces is shared with other rollouts on the cluster; it may be nil.
 	Namespaces *Namespaces
 	// Now gives the time; nil is time.Now.
@@ -66,6 +68,8 @@ type Rollout struct {
 	declared       map[schema.GroupVersionKind]calls.Resource
 	seenNamespaces map[string]bool
 	gate           Gate
+	// looked: LookFirst is fulfilled.
+	looked bool
 }
 
 // Gate says whether a rollout may continue after Namespaces and CRDs.
@@ -103,6 +107,8 @@ type item struct {
 	written int
 	// taken are fields of others that were removed.
 	taken []calls.Note
+	// searched is what a search for refused fields was about that found none (surplus.go); "" for none.
+	searched string
 	// sent is its size in bytes when sent last; untrue: the answer gave it impossible fields.
 	sent   int
 	untrue bool
@@ -190,7 +196,7 @@ func (r *Rollout) Advance(ctx context.Context, target calls.Target) (Progress, e
 		RolloutOptions: r.options, owner: r.owner, target: target, now: r.options.Now(), shared: r.options.Shared.ByKey(),
 		kinds: &calls.Kinds{Mapper: target.Mapper, Declared: r.declared},
 	}
-	if err := r.checkNamespaces(ctx, w); err != nil || blocked(r.items) {
+	if may, err := r.mayWrite(ctx, w); err != nil || !may {
 		return r.progress(), err
 	}
 	for at := range calls.StageCount {

@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,11 +29,16 @@ type surplus struct {
 	live   *unstructured.Unstructured
 	merge  *fieldsets.Merge
 	runs   int
+	// mayPass: a dry run was refused by what may change its mind.
+	mayPass bool
 }
 
 // takeSurplus makes the fields ours that the API server refuses together with the wanted object,
 // which lacks them: the next patch removes them. Again: there were some.
 func (w *writer) takeSurplus(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
+	if known, err := it.wasSearched(ctx, client, cause); err != nil || known {
+		return false, err
+	}
 	w.lock.Lock()
 	w.searches++
 	isTooMany := w.searches > maxSearches
@@ -49,10 +55,13 @@ func (w *writer) takeSurplus(ctx context.Context, client calls.Client, it *item,
 		return false, fmt.Errorf("looking for the fields of %q that are refused: %w", it.key, calls.Masked(it.object, err))
 	}
 	if len(taken) == 0 {
+		if !search.mayPass && isLasting(cause) {
+			it.searched = searchOf(search.live, cause)
+		}
 		return false, nil
 	}
 	now, err := client.Read(ctx, it.key) // its status changes all the time
-	if err != nil || now == nil || search.isOutdated(now) {
+	if err != nil || now == nil || contentOf(now) != contentOf(search.live) {
 		how.surplus = false
 		return err == nil, err
 	}
@@ -77,6 +86,37 @@ func (w *writer) takeSurplus(ctx context.Context, client calls.Client, it *item,
 	}
 	how.version, it.taken = after.ResourceVersion, append(it.taken, notes...)
 	return true, nil
+}
+
+// wasSearched says whether a search about this refusal found nothing in the object as it is.
+func (i *item) wasSearched(ctx context.Context, client calls.Client, cause error) (bool, error) {
+	if i.searched == "" {
+		return false, nil
+	}
+	live, err := client.Read(ctx, i.key)
+	return err == nil && live != nil && searchOf(live, cause) == i.searched, err
+}
+
+// searchOf is the content of an object, and the fields of a refusal.
+func searchOf(live metav1.Object, cause error) string {
+	return fmt.Sprintf("%s %q", contentOf(live), scopesOf(cause))
+}
+
+// contentOf names the content of an object. Kinds without generations count with each change.
+func contentOf(live metav1.Object) string {
+	if live.GetGeneration() == 0 {
+		return string(live.GetUID()) + " at " + live.GetResourceVersion()
+	}
+	return fmt.Sprintf("%s %d", live.GetUID(), live.GetGeneration())
+}
+
+// isLasting says whether the API server itself refuses the object. Webhooks and policies may change their minds.
+func isLasting(err error) bool {
+	var answer apierrors.APIStatus
+	causes := calls.CausesOf(err)
+	return errors.As(err, &answer) && apierrors.IsInvalid(err) && len(causes) > 0 &&
+		!strings.HasPrefix(answer.Status().Message, "admission webhook ") &&
+		!slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool { return cause.Type == "" })
 }
 
 // newSurplus reads the object; nil where it is another one, or gone.
@@ -105,13 +145,6 @@ func (w *writer) newSurplus(ctx context.Context, client calls.Client, it *item, 
 		return nil, calls.Misbehaves("the managed fields of %q are no field sets", it.key)
 	}
 	return &surplus{client: client, it: it, live: live, merge: merge}, nil
-}
-
-// isOutdated says whether the object has other content than was searched. Kinds without generations
-// count with each change.
-func (s *surplus) isOutdated(now *metav1.PartialObjectMetadata) bool {
-	return now.UID != s.live.GetUID() || now.Generation != s.live.GetGeneration() ||
-		now.Generation == 0 && now.ResourceVersion != s.live.GetResourceVersion()
 }
 
 // scopesOf are the places that a refusal names, up to the first list.
@@ -226,6 +259,7 @@ func (s *surplus) isAccepted(ctx context.Context, without []fieldpath.Path) (boo
 		DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationIgnore,
 	})
 	if calls.IsRefusal(err) || calls.IsUnexplained(err) {
+		s.mayPass = s.mayPass || !isLasting(err)
 		return false, nil
 	}
 	return err == nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -86,6 +87,53 @@ func (c Client) Read(ctx context.Context, key ownership.Key) (*metav1.PartialObj
 		return nil, fmt.Errorf("reading %q: %w", key, err)
 	}
 	return live, nil
+}
+
+// ReadNamed gives the metadata of those objects that exist, by name: of several by one list and, where
+// that has more than a page or is too large, one by one. The error is NotFound if the kind is not served.
+func (c Client) ReadNamed(ctx context.Context, keys []ownership.Key) (map[string]*metav1.PartialObjectMetadata, error) {
+	if len(keys) > 1 {
+		page, err := c.remote.List(ctx, metav1.ListOptions{Limit: pageSize})
+		switch {
+		case err == nil && page.Continue == "":
+			return c.named(page.Items, keys)
+		case err != nil && !IsMisbehaviour(err):
+			return nil, err
+		}
+	}
+	var lock sync.Mutex
+	found := map[string]*metav1.PartialObjectMetadata{}
+	err := Each(ctx, keys, func(ctx context.Context, key ownership.Key) error {
+		live, err := c.Get(ctx, key.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
+			return nil // the API server knows the path
+		}
+		lock.Lock()
+		defer lock.Unlock()
+		found[key.Name] = live
+		return err
+	})
+	return found, err
+}
+
+// named are those of the listed objects that were asked for.
+func (c Client) named(listed []metav1.PartialObjectMetadata, keys []ownership.Key) (map[string]*metav1.PartialObjectMetadata, error) {
+	all := make(map[string]*metav1.PartialObjectMetadata, len(listed))
+	for i := range listed {
+		all[listed[i].Name] = &listed[i]
+	}
+	found := map[string]*metav1.PartialObjectMetadata{}
+	for _, key := range keys {
+		live := all[key.Name]
+		if live == nil {
+			continue
+		}
+		if err := (Place{Namespace: c.namespace, Name: key.Name}).Check(live); err != nil {
+			return nil, err
+		}
+		found[key.Name] = live
+	}
+	return found, nil
 }
 
 // Get gives the metadata of the object of a name.

@@ -15,6 +15,7 @@ import (
 
 // Kinds with special treatment.
 var (
+	NamespaceKind  = corev1.SchemeGroupVersion.WithKind("Namespace")
 	SecretKind     = corev1.SchemeGroupVersion.WithKind("Secret")
 	ClaimGK        = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 	PodGK          = schema.GroupKind{Kind: "Pod"}

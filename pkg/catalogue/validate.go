@@ -136,9 +136,6 @@ func (p *addonProblems) checkMethod(version *v1.AddonVersion) {
 	if version.Source != nil && version.Source.Helm != nil && !helm {
 		p.add(name, "source.helm", "a chart from a repository needs template.method helm")
 	}
-	if helm && len(version.Template.RequiredResourceTypes) > 0 {
-		p.add(name, "template.requiredResourceTypes", "it needs method go-template: take it out, charts use Capabilities")
-	}
 	if !helm && version.Template.Helm != nil {
 		p.add(name, "template.helm", "it needs method helm: take it out")
 	}

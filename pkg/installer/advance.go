@@ -41,6 +41,7 @@ func (p *Pass) PlanRollout() (left int) {
 		Namespaces:      p.view().namespaces,
 		Shared:          p.Record().Shared,
 		LeftBy:          p.Record().LeftBy(),
+		LookFirst:       p.Record().Method == v1.MethodHelm && p.Record().Rollback == nil, // what is brought back is brought as far as it goes
 	})
 	p.State.adopting = p.Asked.adoption()
 	p.State.stagePasses, p.State.stageWritten = 0, 0

@@ -247,6 +247,9 @@ func (p *Pass) removing(left ownership.Inventory, blocked []calls.Note) *Stop {
 		outcome.Reason, outcome.Message = v1.ReasonRemovalBlocked, TextOf(blocked)
 		outcome.Recheck = SlowestRecheck
 	}
+	if hasReason(blocked, removal.ReasonUnlisted) {
+		outcome.Recheck = SlowestRecheck
+	}
 	return outcome
 }
 

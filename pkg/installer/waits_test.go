@@ -11,6 +11,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
+	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/removal"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/survey"
 )
@@ -128,6 +130,20 @@ func TestKindsThatStayAwayAreLookedForRarely(t *testing.T) {
 		if first := repairWait(notes, 0); want != RefusedRecheck && first > time.Second {
 			t.Errorf("%s: at first it waits %s", reason, first)
 		}
+	}
+}
+
+// Red when each look at a namespace in which kinds can't be listed follows the one before within seconds.
+func TestANamespaceThatCanNotBeListedIsLookedAtRarely(t *testing.T) {
+	now := time.Now()
+	pass := &Pass{State: &State{}, Now: now, Asked: Asked{RemovedSince: now}}
+	left := ownership.Inventory{{Key: ownership.Key{Kind: "Namespace", Name: "a"}}}
+	stop := pass.removing(left, []calls.Note{{Reason: v1.ReasonRemovalBlocked}, {Reason: removal.ReasonUnlisted}})
+	if stop.Recheck != SlowestRecheck || stop.Reason != v1.ReasonRemoving {
+		t.Errorf("got %+v", stop)
+	}
+	if stop = pass.removing(left, []calls.Note{{Reason: v1.ReasonRemovalBlocked}}); stop.Recheck > slowestRemovalRecheck {
+		t.Errorf("what goes is looked at after %s", stop.Recheck)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/removal"
 	"github.com/trellis-addons/trellis/test/lab"
@@ -107,5 +108,26 @@ func TestApprovalStaysRightWhenOneIsMarked(t *testing.T) {
 	}
 	if l.Get(lab.ConfigMaps, l.Unique, "a") == nil || l.Get(lab.ConfigMaps, l.Unique, "b") != nil {
 		t.Error("not the one that is marked stays")
+	}
+}
+
+// Red when a definition that its manifest keeps bears no mark of the add-on that left it, goes, or counts as marked in the cluster.
+func TestADefinitionThatItsManifestKeepsIsMarkedAsLeft(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	kept := strings.Replace(lab.Definition("Widget", "Namespaced", ""), "{name: widgets.NAME.example.com}",
+		"{name: widgets.NAME.example.com, annotations: {helm.sh/resource-policy: keep}}", 1)
+	gone := lab.Definition("Gadget", "Namespaced", "")
+	inventory := l.Install(l.Prepare(lab.Manifests(kept, gone, lab.Settings)), nil)
+	var marked []ownership.Key
+	l.Remove(inventory, removal.RemoveOptions{
+		LeftBy: "available/operator", CRDs: lab.WhenUnused, Marked: func(key ownership.Key) { marked = append(marked, key) },
+	})
+	live := l.Get(lab.Definitions, "", "widgets."+l.Unique+".example.com")
+	if live == nil || live.GetAnnotations()[kubermaticv1.AnnotationLeftBy] != "available/operator" || live.GetDeletionTimestamp() != nil {
+		t.Errorf("the definition is %v", live)
+	}
+	if len(marked) > 0 || l.Get(lab.Definitions, "", "gadgets."+l.Unique+".example.com") != nil {
+		t.Errorf("marked %v, or the other one is not gone", marked)
 	}
 }

@@ -41,6 +41,9 @@ type RemoveOptions struct {
 
 const maxBlocked = 20
 
+// ReasonUnlisted is that of a note about a namespace in which kinds can't be listed. To look again lists all others.
+const ReasonUnlisted = "Unlisted"
+
 type removal struct {
 	*deleter
 	options   RemoveOptions
@@ -84,7 +87,9 @@ func Remove(
 ) (rest ownership.Inventory, blocked []calls.Note, err error) {
 	ownGroups := slices.Concat(inventory, options.All).DefinedGroups()
 	r := removal{deleter: newDeleter(target, options.Owner, options.Heir), options: options, ownGroups: ownGroups}
-	rest = slices.DeleteFunc(slices.Clone(inventory), func(entry ownership.Entry) bool { return entry.Orphan })
+	rest = slices.DeleteFunc(slices.Clone(inventory), func(entry ownership.Entry) bool {
+		return entry.Orphan && entry.GroupKind() != ownership.DefinitionGK // those are marked as left
+	})
 	done := map[ownership.Key]bool{}
 	for _, step := range removalSteps {
 		var now ownership.Inventory
@@ -126,8 +131,9 @@ func (r removal) run(ctx context.Context, step step, entries ownership.Inventory
 		}
 		if found.keep {
 			r.markLeft(ctx, one)
+			continue
 		}
-		if one.unknown || one.live != nil && !found.keep {
+		if one.unknown || one.live != nil {
 			going = append(going, one.entry)
 			if one.live == nil || one.live.DeletionTimestamp == nil { // is not being deleted yet
 				standing = append(standing, one.entry)
@@ -147,7 +153,7 @@ func (r removal) run(ctx context.Context, step step, entries ownership.Inventory
 
 // decide says what becomes of an object.
 func (r removal) decide(ctx context.Context, step step, one *presence) (verdict, error) {
-	if one.isMarked(r.options.Marked) {
+	if one.entry.Orphan || one.isMarked(r.options.Marked) {
 		return verdict{keep: true}, nil
 	}
 	if step.keeps == nil || one.live == nil || one.live.DeletionTimestamp != nil {
@@ -159,8 +165,7 @@ func (r removal) decide(ctx context.Context, step step, one *presence) (verdict,
 // markLeft says on a definition that stays which add-on left it. It helps who comes later, and a
 // refusal of it holds nothing up.
 func (r removal) markLeft(ctx context.Context, one *presence) {
-	isMarked := one.live.Annotations[kubermaticv1.AnnotationLeftBy] == r.options.LeftBy
-	if one.entry.GroupKind() != ownership.DefinitionGK || isMarked {
+	if one.live == nil || one.entry.GroupKind() != ownership.DefinitionGK || one.live.Annotations[kubermaticv1.AnnotationLeftBy] == r.options.LeftBy {
 		return
 	}
 	mark := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:%q}}}`, one.live.UID, kubermaticv1.AnnotationLeftBy, r.options.LeftBy)
@@ -192,15 +197,15 @@ func (r removal) blockedNotes(ctx context.Context, remaining []*presence) (notes
 		if len(notes) == maxBlocked {
 			break
 		}
-		message := fmt.Sprintf("%s can't be looked at: the API server behind its group does not answer: bring that server up, or "+
-			"delete its APIService", one.entry.Key)
+		reason, message := kubermaticv1.ReasonRemovalBlocked, fmt.Sprintf("%s can't be looked at: the API server behind its group does not "+
+			"answer: bring that server up, or delete its APIService", one.entry.Key)
 		switch {
 		case one.until != "":
-			message = one.until
+			reason, message = ReasonUnlisted, one.until
 		case one.live != nil:
 			message = r.whyGoing(ctx, one)
 		}
-		notes = append(notes, calls.Note{Key: one.entry.Key, Reason: kubermaticv1.ReasonRemovalBlocked, Message: message})
+		notes = append(notes, calls.Note{Key: one.entry.Key, Reason: reason, Message: message})
 	}
 	return notes
 }

@@ -63,6 +63,9 @@ func TestANamespaceWaitsForAnAPIServiceThatIsDown(t *testing.T) {
 			message := ""
 			if len(blocked) > 0 {
 				message = blocked[0].Message
+				if blocked[0].Reason != removal.ReasonUnlisted {
+					t.Errorf("the reason is %s", blocked[0].Reason)
+				}
 			}
 			if !says(message, test.blocked) || !says(kept, test.kept) || len(left) > 0 != (test.blocked != "") {
 				t.Errorf("left %v, blocked by %q, kept %q", left, message, kept)

@@ -166,13 +166,6 @@ var versionRules = []rule{
 		bad:  edits{versionPath + "template": "{method: go-template, helm: {disableHooks: true}}"},
 	},
 	{
-		at:   "spec.addons[].versions[].template",
-		kind: "cel: requiredResourceTypes needs method go-template: Helm charts state what they need by Capabilities",
-		why:  "the proposal keeps them to go-template",
-		good: edits{versionPath + "template": "{method: go-template, requiredResourceTypes: [{version: v1, kind: Prometheus}]}"},
-		bad:  edits{versionPath + "template": "{method: helm, requiredResourceTypes: [{version: v1, kind: Prometheus}]}"},
-	},
-	{
 		at: "spec.addons[].versions[].template.timeout", kind: "pattern", why: "what is no duration would break every reader of the kind",
 		good: edits{versionPath + "template": "{method: helm, timeout: 90s}"},
 		bad:  edits{versionPath + "template": "{method: helm, timeout: 1d}"},

@@ -275,7 +275,6 @@ const (
 
 // Template says how a version is rendered and applied.
 //
-// +kubebuilder:validation:XValidation:rule="self.method == 'go-template' || !has(self.requiredResourceTypes)",message="requiredResourceTypes needs method go-template: Helm charts state what they need by Capabilities"
 // +kubebuilder:validation:XValidation:rule="self.method == 'helm' || !has(self.helm)",message="helm options need method helm"
 type Template struct {
 	// method is go-template or helm.
@@ -291,7 +290,7 @@ type Template struct {
 	// atomic goes back to the last good revision when an upgrade fails.
 	// +optional
 	Atomic bool `json:"atomic,omitempty"`
-	// requiredResourceTypes are kinds that the user cluster must serve before anything is applied.
+	// requiredResourceTypes are kinds that the user cluster must serve before anything is rendered or applied.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

@@ -213,7 +213,7 @@ const (
 	// ReasonNotEstablished: a CRD was written and is not established after a minute; the message has the API server's reason. What
 	// depends on it is not attempted, and it is looked at again.
 	ReasonNotEstablished = "NotEstablished"
-	// ReasonKindNotServed: the user cluster does not serve a kind; the rest is applied.
+	// ReasonKindNotServed: the user cluster does not serve a kind. Of a chart nothing is written, of go-template the rest is applied.
 	ReasonKindNotServed = "KindNotServed"
 	// ReasonObjectExists: an object exists already and belongs to somebody else.
 	ReasonObjectExists = "ObjectExists"

@@ -62,9 +62,10 @@ func TestRequiredResourceTypes(t *testing.T) {
 	r := New(Dependencies{Connections: heard})
 	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
 	f.pass.Connection = &cluster.Connection{Mapper: mapper}
-	f.choice = resolution.Choice{Version: &kubermaticv1.AddonVersion{Template: &kubermaticv1.Template{RequiredResourceTypes: []kubermaticv1.ResourceType{
+	template := &kubermaticv1.Template{Method: kubermaticv1.MethodHelm, RequiredResourceTypes: []kubermaticv1.ResourceType{
 		{Group: rule.Group, Version: rule.Version, Kind: rule.Kind}, {Group: monitor.Group, Version: monitor.Version, Kind: monitor.Kind},
-	}}}}
+	}}
+	f.choice = resolution.Choice{Version: &kubermaticv1.AddonVersion{Template: template}}
 	missing := func(kinds string) loop.Outcome {
 		return loop.Waiting{
 			Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonKindNotServed, Recheck: requiredRecheck,

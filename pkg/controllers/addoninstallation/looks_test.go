@@ -1,0 +1,72 @@
+package addoninstallation_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
+)
+
+// define makes a kind of the world's group.
+func (w *world) define(kind string) {
+	w.t.Helper()
+	definition := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(w.kindOf(kind)), &definition.Object); err != nil {
+		w.t.Fatal(err)
+	}
+	w.create(definition)
+}
+
+// Red when anything of a chart is written while the user cluster lacks a kind of its manifest or has one of its names, when that is not
+// told, when the kind of a hook counts before the hook runs, and when the installation does not go on by itself.
+func TestAChartIsWrittenOnceAllOfItCanBe(t *testing.T) {
+	t.Parallel()
+	w := newHookWorld(t)
+	w.clock = kit.RunningClock(t)
+	custom := func(kind, metadata string) string {
+		return fmt.Sprintf("apiVersion: %s/v1\nkind: %s\nmetadata: {name: first%s}\nspec: {size: 3}\n", w.group(), kind, metadata)
+	}
+	w.publishChart("whole", "whole", nil, map[string]string{
+		"settings": settings, "widget": custom("Widget", ""),
+		"hook": custom("Gadget", ", annotations: {helm.sh/hook: pre-install}"),
+	})
+	w.start()
+	object := w.install("whole", "")
+	namespace := object.Spec.TargetNamespace
+	w.expectReady(object, kubermaticv1.ReasonKindNotServed, "Widget."+w.group(), "install what brings the kind", "nothing of this revision is written")
+	if w.has(&corev1.Namespace{}, "", namespace) {
+		t.Error("the namespace is there")
+	}
+	w.define("Widget")
+	w.hurry(20, func() { w.expectReady(object, kubermaticv1.ReasonHookFailed, "Gadget."+w.group()) })
+	w.define("Gadget")
+	w.hurry(20, func() { w.ready(object) })
+
+	taken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "taken"}}
+	w.create(taken)
+	w.publishChart("whole", "whole", func(version *kubermaticv1.AddonVersion) { version.Version = "2.0.0" }, map[string]string{
+		"settings": strings.Replace(settings, "{{ .Values.tag }}", "two", 1), "widget": custom("Widget", ""),
+		"taken": strings.Replace(settings, "settings", "taken", 1),
+	})
+	w.expectReady(object, kubermaticv1.ReasonObjectExists, "ConfigMap "+namespace+"/taken", "nothing of this revision is written")
+	configs := &corev1.ConfigMap{}
+	if !w.has(configs, namespace, "settings") || configs.Data["tag"] != "one" {
+		t.Errorf("settings are %v", configs.Data)
+	}
+	w.deleteAll(taken)
+	w.hurry(20, func() { w.ready(object) })
+	expect.Object(t, w.seed, configs, func(configs *corev1.ConfigMap) error {
+		if configs.Data["tag"] != "two" {
+			return fmt.Errorf("settings are %v", configs.Data)
+		}
+		return nil
+	})
+}
