@@ -40,7 +40,7 @@ func (r *Rollout) mayWrite(ctx context.Context, w *writer) (bool, error) {
 	r.looked = err == nil
 	for _, it := range r.items {
 		if it.note != nil {
-			it.note.Message += "; nothing of this revision is written before"
+			it.note.Message += "; nothing of this revision is written until then"
 			r.looked = false
 		}
 	}
