@@ -254,7 +254,7 @@ func (r *reader) loop(one ast.Expr, call ast.CallExpr) value {
 	case result.isList || result.parts&^bit != 0: // of each element, all of something else
 		return r.refuse(one, "the last argument of map is a field of its element, a number or a text")
 	}
-	return value{over.parts, max(over.times, result.times), true}
+	return value{over.parts, max(over.times, result.times), over.isList}
 }
 
 // within reads expressions in which a name is bound; it gives the value of the last.

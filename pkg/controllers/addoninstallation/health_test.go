@@ -92,7 +92,7 @@ func TestHealthByRules(t *testing.T) {
 	}
 }
 
-// AG20 (F1): Red when a rule that makes large values, and came past every check, is evaluated, or is not told in status and event
+// AG20: Red when a rule that makes large values, and came past every check, is evaluated, or is not told in status and event
 // with its place; when it keeps its neighbour waiting; or when the installation can't be removed.
 func TestARuleThatMakesLargeValuesIsNotEvaluated(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ func TestWrongAccessIsRefused(t *testing.T) {
 	w.expectCondition(object, v1.ConditionReady, "False", v1.ReasonInvalid)
 }
 
-// AG20 (F2): Red when a catalogue whose health rules cost much holds up another one, or is not told with reason and place: 400 KB of rules
+// AG20: Red when a catalogue whose health rules cost much holds up another one, or is not told with reason and place: 400 KB of rules
 // held all up for minutes.
 func TestDearRulesHoldUpNoOtherCatalogue(t *testing.T) {
 	w := newWorld(t)
