@@ -190,13 +190,10 @@ func TestHonestRulesAreTaken(t *testing.T) {
 		rules = append(rules, v1.HealthRule{APIVersion: "v1", Kind: "ConfigMap", Healthy: "true", Message: message})
 	}
 	check := Check(t.Context())
-	for range 128 { // versions with as many rules as may be
-		if field, err := check(versionWith(slices.Concat(rules, rules)[:mostRules]...)); err != nil {
+	for version := range 64 { // each with as many rules as may be, which the one before has, or the one before that
+		if field, err := check(versionWith(slices.Concat(rules, rules)[version%len(rules):][:mostRules]...)); err != nil {
 			t.Fatalf("%s: %v", field, err)
 		}
-	}
-	if field, err := check(versionWith(rules...)); err != nil {
-		t.Errorf("%s: %v", field, err)
 	}
 	for i := range rules {
 		if field, err := checkRule(&rules[i]); err != nil {

@@ -24,7 +24,7 @@ const (
 	// longest expression, in bytes, as the schema has it: specs from git did not pass the schema.
 	longest = 1024
 	// mostRules of a version.
-	mostRules = 64
+	mostRules = 16
 	// mostDepth of an expression.
 	mostDepth = 64
 	// largestPattern of matches, in steps of its program: each may be taken for each byte of a text, at once.

@@ -132,7 +132,7 @@ func TestWhatIsNoRule(t *testing.T) {
 		"no rules":          {v1.HealthCheck{Mode: v1.HealthByRules}, "mode", "needs rules"},
 		"rules and a lease": {v1.HealthCheck{Mode: v1.HealthByLease, Rules: []v1.HealthRule{{Healthy: "true"}}}, "rules", "mode Workloads or Rules"},
 		"a lease of none":   {v1.HealthCheck{Lease: &v1.HealthLease{}}, "lease", "needs mode Lease"},
-		"too many":          {v1.HealthCheck{Rules: make([]v1.HealthRule, 65)}, "rules", "there are 65 rules"},
+		"too many":          {v1.HealthCheck{Rules: make([]v1.HealthRule, 17)}, "rules", "there are 17 rules"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			field, err := CheckVersion(&v1.AddonVersion{Template: &v1.Template{Health: &test.check}})

@@ -34,7 +34,7 @@ type HealthCheck struct {
 	// rules say of kinds, or of single objects, when they are healthy.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=16
 	Rules []HealthRule `json:"rules,omitempty"`
 }
 
