@@ -52,6 +52,7 @@ func TestWrongAccessIsRefused(t *testing.T) {
 // held all up for minutes.
 func TestDearRulesHoldUpNoOtherCatalogue(t *testing.T) {
 	w := newWorld(t)
+	w.seed("remote", kubeconfigOf("seed"))
 	dear := func(name, repeated, end string) *v1.AddonCatalogue {
 		made := w.catalogueOf(name, map[string][]string{name: {"1.0.0"}})
 		first, number := made.Spec.Addons[0].Versions[0], 0
@@ -79,8 +80,8 @@ func TestDearRulesHoldUpNoOtherCatalogue(t *testing.T) {
 	w.expectVersions("seed", "web", "1.0.0")
 	w.expectCondition(innocent, v1.ConditionReady, "True", v1.ReasonDistributed)
 	for object, says := range map[*v1.AddonCatalogue]string{
-		grows: `addon "grows" version "1.0.0": template.health.rules[0].healthy: at character 5: at most 8 of all`,
-		large: `addon "large" version "1.6.0": template.health.rules: the rules of the catalogue have more than 128 KiB`,
+		grows: `addon "grows" version "1.0.0": template.health.rules[0].healthy: at character 633: at most 8 of all`,
+		large: `addon "large" version "1.7.0": template.health.rules: the rules of the catalogue have more than 128 KiB`,
 	} {
 		found := w.expectCondition(object, v1.ConditionReady, "False", v1.ReasonInvalid)
 		if told := meta.FindStatusCondition(found.Status.Conditions, v1.ConditionReady).Message; !strings.Contains(told, says) {
