@@ -139,13 +139,7 @@ func (r *reader) call(one ast.Expr) value {
 		operands = append([]ast.Expr{call.Target()}, operands...)
 	}
 	r.hasMacros = r.hasMacros || name == operators.Has
-	values, all := make([]value, len(operands)), value{}
-	for i, operand := range operands {
-		values[i] = r.read(operand)
-		if name != operators.Conditional || i > 0 {
-			all = either(all, values[i])
-		}
-	}
+	values, all := r.operands(name, operands)
 	switch {
 	case name == operators.Equals, name == operators.NotEquals:
 		return r.compare(one, min(values[0].times, values[1].times))
@@ -163,6 +157,17 @@ func (r *reader) call(one ast.Expr) value {
 		return value{}
 	}
 	return r.refuse(one, "%q is none of the functions of rules", text.Cut(name, longestWords))
+}
+
+// operands gives the values of them, and what the call may pass on of them.
+func (r *reader) operands(name string, operands []ast.Expr) (values []value, all value) {
+	for i, operand := range operands {
+		values = append(values, r.read(operand))
+		if name != operators.Conditional || i > 0 {
+			all = either(all, values[i])
+		}
+	}
+	return values, all
 }
 
 // compare counts what a comparison walks through.

@@ -83,8 +83,8 @@ func Check(ctx context.Context) func(version *v1.AddonVersion) (field string, er
 		}
 		if left < 0 {
 			refused = mostRefused
-			return of + ".rules", fmt.Errorf("the rules of the catalogue have more than %d KiB of text, with those before it, each expression counted "+
-				"once: let versions have the same rules, or make several catalogues", mostText>>10)
+			return of + ".rules", fmt.Errorf("the rules of the catalogue have more than %d KiB of text, with those before it, each expression "+
+				"counted once: let versions have the same rules, or make several catalogues", mostText>>10)
 		}
 		if field, err = CheckVersion(version); err != nil {
 			refused++
