@@ -36,15 +36,8 @@ type surplus struct {
 // takeSurplus makes the fields ours that the API server refuses together with the wanted object,
 // which lacks them: the next patch removes them. Again: there were some.
 func (w *writer) takeSurplus(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
-	if known, err := it.wasSearched(ctx, client, cause); err != nil || known {
+	if may, err := w.maySearch(ctx, client, it, cause); err != nil || !may {
 		return false, err
-	}
-	w.lock.Lock()
-	w.searches++
-	isTooMany := w.searches > maxSearches
-	w.lock.Unlock()
-	if isTooMany {
-		return false, nil
 	}
 	search, err := w.newSurplus(ctx, client, it, how)
 	if err != nil || search == nil {
@@ -55,9 +48,7 @@ func (w *writer) takeSurplus(ctx context.Context, client calls.Client, it *item,
 		return false, fmt.Errorf("looking for the fields of %q that are refused: %w", it.key, calls.Masked(it.object, err))
 	}
 	if len(taken) == 0 {
-		if !search.mayPass && isLasting(cause) {
-			it.searched = searchOf(search.live, cause)
-		}
+		search.remember(cause)
 		return false, nil
 	}
 	now, err := client.Read(ctx, it.key) // its status changes all the time
@@ -88,13 +79,26 @@ func (w *writer) takeSurplus(ctx context.Context, client calls.Client, it *item,
 	return true, nil
 }
 
-// wasSearched says whether a search about this refusal found nothing in the object as it is.
-func (i *item) wasSearched(ctx context.Context, client calls.Client, cause error) (bool, error) {
-	if i.searched == "" {
-		return false, nil
+// maySearch says whether there is a search left, and none about this refusal has found nothing in the
+// object as it is.
+func (w *writer) maySearch(ctx context.Context, client calls.Client, it *item, cause error) (bool, error) {
+	if it.searched != "" {
+		live, err := client.Read(ctx, it.key)
+		if err != nil || live != nil && searchOf(live, cause) == it.searched {
+			return false, err
+		}
 	}
-	live, err := client.Read(ctx, i.key)
-	return err == nil && live != nil && searchOf(live, cause) == i.searched, err
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	w.searches++
+	return w.searches <= maxSearches, nil
+}
+
+// remember has a search that found nothing not repeated, unless what refused may change its mind.
+func (s *surplus) remember(cause error) {
+	if !s.mayPass && isLasting(cause) {
+		s.it.searched = searchOf(s.live, cause)
+	}
 }
 
 // searchOf is the content of an object, and the fields of a refusal.

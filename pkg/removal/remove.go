@@ -165,7 +165,8 @@ func (r removal) decide(ctx context.Context, step step, one *presence) (verdict,
 // markLeft says on a definition that stays which add-on left it. It helps who comes later, and a
 // refusal of it holds nothing up.
 func (r removal) markLeft(ctx context.Context, one *presence) {
-	if one.live == nil || one.entry.GroupKind() != ownership.DefinitionGK || one.live.Annotations[kubermaticv1.AnnotationLeftBy] == r.options.LeftBy {
+	if one.live == nil || one.entry.GroupKind() != ownership.DefinitionGK ||
+		one.live.Annotations[kubermaticv1.AnnotationLeftBy] == r.options.LeftBy {
 		return
 	}
 	mark := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:%q}}}`, one.live.UID, kubermaticv1.AnnotationLeftBy, r.options.LeftBy)
