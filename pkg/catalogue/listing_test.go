@@ -136,7 +136,7 @@ func TestAvailableHasShortTexts(t *testing.T) {
 	for _, addon := range available.Addons {
 		texts += len(addon.DisplayName) + len(addon.Description)
 	}
-	if first.DisplayName != "An add-on" || len(first.Description) > 120 || !strings.HasSuffix(first.Description, "many words …") {
+	if first.DisplayName != "An add-on" || len(first.Description) > 120 || !strings.HasSuffix(first.Description, "many …") {
 		t.Errorf("the first has %q, %q", first.DisplayName, first.Description)
 	}
 	if texts > 32<<10 || texts < 30<<10 || available.Versions != 5000 {

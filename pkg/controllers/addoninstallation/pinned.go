@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
@@ -138,6 +139,16 @@ func isOfContent(condition string) bool {
 // record has, nothing was looked at.
 func (f *facts) stays(condition string) bool {
 	return f.pinned != "" && isOfContent(condition) && meta.IsStatusConditionTrue(f.installation.Status.Conditions, condition)
+}
+
+// waitingChange is what Ready says of a change that waits, since the installation is pinned; "" for none.
+func waitingChange(said []metav1.Condition) string {
+	for _, one := range said {
+		if one.Reason == kubermaticv1.ReasonPinned || one.Reason == kubermaticv1.ReasonArtifactMoved {
+			return "; a change waits: see condition " + one.Type
+		}
+	}
+	return ""
 }
 
 // projectFinished says that a rollout is through which the pass carried on although it found no

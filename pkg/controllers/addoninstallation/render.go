@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -94,6 +95,18 @@ func keepsWhatVanished(ctx context.Context, f *facts) loop.Outcome {
 			"and whether the cluster has all of that can't be told while an API server there does not answer: " + text.Names(names, mostNamed)
 	}
 	return kept
+}
+
+// leftOut says whose finalizers were left out. What the last rendering said stays until the next one.
+func (f *facts) leftOut() string {
+	said := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionRendered)
+	switch {
+	case len(f.finalized) > 0:
+		return "finalizers in manifests are left out, since they would hold removals: " + text.Names(f.finalized, mostNamed)
+	case f.finalized == nil && said != nil && said.Reason == kubermaticv1.ReasonRendered:
+		return said.Message
+	}
+	return ""
 }
 
 // rendersAnew says once for each value of annotation reconcile-at that what is kept does not count.

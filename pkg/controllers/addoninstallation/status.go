@@ -152,12 +152,7 @@ func projectReady(installation *kubermaticv1.AddonInstallation, pass *installer.
 		case isUnwatched(pass):
 			stands = "is installed; nobody judges its health"
 		}
-		for _, one := range state.Conditions {
-			if one.Reason == kubermaticv1.ReasonPinned || one.Reason == kubermaticv1.ReasonArtifactMoved {
-				stands += "; a change waits: see condition " + one.Type
-				break
-			}
-		}
+		stands += waitingChange(state.Conditions)
 		conditions.True(&state.Conditions, generation, kubermaticv1.ConditionReady, kubermaticv1.ReasonReady,
 			fmt.Sprintf("%s %s %s", installation.Spec.AddonRef.Name, state.Version, stands))
 		return
@@ -246,18 +241,6 @@ func (f *facts) success(condition, word string) (reason, message string) {
 		return word, unknownKeys(f.installation, f.values)
 	}
 	return word, ""
-}
-
-// leftOut says whose finalizers were left out. What the last rendering said stays until the next one.
-func (f *facts) leftOut() string {
-	said := meta.FindStatusCondition(f.installation.Status.Conditions, kubermaticv1.ConditionRendered)
-	switch {
-	case len(f.finalized) > 0:
-		return "finalizers in manifests are left out, since they would hold removals: " + text.Names(f.finalized, mostNamed)
-	case f.finalized == nil && said != nil && said.Reason == kubermaticv1.ReasonRendered:
-		return said.Message
-	}
-	return ""
 }
 
 // beginWait has a wait for others begin with a transition of its own, which is its clock, also where

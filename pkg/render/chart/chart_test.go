@@ -209,7 +209,7 @@ func TestRefusedCharts(t *testing.T) {
 		content fstest.MapFS
 		want    string
 	}{
-		{"no chart", fstest.MapFS{}, "the chart can't be loaded: Chart.yaml file is missing"},
+		{"no chart", fstest.MapFS{}, "the chart can't be loaded: Chart.yaml file is missing: does the source's path lead to the chart, or is template.method go-template meant?"},
 		{"a library", folder("Chart.yaml", chartYAML+"type: library\n"), `chart "demo" has type "library": only applications can be installed`},
 		{"another Kubernetes",
 			folder("Chart.yaml", chartYAML+"kubeVersion: '>= 1.99'\n"), `chart "demo" needs Kubernetes >= 1.99, the cluster has v1.36.3`},

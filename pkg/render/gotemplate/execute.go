@@ -110,6 +110,9 @@ func (r *rendering) templateError(file file, err error) error {
 	return made
 }
 
+// rootTypes are those of what a template sees.
+var rootTypes = regexp.MustCompile(`in type (\*templatedata\.Data|gotemplate\.valuesData)$`)
+
 // hinted adds to a problem of those who know Helm's templates what to write here.
 func hinted(problem string) string {
 	switch {
@@ -118,5 +121,5 @@ func hinted(problem string) string {
 	case strings.HasPrefix(problem, `function "`) && strings.HasSuffix(problem, `" not defined`):
 		return problem + ": there are those of sprig and KKP"
 	}
-	return strings.Replace(problem, "in type *templatedata.Data", "of the template data, which has .Variables, .Cluster and others", 1)
+	return rootTypes.ReplaceAllLiteralString(problem, "of the template data, which has .Variables, .Cluster and others")
 }
