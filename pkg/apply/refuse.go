@@ -36,8 +36,8 @@ func (w *writer) explain(ctx context.Context, client calls.Client, it *item, cau
 	}
 	switch {
 	case apierrors.HasStatusCause(cause, corev1.NamespaceTerminatingCause):
-		it.wait(kubermaticv1.ReasonNamespaceTerminating, fmt.Sprintf("namespace %q is being deleted: %s is not written before the namespace is gone",
-			it.key.Namespace, it.key))
+		it.wait(kubermaticv1.ReasonNamespaceTerminating, fmt.Sprintf(
+			"namespace %q is being deleted: %s is not written before the namespace is gone", it.key.Namespace, it.key))
 	case calls.IsNamespaceMissing(cause):
 		it.wait(kubermaticv1.ReasonNamespaceMissing, calls.MissingNamespace(it.key.Namespace))
 	case apierrors.IsNotFound(cause):
@@ -125,7 +125,8 @@ func (w *writer) replace(ctx context.Context, client calls.Client, it *item, cau
 			reason = kubermaticv1.ReasonImmutableField
 		}
 		if !never {
-			wayOut += fmt.Sprintf(", or have the object deleted and created again: annotate its manifest with %s: %s", kubermaticv1.AnnotationUpdate, updateRecreate)
+			wayOut += fmt.Sprintf(", or have the object deleted and created again: annotate its manifest with %s: %s",
+				kubermaticv1.AnnotationUpdate, updateRecreate)
 		}
 		it.refuse(reason, fmt.Sprintf("the user cluster refuses this change of %s, and would accept a new object: %s: %s",
 			it.key, calls.ProblemOf(it.object, cause), wayOut))

@@ -11,31 +11,44 @@ import (
 
 // Slips of a version are allowed, and work as nobody may mean them.
 func Slips(version *v1.AddonVersion) (found []string) {
-	if template := version.Template; template != nil && template.Health != nil && template.Health.Mode == v1.HealthByRules {
-		var kinds []string
-		for _, rule := range template.Health.Rules {
-			kinds = append(kinds, rule.Kind)
-		}
-		slices.Sort(kinds)
-		found = append(found, fmt.Sprintf("health mode Rules judges only %s: what else of it fails is not noticed; without mode its other "+
-			"objects are judged too", text.Names(slices.Compact(kinds), 2)))
+	if fits := version.Constraints; fits != nil {
+		found = append(emptyRange("kkpVersion", fits.KKPVersion), emptyRange("k8sVersion", fits.K8sVersion)...)
+	}
+	if version.Template != nil && version.Template.Health != nil {
+		found = append(found, leftOutOfHealth(version.Template.Health)...)
 	}
 	if version.Source != nil && version.Source.Helm != nil {
-		chart := version.Source.Helm
-		if IsRange(chart.Version) {
-			found = append(found, fmt.Sprintf("source.helm.version %q reads as a range: name an exact version", text.Cut(chart.Version, 32)))
-		}
-		if strings.HasSuffix(chart.URL, "/index.yaml") {
-			found = append(found, "source.helm.url ends in index.yaml: name the repository's folder")
-		}
+		found = append(found, chartSlips(version.Source.Helm)...)
 	}
-	if fits := version.Constraints; fits != nil {
-		for field, wanted := range map[string]v1.VersionRange{"kkpVersion": fits.KKPVersion, "k8sVersion": fits.K8sVersion} {
-			if IsEmptyRange(string(wanted)) {
-				found = append(found, fmt.Sprintf("constraints.%s %q fits no version", field, text.Cut(string(wanted), 64)))
-			}
-		}
+	return found
+}
+
+func emptyRange(field string, wanted v1.VersionRange) []string {
+	if !IsEmptyRange(string(wanted)) {
+		return nil
 	}
-	slices.Sort(found)
+	return []string{fmt.Sprintf("constraints.%s %q fits no version", field, text.Cut(string(wanted), 64))}
+}
+
+func leftOutOfHealth(health *v1.HealthCheck) []string {
+	if health.Mode != v1.HealthByRules {
+		return nil
+	}
+	var kinds []string
+	for _, rule := range health.Rules {
+		kinds = append(kinds, rule.Kind)
+	}
+	slices.Sort(kinds)
+	return []string{fmt.Sprintf("health mode Rules judges only %s: what else of it fails is not noticed; without mode its other objects "+
+		"are judged too", text.Names(slices.Compact(kinds), 2))}
+}
+
+func chartSlips(chart *v1.HelmSource) (found []string) {
+	if strings.HasSuffix(chart.URL, "/index.yaml") {
+		found = append(found, "source.helm.url ends in index.yaml: name the repository's folder")
+	}
+	if IsRange(chart.Version) {
+		found = append(found, fmt.Sprintf("source.helm.version %q reads as a range: name an exact version", text.Cut(chart.Version, 32)))
+	}
 	return found
 }

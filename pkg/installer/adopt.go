@@ -37,8 +37,8 @@ func (p *Pass) CheckRelease(ctx context.Context, name string) *Stop {
 	p.Obstacle = &apply.Obstacle{Key: ownership.Key{Kind: "Secret", Namespace: found.Namespace, Name: found.Secret}}
 	return &Stop{
 		About: AboutApply, Reason: v1.ReasonReleaseNameTaken, Recheck: RefusedRecheck,
-		Message: fmt.Sprintf("the user cluster has a Helm release %q in namespace %q that was not installed by Trellis (revision %d): uninstall it, "+
-			"create the installation with another releaseName, or annotate the installation with %s: \"true\" to take it over",
+		Message: fmt.Sprintf("the user cluster has a Helm release %q in namespace %q that was not installed by Trellis (revision %d): "+
+			"uninstall it, create the installation with another releaseName, or annotate the installation with %s: \"true\" to take it over",
 			name, found.Namespace, found.Revision, v1.AnnotationAdopt),
 	}
 }

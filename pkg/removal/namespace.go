@@ -215,7 +215,8 @@ func (c *census) add(where calls.Resource, items []metav1.PartialObjectMetadata)
 			continue
 		}
 		if c.addOwners(items[i].OwnerReferences); c.stays {
-			c.because = fmt.Sprintf("it has %s, which this installation did not make", calls.CutText(where.GroupResource().String()+" "+items[i].Name))
+			c.because = fmt.Sprintf("it has %s, which this installation did not make",
+				calls.CutText(where.GroupResource().String()+" "+items[i].Name))
 		}
 	}
 	return c.stays

@@ -202,8 +202,8 @@ func halted(strategy Strategy, counts []kubermaticv1.ClusterCounts, unproven []b
 	if found[at].seed != "" {
 		where = fmt.Sprintf(" on seed %q", found[at].seed)
 	}
-	result.message = fmt.Sprintf("%d of %s in group %q%s failed, and maxFailures allows %d: nothing moves until they recover, maxFailures is raised or "+
-		"a new revision comes", failed.Failed, text.Count(int(failed.Selected), "cluster"), group.Name, where,
+	result.message = fmt.Sprintf("%d of %s in group %q%s failed, and maxFailures allows %d: nothing moves until they recover, "+
+		"maxFailures is raised or a new revision comes", failed.Failed, text.Count(int(failed.Selected), "cluster"), group.Name, where,
 		group.MaxFailures.Failures(int(failed.Selected)))
 	return result
 }

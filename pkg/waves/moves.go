@@ -69,14 +69,8 @@ func (m *moves) add(said *installation.Report, state installation.State, deadlin
 	m.earlier = m.earlier || !isRecent
 	switch state.Phase {
 	case installation.Failed:
-		if state.Paused || state.Unreachable { // whoever owns the cluster does that: it shows nothing of the revision
-			if isRecent {
-				m.lost, m.lostState = live, state
-			}
-			return
-		}
-		if isRecent && (m.failed == nil || installation.WasSick(m.failed) && !installation.WasSick(live)) {
-			m.failed, m.failedState = live, state
+		if isRecent {
+			m.fail(live, state)
 		}
 	case installation.Overdue:
 		if isRecent {
@@ -94,6 +88,17 @@ func (m *moves) add(said *installation.Report, state installation.State, deadlin
 		}
 		m.underway = live
 	case installation.Settled:
+	}
+}
+
+// fail notes one that is past its deadline or was rolled back. Who owns a cluster may pause it and cut it
+// off: that shows nothing of the revision.
+func (m *moves) fail(live *v1.AddonInstallation, state installation.State) {
+	switch {
+	case state.Paused || state.Unreachable:
+		m.lost, m.lostState = live, state
+	case m.failed == nil || installation.WasSick(m.failed) && !installation.WasSick(live):
+		m.failed, m.failedState = live, state
 	}
 }
 

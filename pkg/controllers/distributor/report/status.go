@@ -151,7 +151,8 @@ func sourcesReady(f *facts) metav1.Condition {
 	}
 	switch {
 	case len(texts) == 0:
-		return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady, "no installation reports a source error; sources that nobody uses are not checked")
+		return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady,
+			"no installation reports a source error; sources that nobody uses are not checked")
 	case len(f.SecretProblems) > 0:
 		reason = v1.ReasonSecretNotCopied
 	}
