@@ -13,8 +13,8 @@ func TestWhatWasGivenUpIsTold(t *testing.T) {
 	for _, test := range []struct{ failed, back, want string }{
 		{"2.0.0", "1.0.0", `upgrade to version "2.0.0" failed; rolled back to version "1.0.0": `},
 		{
-			"1.0.0", "1.0.0", `a change within version "1.0.0" (its values, or what its catalogue or source says) was given up, ` +
-				"and what was there before is back: ",
+			"1.0.0", "1.0.0", `a change within version "1.0.0" (its values, or what its catalogue or source says) failed; ` +
+				"rolled back to what was there before: ",
 		},
 	} {
 		problem := "3 of 4 objects are healthy"
