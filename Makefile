@@ -100,8 +100,8 @@ lint: $(GOLANGCI_LINT) ## Check style and the architecture rules.
 	cd apis && GOFLAGS=-buildvcs=false $(GOLANGCI_LINT) run ./...
 
 .PHONY: catalogue-check
-catalogue-check: ## Validate a catalogue repository: FOLDER=path; TYPE=Core for core add-ons.
-	go run ./hack/cataloguecheck -folder '$(or $(FOLDER),.)' -type '$(or $(TYPE),Custom)'
+catalogue-check: ## Validate a catalogue repository: FOLDER=path; TYPE=Core for core add-ons; FETCH=1 looks at each source too.
+	go run ./hack/cataloguecheck -folder '$(or $(FOLDER),.)' -type '$(or $(TYPE),Custom)' $(if $(FETCH),-fetch)
 
 .PHONY: kkp-check
 kkp-check: kkp-folder binaries ## Compare the Core catalogue with KKP's add-ons, render all and install what the rules select: FOLDER=path of addons in a checkout of KKP 2.31.

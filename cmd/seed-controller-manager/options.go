@@ -17,6 +17,7 @@ type options struct {
 	orderTimeout                  time.Duration
 	sources                       sources.Flags
 	allowPrereleases              bool
+	checkSources                  bool
 	restrictions                  catalogue.Restrictions
 	concurrency                   int
 	rendering                     rendering
@@ -34,6 +35,8 @@ func (o *options) register(set *flag.FlagSet) {
 	set.DurationVar(&o.orderTimeout, "order-timeout", 10*time.Minute,
 		"for how long an installation waits for add-ons with an earlier slot, and later on for what it depends on; 0: not at all")
 	set.DurationVar(&o.sourceInterval, "source-interval", 5*time.Minute, "the time between two looks at a source")
+	set.BoolVar(&o.checkSources, "check-sources", true,
+		"look at each source of the catalogues before it is installed; the seeds share in that, and condition SourcesReady on the master tells")
 	o.sources.Register(set, "trellis-store", "4Gi")
 	set.BoolVar(&o.allowPrereleases, "allow-prereleases", false, "let a platform that is a pre-release lie in ranges that name none")
 	set.TextVar(&o.restrictions, strings.TrimPrefix(catalogue.FlagRestrictions, "--"), catalogue.Restrictions{},

@@ -17,9 +17,11 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
 	"github.com/trellis-addons/trellis/pkg/controllers/clusterupgrade"
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
+	"github.com/trellis-addons/trellis/pkg/controllers/sourcecheck"
 	"github.com/trellis-addons/trellis/pkg/controllers/standalone"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/revision"
 )
 
@@ -184,5 +186,26 @@ func (s *seed) addInstallations(ctx context.Context) error {
 	if err := errors.Join(s.Add(s.identities), s.Add(records.SealEarlier(s.options.Namespace, key))); err != nil {
 		return err
 	}
+	if err := s.addChecks(dependencies); err != nil {
+		return fmt.Errorf("setting up controller sourcecheck: %w", err)
+	}
 	return addoninstallation.New(dependencies).SetupWithManager(s)
+}
+
+// addChecks adds what looks at sources before they are installed.
+func (s *seed) addChecks(of addoninstallation.Dependencies) error {
+	if !s.options.checkSources {
+		return nil
+	}
+	content, err := s.options.sources.Checks()
+	if err != nil {
+		return err
+	}
+	if err := s.Add(content); err != nil {
+		return err
+	}
+	return sourcecheck.New(wiring.SourceCheck(s.Seed, s.marks, content, resolution.References{
+		Secret: addoninstallation.ReadMarkedSecret(of.Marked, of.Direct), SourceKinds: of.SourceKinds,
+		CatalogueNamespace: s.options.CatalogueNamespace,
+	}, sourcecheck.Options{Namespace: s.options.Namespace, CatalogueNamespace: s.options.CatalogueNamespace})).SetupWithManager(s)
 }

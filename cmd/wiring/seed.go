@@ -21,12 +21,14 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
 	"github.com/trellis-addons/trellis/pkg/controllers/clusterupgrade"
 	"github.com/trellis-addons/trellis/pkg/controllers/coreaddon"
+	"github.com/trellis-addons/trellis/pkg/controllers/sourcecheck"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/git"
 	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
 	"github.com/trellis-addons/trellis/pkg/fetch/image"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/sharing"
 )
 
@@ -130,5 +132,14 @@ func AddonSet(made Seed, marks *mergedcatalogue.Marks, options addonset.Options)
 	return addonset.Dependencies{
 		Client: made.GetClient(), Marks: marks, Reader: made.GetAPIReader(), Finder: finder, Live: finder,
 		Recorder: made.GetEventRecorder("addonset"), Options: options,
+	}
+}
+
+// SourceCheck are what controller sourcecheck works with.
+func SourceCheck(
+	made Seed, marks *mergedcatalogue.Marks, content sourcecheck.Store, references resolution.References, options sourcecheck.Options,
+) sourcecheck.Dependencies {
+	return sourcecheck.Dependencies{
+		Client: made.GetClient(), Reader: made.GetAPIReader(), Marks: marks, Source: references.Source, Store: content, Options: options,
 	}
 }

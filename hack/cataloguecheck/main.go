@@ -24,8 +24,13 @@ import (
 func main() {
 	kind := flag.String("type", string(v1.CatalogueCustom), "the type of the catalogue that owns the folder: Custom or Core")
 	folder := flag.String("folder", ".", "the folder, as spec.git.path names it")
+	sources := flag.Bool("fetch", false, "look at the source of each version too, with this machine's network")
 	flag.Parse()
-	if err := run(os.Stdout, os.DirFS(*folder), v1.CatalogueType(*kind)); err != nil {
+	addons, err := run(os.Stdout, os.DirFS(*folder), v1.CatalogueType(*kind))
+	if err == nil && *sources {
+		err = checkSources(context.Background(), os.Stdout, addons)
+	}
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "cataloguecheck: %s: %v\n", *folder, err)
 		os.Exit(1)
 	}
@@ -34,20 +39,21 @@ func main() {
 // errRefused is the end of a folder that would be refused; what is wrong was told before.
 var errRefused = errors.New("a commit of this would not be taken")
 
-// run tells what the folder has, or each thing that is wrong with it, one a line with its place.
-func run(out io.Writer, folder fs.FS, kind v1.CatalogueType) error {
+// run tells what the folder has, which it returns, or each thing that is wrong with it, one a line with
+// its place.
+func run(out io.Writer, folder fs.FS, kind v1.CatalogueType) ([]v1.Addon, error) {
 	if !slices.Contains([]v1.CatalogueType{v1.CatalogueCustom, v1.CatalogueCore}, kind) {
-		return fmt.Errorf("there is no type %q of catalogues: Custom or Core", kind)
+		return nil, fmt.Errorf("there is no type %q of catalogues: Custom or Core", kind)
 	}
 	content, err := documents.Read(folder)
 	if refused, ok := errors.AsType[*documents.InvalidError](err); ok {
-		return tell(out, refused.Problems)
+		return nil, tell(out, refused.Problems)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(content.Addons) == 0 {
-		return errors.New("there are no add-ons: is it the right folder?")
+		return nil, errors.New("there are no add-ons: is it the right folder?")
 	}
 	whole := &v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Type: kind, Addons: content.Addons}}
 	_, err = catalogue.Read(whole, values.CheckVersion, values.CheckTemplate, health.Check(context.Background()), rights.CheckVersion)
@@ -57,10 +63,10 @@ func run(out io.Writer, folder fs.FS, kind v1.CatalogueType) error {
 			place := content.Place(problem.Addon, problem.Version)
 			problems = append(problems, documents.Problem{Place: place, Message: problem.String()})
 		}
-		return tell(out, problems)
+		return nil, tell(out, problems)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, addon := range content.Addons {
 		var versions []string
@@ -69,7 +75,7 @@ func run(out io.Writer, folder fs.FS, kind v1.CatalogueType) error {
 		}
 		fmt.Fprintf(out, "%s %s\n", addon.Name, strings.Join(versions, ", "))
 	}
-	return nil
+	return content.Addons, nil
 }
 
 func tell(out io.Writer, problems []documents.Problem) error {

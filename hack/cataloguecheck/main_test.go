@@ -1,11 +1,16 @@
 package main
 
 import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 )
 
 const good = `- name: web
@@ -36,17 +41,60 @@ func TestFoldersAreReadAsTheManagerReadsThem(t *testing.T) {
 		{"secrets in a Core one", strings.Replace(good, "go-template}", "go-template, clusterSecrets: true}", 1), v1.CatalogueCore, "web 1.0.0\n", false},
 	} {
 		var told strings.Builder
-		err := run(&told, fstest.MapFS{"catalogue.yaml": {Data: []byte(test.text)}}, test.kind)
+		_, err := run(&told, fstest.MapFS{"catalogue.yaml": {Data: []byte(test.text)}}, test.kind)
 		if (err != nil) != test.refused || !strings.Contains(told.String(), test.says) {
 			t.Errorf("%s: %v, and it tells:\n%s", test.why, err, told.String())
 		}
 	}
 	for why, folder := range map[string]fstest.MapFS{"nothing": {}, "no manifests": {"README.md": {}}} {
-		if err := run(&strings.Builder{}, folder, v1.CatalogueCustom); err == nil {
+		if _, err := run(&strings.Builder{}, folder, v1.CatalogueCustom); err == nil {
 			t.Errorf("a folder with %s is taken", why)
 		}
 	}
-	if err := run(&strings.Builder{}, fstest.MapFS{"catalogue.yaml": {Data: []byte(good)}}, "core"); err == nil {
+	if _, err := run(&strings.Builder{}, fstest.MapFS{"catalogue.yaml": {Data: []byte(good)}}, "core"); err == nil {
 		t.Error("an unknown type is taken")
+	}
+}
+
+// What can't be fetched is told by add-on and version, each source is asked for once, and a source that
+// needs a Secret is no mistake. Red when a source is not looked at, or ends the check.
+func TestSourcesAreLookedAt(t *testing.T) {
+	charts := fetchtest.ServeCharts(t)
+	authorities := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(authorities, charts.CA, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SSL_CERT_FILE", authorities) // it is read once, here
+	charts.Add("web", "1.0.0", nil)
+	version := func(name, chart, chartVersion string, secret *v1.LocalReference) v1.AddonVersion {
+		return v1.AddonVersion{
+			Version: name, Template: &v1.Template{Method: v1.MethodHelm},
+			Source: &v1.Source{Helm: &v1.HelmSource{URL: charts.URL, Chart: chart, Version: chartVersion, SecretRef: secret}},
+		}
+	}
+	insecure := version("5.0.0", "web", "1.0.0", nil)
+	insecure.Source.Helm.URL = "http://charts.example.com"
+	fine := []v1.AddonVersion{
+		version("1.0.0", "web", "1.0.0", nil), version("1.0.1", "web", "1.0.0", nil),
+		version("4.0.0", "web", "1.0.0", &v1.LocalReference{Name: "pull"}), {Version: "6.0.0"},
+	}
+	var told strings.Builder
+	if err := checkSources(t.Context(), &told, []v1.Addon{{Name: "web", Versions: fine}}); err != nil {
+		t.Errorf("%v:\n%s", err, told.String())
+	}
+	if asked := charts.Count(http.MethodGet, "/web-1.0.0.tgz"); asked != 1 {
+		t.Errorf("a chart was fetched %d times", asked)
+	}
+	wrong := []v1.AddonVersion{version("2.0.0", "wep", "1.0.0", nil), version("3.0.0", "web", "1.0.1", nil), insecure}
+	if err := checkSources(t.Context(), &told, []v1.Addon{{Name: "web", Versions: wrong}}); !errors.Is(err, errSources) {
+		t.Errorf("error %v", err)
+	}
+	for _, want := range []string{
+		`web 2.0.0: chart "wep"`, `web 3.0.0: version "1.0.1"`, `web 4.0.0: not checked: it needs Secret "pull"`, "web 5.0.0: http://charts.example.com",
+		"2 found, 0 wrong, 1 not checked", "0 found, 3 wrong, 0 not checked",
+	} {
+		if !strings.Contains(told.String(), want) {
+			t.Errorf("it does not tell %q:\n%s", want, told.String())
+		}
 	}
 }

@@ -68,7 +68,7 @@ func NewEntry(merged *v1.AddonCatalogue) (*Entry, error) {
 	if len(merged.Spec.Addons) != 1 {
 		return nil, &MalformedError{merged.Name, fmt.Sprintf("it has %d add-ons, not one", len(merged.Spec.Addons))}
 	}
-	origins, err := readOrigins(merged)
+	origins, err := ReadOrigins(merged)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,8 @@ func NewEntry(merged *v1.AddonCatalogue) (*Entry, error) {
 	return entry, nil
 }
 
-func readOrigins(merged *v1.AddonCatalogue) (map[string]Origin, error) {
+// ReadOrigins has the origin of each version of a merged catalogue. Errors: *MalformedError.
+func ReadOrigins(merged *v1.AddonCatalogue) (map[string]Origin, error) {
 	origins := map[string]Origin{}
 	text, ok := merged.Annotations[v1.AnnotationVersions]
 	if !ok {

@@ -58,7 +58,7 @@ func ContentDigest(merged *v1.AddonCatalogue) (string, error) {
 	if len(merged.Spec.Addons) != 1 {
 		return "", &MalformedError{merged.Name, fmt.Sprintf("it has %d add-ons, not one", len(merged.Spec.Addons))}
 	}
-	origins, err := readOrigins(merged)
+	origins, err := ReadOrigins(merged)
 	if err != nil {
 		return "", err
 	}

@@ -248,6 +248,8 @@ func attempts(home string) []attempt {
 			"it keeps them; copies are written with kubeconfigs that it reads")},
 		{what: "change which copies there are", do: updating(configMap("addon-pull-existing")), inherent: seedOnly("they come and go")},
 		{what: "delete which copies there are", do: deleting(configMap("addon-pull-existing")), inherent: seedOnly("it goes with the last copy")},
+		{what: "write what a seed found out about sources", do: creating(configMap("addon-source-checks")), inherent: seedOnly(
+			"it tells that; errors are cut and cleaned on the master")},
 		{what: "write which copies there are in another namespace", do: creating(&corev1.ConfigMap{ObjectMeta: at(host, "addon-pull-stolen")})},
 		{what: "have another Secret copied to user clusters, by its mark", do: merging(secretOf(home, "existing", ""),
 			`{"metadata":{"labels":{"addons.kubermatic.k8c.io/use":"pull"}}}`)},

@@ -20,6 +20,7 @@ import (
 // +kubebuilder:printcolumn:name="Addons",type=integer,JSONPath=`.status.addons`
 // +kubebuilder:printcolumn:name="Versions",type=integer,JSONPath=`.status.versions`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Sources",type=string,JSONPath=`.status.conditions[?(@.type=="SourcesReady")].message`
 // +kubebuilder:printcolumn:name="Revision",type=string,priority=1,JSONPath=`.status.revision`
 // +kubebuilder:printcolumn:name="Seeds",type=integer,priority=1,JSONPath=`.status.syncedSeeds`
 // +kubebuilder:printcolumn:name="Conflicting",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Conflicting")].status`

@@ -49,13 +49,16 @@ const (
 	// makes Ready False.
 	ConditionConflicting = "Conflicting"
 	// ConditionSourcesReady says whether the sources of a catalogue's versions can be had, as far as anybody asked for them. It never
-	// makes Ready False. Its reasons are those of an installation's Fetched besides the two below.
+	// makes Ready False. Its reasons are those of an installation's Fetched besides the three below.
 	ConditionSourcesReady = "SourcesReady"
 
-	// ReasonSourcesReady: every Secret that a source names is copied to the seeds, and no installation says that it can't get its content.
+	// ReasonSourcesReady: every Secret that a source names is handed on, a seed found every source, and no installation says that it can't
+	// get its content.
 	ReasonSourcesReady = "SourcesReady"
-	// ReasonSecretNotCopied: a Secret that a source names is missing, or is not marked for sources.
-	ReasonSecretNotCopied = "SecretNotCopied"
+	// ReasonSourcesUnchecked: no source is known to be wrong, and some are not checked yet.
+	ReasonSourcesUnchecked = "SourcesUnchecked"
+	// ReasonSecretNotHandedOn: a Secret that a source names is missing, or is not marked for sources.
+	ReasonSecretNotHandedOn = "SecretNotHandedOn"
 
 	// ReasonDistributed: every reachable seed has the catalogue.
 	ReasonDistributed = "Distributed"

@@ -63,3 +63,13 @@ func (f *Flags) Store(kinds fetch.Kinds, interval time.Duration) (*store.Store, 
 	}
 	return content, nil
 }
+
+// Checks opens the store of what is looked at once and not kept, with a network of its own: what happens
+// to a check there is nothing to other fetches.
+func (f *Flags) Checks() (*store.Store, error) {
+	content, err := store.New(store.Options{Folder: filepath.Join(f.folder, "checks"), Kinds: f.Kinds(), Mirrors: f.mirrors})
+	if err != nil {
+		return nil, fmt.Errorf("opening the store of checks: %w", err)
+	}
+	return content, nil
+}

@@ -40,11 +40,7 @@ func (r *Reconciler) fetch(ctx context.Context, f *facts) loop.Outcome {
 // fetchOutcome: the store tries again by itself and wakes the installation, so nothing here counts
 // attempts.
 func fetchOutcome(err error) loop.Outcome {
-	var missing *fetch.NotFoundError
-	var refused *fetch.RefusedError
-	var notServed *fetch.NotServedError
 	var apiError apierrors.APIStatus
-	reason := kubermaticv1.ReasonFetchFailed
 	switch {
 	case errors.As(err, &apiError):
 		return failed(err)
@@ -53,13 +49,8 @@ func fetchOutcome(err error) loop.Outcome {
 			Condition: kubermaticv1.ConditionFetched, Reason: kubermaticv1.ReasonFetching,
 			Message: "the add-on's content is being fetched", Recheck: clusterRecheck,
 		}
-	case errors.As(err, &missing):
-		reason = kubermaticv1.ReasonArtifactNotFound
-	case errors.As(err, &refused):
-		reason = kubermaticv1.ReasonArtifactRefused
-	case errors.As(err, &notServed):
-		reason = kubermaticv1.ReasonSourceNotServed
 	}
+	reason, _ := fetch.Reason(err)
 	return loop.Waiting{
 		Condition: kubermaticv1.ConditionFetched, Reason: reason, Message: err.Error(), Recheck: installer.SlowestRetry,
 	}

@@ -71,6 +71,7 @@ type Reconciler struct {
 	workers     *seed.Workers
 	reporter    *report.Reporter
 	usage       *usage.Ledger
+	checkers    *seed.Checkers
 
 	// passes counts them. setReadings and values are of AddonSets; fleet directs their rollouts.
 	passes      int64
@@ -89,17 +90,19 @@ func New(dependencies Dependencies) *Reconciler {
 	options.Clock = cmp.Or[clock.WithTicker](options.Clock, clock.RealClock{})
 	cached, direct := dependencies.Master.GetClient(), dependencies.Master.GetAPIReader()
 	used := usage.NewLedger(options.Namespace, options.Clock, cached, direct)
-	reporter := report.New(cached, dependencies.Recorder, used)
+	checkers := seed.NewCheckers(options.Clock)
+	reporter := report.New(cached, dependencies.Recorder, used, checkers)
 	director := fleet.New(cached, dependencies.Recorder, options.Clock)
 	workers := seed.NewWorkers(seed.Options{
 		Platform: options.Namespace, Namespace: options.CatalogueNamespace, Resync: options.Resync, CountEvery: options.CountEvery,
-		Clock: options.Clock, Fence: dependencies.Fence, Identities: seed.NewIdentities(options.Namespace, cached, direct), Usage: used,
+		Clock: options.Clock, Fence: dependencies.Fence, Identities: seed.NewIdentities(options.Namespace, cached, direct), Usage: used, Checkers: checkers,
 		Report: reporter.SeedChanged, ReportSets: director.SeedChanged,
 	})
 	director.Through(workers)
 	return &Reconciler{
 		options: options, master: dependencies.Master, recorder: dependencies.Recorder, cached: cached, direct: direct,
-		secretKeys: dependencies.SecretKeys, workers: workers, reporter: reporter, usage: used, fleet: director,
+		secretKeys: dependencies.SecretKeys, workers: workers, reporter: reporter, usage: used, checkers: checkers,
+		fleet: director,
 	}
 }
 

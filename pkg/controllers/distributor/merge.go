@@ -19,6 +19,8 @@ import (
 type merger struct {
 	sources []*catalogue.Source
 	merged  catalogue.Merged
+	// uses are the versions with sources, by catalogue.
+	uses map[string][]catalogue.SourceUse
 }
 
 func (r *Reconciler) merge(_ context.Context, f *facts) loop.Outcome {
@@ -33,9 +35,10 @@ func (r *Reconciler) merge(_ context.Context, f *facts) loop.Outcome {
 	if r.merger.merged.Addons == nil || !slices.Equal(r.merger.sources, sources) {
 		before := r.merger.merged
 		r.merger.sources, r.merger.merged = sources, catalogue.Merge(sources)
+		r.merger.uses = catalogue.SourcesOf(r.merger.merged)
 		r.announce(f.readings, catalogue.Changes(before, r.merger.merged))
 	}
-	f.merged = r.merger.merged
+	f.merged, f.sources = r.merger.merged, r.merger.uses
 	return nil
 }
 

@@ -33,6 +33,7 @@ func (r *Reconciler) report(_ context.Context, f *facts) loop.Outcome {
 	}
 	r.reporter.Passed(findings, seeds)
 	r.usage.Only(seeds)
+	r.checkers.Only(seeds)
 	return nil
 }
 
@@ -81,6 +82,11 @@ func partsOf(f *facts) map[types.UID]*report.Findings {
 			part(uid).TooLarge = append(part(uid).TooLarge, refused.Error())
 		}
 	}
+	for _, reading := range f.readings {
+		if sources := f.sources[reading.object.Name]; len(sources) > 0 {
+			part(reading.object.UID).Sources = slices.Clone(sources)
+		}
+	}
 	for uid, conflicts := range f.merged.Conflicts {
 		part(uid).Conflicts = slices.Clone(conflicts)
 	}
@@ -90,6 +96,7 @@ func partsOf(f *facts) map[types.UID]*report.Findings {
 			maps.Copy(whole.Digests, child.Digests)
 			whole.Secrets = slices.Concat(whole.Secrets, child.Secrets)
 			whole.TooLarge = slices.Concat(whole.TooLarge, child.TooLarge)
+			whole.Sources = slices.Concat(whole.Sources, child.Sources)
 			whole.Conflicts = slices.Concat(whole.Conflicts, child.Conflicts)
 		}
 	}

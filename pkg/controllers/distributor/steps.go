@@ -19,6 +19,8 @@ type facts struct {
 	// leave are the versions of core add-ons that clusters are to leave.
 	leave  catalogue.Leave
 	merged catalogue.Merged
+	// sources are the versions with sources, by catalogue.
+	sources map[string][]catalogue.SourceUse
 	// secrets are copied with merged; secretProblems say by name why one is not.
 	secrets        seed.Secrets
 	secretProblems map[string]string

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
@@ -24,13 +25,14 @@ type Reporter struct {
 	client   client.Client
 	recorder events.EventRecorder
 	usage    *usage.Ledger
+	checkers *seed.Checkers
 	// reported has, by name, why catalogues are not ready, as last reported: conditions.Reported.
 	reported sync.Map
 }
 
 // New makes a Reporter.
-func New(client client.Client, recorder events.EventRecorder, usage *usage.Ledger) *Reporter {
-	return &Reporter{client: client, recorder: recorder, usage: usage}
+func New(client client.Client, recorder events.EventRecorder, usage *usage.Ledger, checkers *seed.Checkers) *Reporter {
+	return &Reporter{client: client, recorder: recorder, usage: usage, checkers: checkers}
 }
 
 // SetupWithManager registers controller distributor-status.
@@ -53,6 +55,7 @@ func (r *Reporter) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Re
 		return ctrl.Result{}, nil
 	}
 	facts.leaving = r.usage.Having(facts.Leave)
+	facts.checkers, facts.asked = r.checkers.Names()
 	if len(facts.Conflicts) > 0 {
 		facts.wonInGit = r.inGit(ctx, object.Namespace, facts.Conflicts[0].WonBy)
 	}

@@ -31,6 +31,9 @@ type facts struct {
 	seeds []seed.State
 	// wonInGit is the catalogue in git of the first conflict's winner; empty: none.
 	wonInGit string
+	// checkers are the seeds that check sources, once all seeds were asked.
+	checkers []string
+	asked    bool
 	// leaving are the installations with versions that the catalogue has clusters leave.
 	leaving usage.Stay
 }
@@ -53,7 +56,7 @@ func statusOf(object *v1.AddonCatalogue, f *facts) v1.AddonCatalogueStatus {
 	next.ConflictCount = int32(len(f.Conflicts)) // at most all versions
 	next.Seeds, next.SyncedSeeds = rowsOf(object.Status.Seeds, f)
 	for _, condition := range []metav1.Condition{
-		conflicting(object.Name, f), sourcesReady(f), ready(object, next.Seeds, f), leaving(f),
+		conflicting(object.Name, f), sourcesReady(object, f), ready(object, next.Seeds, f), leaving(f),
 	} {
 		if condition.Reason == "" {
 			meta.RemoveStatusCondition(&next.Conditions, condition.Type)
@@ -133,39 +136,6 @@ func revisionOf(digests map[string]string) string {
 		return ""
 	}
 	return revision
-}
-
-// sourcesReady says whether the sources of the entries can be read: their Secrets on the master,
-// and their content, by the installations on the seeds. It does not change Ready.
-func sourcesReady(f *facts) metav1.Condition {
-	if !f.hasRows() {
-		return absent(v1.ConditionSourcesReady)
-	}
-	texts, reason := secretTexts(f), ""
-	for _, found := range f.listed() {
-		worst, text := found.Unfetched.Of(f.Digests)
-		if text != "" {
-			reason = usage.Worse(reason, worst)
-			texts = append(texts, fmt.Sprintf("seed %q: %s", found.Name, text))
-		}
-	}
-	switch {
-	case len(texts) == 0:
-		return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady,
-			"no installation reports a source error; sources that nobody uses are not checked")
-	case len(f.SecretProblems) > 0:
-		reason = v1.ReasonSecretNotCopied
-	}
-	return isFalse(v1.ConditionSourcesReady, reason, strings.Join(texts, "; "))
-}
-
-// secretTexts say which Secrets the seeds don't get, and why.
-func secretTexts(f *facts) []string {
-	var texts []string
-	for _, name := range slices.Sorted(maps.Keys(f.SecretProblems)) {
-		texts = append(texts, fmt.Sprintf("Secret %q is not copied to the seeds: %s", name, f.SecretProblems[name]))
-	}
-	return texts
 }
 
 func ready(object *v1.AddonCatalogue, rows []v1.SeedSync, f *facts) metav1.Condition {

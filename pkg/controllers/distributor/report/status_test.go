@@ -115,3 +115,60 @@ func TestASeedThatWentHasNoRow(t *testing.T) {
 		t.Errorf("known %t (-want +got):\n%s", ok, diff)
 	}
 }
+
+// Red when the master says more or less of sources than the seeds found: what the seed that has to check
+// one says counts, else what another one says that still checks; nothing counts as wrong that nobody
+// checked; and until all seeds were asked, nothing is taken back.
+func TestSourcesAreAsTheSeedsFoundThem(t *testing.T) {
+	uses := []catalogue.SourceUse{{Addon: "web", Version: "2.0.0", Key: "00"}, {Addon: "web", Version: "1.0.0", Key: "01"}}
+	seeds := []string{"north", "south"}
+	other := map[string]string{"north": "south", "south": "north"}
+	first, second := catalogue.CheckerOf("00", seeds), catalogue.CheckerOf("01", seeds)
+	fault := catalogue.SourceFault{Reason: v1.ReasonArtifactNotFound, Message: "no chart"}
+	type found map[string]*catalogue.SourceChecks
+	good := func(keys ...string) *catalogue.SourceChecks {
+		checks := &catalogue.SourceChecks{Good: map[string]bool{}, Bad: map[string]catalogue.SourceFault{}}
+		for _, key := range keys {
+			checks.Good[key] = true
+		}
+		return checks
+	}
+	bad := func(keys ...string) *catalogue.SourceChecks {
+		checks := good()
+		for _, key := range keys {
+			checks.Bad[key] = fault
+		}
+		return checks
+	}
+	for _, test := range []struct {
+		why      string
+		checks   found
+		checkers []string
+		unasked  bool
+		want     string
+	}{
+		{"nobody checks", found{}, nil, false, "True/SourcesReady: no installation says otherwise"},
+		{"nothing is checked", found{"north": good(), "south": good()}, seeds, false, "Unknown/SourcesUnchecked: not checked yet: 2 of 2 versions"},
+		{"one seed found all", found{"north": good("00", "01"), "south": good()}, seeds, false, "True/SourcesReady: every source was found"},
+		{"one is wrong", found{first: bad("00"), other[first]: good()}, seeds, false, `False/ArtifactNotFound: add-on "web" version "2.0.0": no chart`},
+		{
+			"two are wrong", found{"north": bad("00", "01"), "south": bad("00", "01")}, seeds, false,
+			`False/ArtifactNotFound: add-on "web" version "2.0.0": no chart; and 1 more`,
+		},
+		{"the checker finds what another does not", found{second: good("00", "01"), other[second]: bad("01")}, seeds, false, "True/SourcesReady: every source was found"},
+		{"a seed that checks no more", found{"north": bad("00", "01"), "south": good("00", "01")}, []string{"south"}, false, "True/SourcesReady: every source was found"},
+		{"not all seeds were asked", found{"north": good(), "south": nil}, nil, true, "True/SourcesReady: as before"},
+	} {
+		object := &v1.AddonCatalogue{}
+		object.Status.Conditions = []metav1.Condition{isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady, "as before")}
+		f := &facts{Findings: Findings{Digests: digests, Sources: uses}, checkers: test.checkers, asked: !test.unasked}
+		for _, name := range seeds {
+			state := whole(name)
+			state.Checks = test.checks[name]
+			f.seeds = append(f.seeds, state)
+		}
+		if got := said(statusOf(object, f).Conditions, v1.ConditionSourcesReady); got != test.want {
+			t.Errorf("%s: %q, want %q", test.why, got, test.want)
+		}
+	}
+}

@@ -13,6 +13,7 @@
 //	copies     AddonSets, by package copies, which the watch stirs between passes too (sets.go)
 //	shares     the key of the marks, once all merged catalogues carry one (key.go)
 //	counts     installations, at most once a minute, for package usage
+//	asks       at the same times, what the seed found out about sources, and says who checks which (checks.go)
 //
 // The answers to the worker's own writes keep its knowledge current. Beside each digest is the
 // generation that it stands for, which shows edits. After a failed write, and every resync
@@ -31,6 +32,7 @@
 //rights:distributor-catalogues get,list,create,update,patch,delete,control addoncatalogues.kubermatic.k8c.io -- merged catalogues
 //rights:distributor-catalogues patch addoncatalogues/status.kubermatic.k8c.io -- the status of merged catalogues
 //rights:distributor-catalogues list,create,update,delete secrets -- what catalogues and sets name
+//rights:distributor-platform get,patch configmaps names=addon-source-checks -- what seeds found out about sources
 //rights:distributor-platform create secrets -- RBAC can't bind a creation to a name
 //rights:distributor-platform get,update secrets names=addon-catalogue-key -- the key of the marks
 package seed

@@ -85,6 +85,7 @@ func seedMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, v1.GroupVersion})
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
 	mapper.Add(v1.GroupVersion.WithKind("AddonCatalogue"), meta.RESTScopeNamespace)
 	mapper.Add(v1.GroupVersion.WithKind("AddonSet"), meta.RESTScopeNamespace)
 	return mapper

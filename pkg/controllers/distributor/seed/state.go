@@ -14,6 +14,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
@@ -30,7 +31,9 @@ type State struct {
 	away bool
 	// Unfetched is what the seed's installations say of sources, by the last count.
 	Unfetched usage.Unfetched
-	At        time.Time
+	// Checks are what the seed found out about sources; nil: it checks none, as far as is known.
+	Checks *catalogue.SourceChecks
+	At     time.Time
 	// Digests of the seed's merged add-ons, as last reached.
 	Digests map[string]string
 	// Held has, by name of a merged add-on, the catalogue for which it is not changed.

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
 	"github.com/trellis-addons/trellis/pkg/loop"
@@ -59,6 +60,7 @@ type worker struct {
 	logged    string
 	countedAt time.Time
 	unfetched usage.Unfetched
+	checks    *catalogue.SourceChecks
 }
 
 // assign replaces the worker's next task.
@@ -114,7 +116,10 @@ func (w *worker) run(ctx context.Context) {
 		w.Report(state)
 		w.reportSets(state)
 		if w.count(ctx) && ctx.Err() == nil {
-			state.Unfetched = w.unfetched
+			state.Unfetched, state.Checks = w.unfetched, w.checks
+			w.Report(state)
+		}
+		if w.Checkers.tried(w.name) && ctx.Err() == nil {
 			w.Report(state)
 		}
 		pause := w.untilNext(state)
@@ -166,7 +171,7 @@ func (w *worker) pause(state State) time.Duration {
 func (w *worker) pass(ctx context.Context, now task) State {
 	ctx, span := loop.BeginPass(ctx, "distributor-seed", "", w.name)
 	defer span.End()
-	state := State{Name: w.name, Digests: w.last, Unfetched: w.unfetched}
+	state := State{Name: w.name, Digests: w.last, Unfetched: w.unfetched, Checks: w.checks}
 	reached := w.connect(ctx, now)
 	if reached.problem != "" {
 		w.disconnect()
@@ -194,8 +199,8 @@ func (w *worker) pass(ctx context.Context, now task) State {
 	return state
 }
 
-// count counts the seed's installations, at most every CountEvery, and says whether they say
-// something new of sources. To fail here is no failure of the seed.
+// count counts the seed's installations and reads its checks of sources, at most every CountEvery, and
+// says whether they say something new of sources. To fail here is no failure of the seed.
 func (w *worker) count(ctx context.Context) (changed bool) {
 	if w.session == nil || w.Clock.Since(w.countedAt) < w.CountEvery*9/10 {
 		return false
@@ -213,5 +218,5 @@ func (w *worker) count(ctx context.Context) (changed bool) {
 	w.Usage.Counted(w.name, counted)
 	changed = !maps.Equal(w.unfetched, counted.Unfetched)
 	w.unfetched = counted.Unfetched
-	return changed
+	return w.readChecks(ctx) || changed
 }

@@ -31,6 +31,7 @@ type Options struct {
 	Fence      *fence.Fence
 	Identities *Identities
 	Usage      *usage.Ledger
+	Checkers   *Checkers
 	// Report is given what a worker found, after each pass.
 	Report func(State)
 	// ReportSets is given what is known of the copies of AddonSets, after each look at them.

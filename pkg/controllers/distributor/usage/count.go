@@ -160,16 +160,13 @@ func cell(row tableRow, at int) string {
 	return text
 }
 
-// fetchReasons are what installations say of sources, worst first.
-var fetchReasons = []string{v1.ReasonArtifactNotFound, v1.ReasonArtifactRefused, v1.ReasonSourceNotServed, v1.ReasonFetchFailed}
-
 const addonsNamed = 3
 
 // Unfetched has the add-ons whose content installations can't get, with the worst reason of each.
 type Unfetched map[string]string
 
 func (u Unfetched) add(addon, reason string) {
-	if slices.Contains(fetchReasons, reason) {
+	if slices.Contains(catalogue.FetchReasons, reason) {
 		u[addon] = Worse(u[addon], reason)
 	}
 }
@@ -195,7 +192,7 @@ func (u Unfetched) Of(addons map[string]string) (reason, text string) {
 
 // Worse is the worse of two reasons; empty is none.
 func Worse(a, b string) string {
-	if a == "" || b != "" && slices.Index(fetchReasons, b) < slices.Index(fetchReasons, a) {
+	if a == "" || b != "" && slices.Index(catalogue.FetchReasons, b) < slices.Index(catalogue.FetchReasons, a) {
 		return b
 	}
 	return a

@@ -1,0 +1,186 @@
+package catalogue
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/text"
+)
+
+// SourceKey stands for all that a check of a version's source looks at; versions with equal keys are
+// checked once. Empty: the version has no source.
+func SourceKey(version *v1.AddonVersion) string {
+	if version.Source == nil || version.Template == nil {
+		return ""
+	}
+	digest, err := Digest([]any{version.Source, version.Template.Method})
+	if err != nil { // they come from JSON
+		return ""
+	}
+	return strings.TrimPrefix(digest, "sha256:")[:keyLength]
+}
+
+const keyLength = 16
+
+var keyPattern = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// SourceUse is a version with a source.
+type SourceUse struct{ Addon, Version, Key string }
+
+// SourcesOf are the versions with sources of each catalogue, by its name, sorted.
+func SourcesOf(merged Merged) map[string][]SourceUse {
+	uses := map[string][]SourceUse{}
+	for _, name := range slices.Sorted(maps.Keys(merged.Addons)) {
+		addon := merged.Addons[name]
+		for i := range addon.Spec.Addons[0].Versions {
+			version := &addon.Spec.Addons[0].Versions[i]
+			if key := SourceKey(version); key != "" {
+				from := addon.Origins[version.Version].Catalogue
+				uses[from] = append(uses[from], SourceUse{name, version.Version, key})
+			}
+		}
+	}
+	return uses
+}
+
+// SourceFault is what is wrong with a source.
+type SourceFault struct {
+	// Reason is one of an installation's condition Fetched.
+	Reason  string `json:"reason"`
+	Message string `json:"message,omitempty"`
+}
+
+// SourceChecks are what a seed found out about sources, by their keys. What is neither good nor bad is
+// not checked.
+type SourceChecks struct {
+	// Seen changes while the seed's manager works.
+	Seen string
+	Good map[string]bool
+	Bad  map[string]SourceFault
+}
+
+// Keys of ConfigMap v1.ConfigMapSourceChecks.
+const (
+	checksSeen = "seen"
+	checksGood = "good"
+	checksBad  = "bad"
+)
+
+const (
+	// checksLimit is the size of the ConfigMap in bytes; the API server takes 1 MiB.
+	checksLimit = 900 << 10
+	// faultLimit is the size of a fault's message.
+	faultLimit = 300
+	// faultsLimit is how many faults a seed tells of.
+	faultsLimit = 10_000
+)
+
+// NewSourceFault makes a message fit for others.
+func NewSourceFault(reason, message string) SourceFault {
+	return SourceFault{reason, text.Cut(text.Line(text.Cut(message, 2*faultLimit)), faultLimit)}
+}
+
+// Encode is the data of the ConfigMap. Where it has no room for all, messages are left out first, and
+// then what is good: it counts as not checked.
+func (c *SourceChecks) Encode() map[string]string {
+	bad := make(map[string]SourceFault, len(c.Bad))
+	for _, key := range slices.Sorted(maps.Keys(c.Bad))[:min(len(c.Bad), faultsLimit)] {
+		bad[key] = c.Bad[key]
+	}
+	data := map[string]string{checksSeen: c.Seen, checksBad: encodeFaults(bad)}
+	good := slices.Sorted(maps.Keys(c.Good))
+	if len(data[checksBad])+len(good)*(keyLength+1) > checksLimit {
+		for key, fault := range bad {
+			bad[key] = SourceFault{Reason: fault.Reason}
+		}
+		data[checksBad] = encodeFaults(bad)
+		good = good[:min(len(good), max(0, checksLimit-len(data[checksBad]))/(keyLength+1))]
+	}
+	data[checksGood] = strings.Join(good, " ")
+	return data
+}
+
+func encodeFaults(bad map[string]SourceFault) string {
+	encoded, err := json.Marshal(bad)
+	if err != nil { // texts always encode
+		return "{}"
+	}
+	return string(encoded)
+}
+
+// DecodeSourceChecks reads what a seed wrote, and leaves out what it can't have written.
+func DecodeSourceChecks(data map[string]string) *SourceChecks {
+	read := &SourceChecks{Seen: text.Cut(data[checksSeen], faultLimit), Good: map[string]bool{}, Bad: map[string]SourceFault{}}
+	for key := range strings.FieldsSeq(data[checksGood]) {
+		if keyPattern.MatchString(key) {
+			read.Good[key] = true
+		}
+	}
+	var bad map[string]SourceFault
+	if json.Unmarshal([]byte(data[checksBad]), &bad) != nil || len(bad) > faultsLimit {
+		return read
+	}
+	for key, fault := range bad {
+		if keyPattern.MatchString(key) && slices.Contains(FetchReasons, fault.Reason) {
+			read.Bad[key] = NewSourceFault(fault.Reason, fault.Message)
+		}
+	}
+	return read
+}
+
+// FetchReasons are why a source can't be had, worst first.
+var FetchReasons = []string{v1.ReasonArtifactNotFound, v1.ReasonArtifactRefused, v1.ReasonSourceNotServed, v1.ReasonFetchFailed}
+
+// SourceShare says which seeds check sources, and which of them a seed is.
+type SourceShare struct {
+	Seed  string   `json:"seed"`
+	Seeds []string `json:"seeds"`
+}
+
+// Encode is the value of key v1.SourceShare.
+func (s SourceShare) Encode() string {
+	encoded, err := json.Marshal(s)
+	if err != nil { // texts always encode
+		return ""
+	}
+	return string(encoded)
+}
+
+// DecodeSourceShare reads what the master wrote; nothing of it where it can't be read.
+func DecodeSourceShare(data string) (share SourceShare) {
+	if err := json.Unmarshal([]byte(data), &share); err != nil {
+		return SourceShare{}
+	}
+	return share
+}
+
+// CheckerOf is the one of some seeds that checks a source; empty: there is none. Where a seed comes or
+// goes, no source but those of that seed changes its checker.
+func CheckerOf(key string, seeds []string) (checker string) {
+	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
+	var most uint64
+	for _, seed := range seeds {
+		sum := uint64(offset)
+		for _, char := range []byte(seed + "/" + key) {
+			sum = (sum ^ uint64(char)) * prime
+		}
+		if checker == "" || sum > most || sum == most && seed < checker {
+			checker, most = seed, sum
+		}
+	}
+	return checker
+}
+
+// Text is a fault with its version.
+func (u SourceUse) Text(fault SourceFault) string {
+	said := fault.Message
+	if said == "" {
+		said = fault.Reason
+	}
+	return fmt.Sprintf("add-on %q version %q: %s", u.Addon, u.Version, said)
+}

@@ -1,0 +1,92 @@
+package catalogue_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+func chart(name, description string) *v1.AddonVersion {
+	return &v1.AddonVersion{
+		Version: "1.0.0", Deprecated: description, Template: &v1.Template{Method: v1.MethodHelm},
+		Source: &v1.Source{Helm: &v1.HelmSource{URL: "https://charts.example.com", Chart: name, Version: "1.0.0"}},
+	}
+}
+
+// Red when a source is checked again for what does not concern it, or is not checked for what does.
+func TestSourceKeyIsOfTheSource(t *testing.T) {
+	web := catalogue.SourceKey(chart("web", ""))
+	folder := chart("web", "")
+	folder.Template.Method = v1.MethodGoTemplate
+	if web != catalogue.SourceKey(chart("web", "old")) || web == catalogue.SourceKey(chart("wep", "")) || web == catalogue.SourceKey(folder) {
+		t.Error("keys are of other things than the source and its method")
+	}
+	if catalogue.SourceKey(&v1.AddonVersion{Version: "1.0.0"}) != "" {
+		t.Error("a version without source has a key")
+	}
+}
+
+// Red when something is lost between seed and master, or a seed's report outgrows its ConfigMap, or
+// something is taken from it that no seed writes.
+func TestSourceChecksTravel(t *testing.T) {
+	fault := catalogue.NewSourceFault(v1.ReasonFetchFailed, "a\nb "+strings.Repeat("x", 1000))
+	if len(fault.Message) > 310 || !strings.HasPrefix(fault.Message, "a b ") {
+		t.Errorf("the message is %d bytes: %s", len(fault.Message), fault.Message)
+	}
+	checks := &catalogue.SourceChecks{
+		Seen: "now", Good: map[string]bool{"0123456789abcdef": true}, Bad: map[string]catalogue.SourceFault{"fedcba9876543210": fault},
+	}
+	if diff := cmp.Diff(checks, catalogue.DecodeSourceChecks(checks.Encode())); diff != "" {
+		t.Errorf("(-wrote +read):\n%s", diff)
+	}
+	for i := range 30_000 {
+		checks.Good[fmt.Sprintf("%016x", i)] = true
+		checks.Bad[fmt.Sprintf("a%015x", i)] = fault
+	}
+	size := 0
+	for _, text := range checks.Encode() {
+		size += len(text)
+	}
+	if size > 1<<20 {
+		t.Errorf("a report has %d bytes", size)
+	}
+	read := catalogue.DecodeSourceChecks(map[string]string{
+		"good": "0123456789abcdef ../x " + strings.Repeat("0", 17), "bad": `{"0123456789abcdef":{"reason":"Ready"},"x":{"reason":"FetchFailed"}}`,
+	})
+	if len(read.Good) != 1 || len(read.Bad) != 0 {
+		t.Errorf("read %+v", read)
+	}
+	if share := catalogue.DecodeSourceShare("{"); share.Seed != "" {
+		t.Errorf("read %+v", share)
+	}
+}
+
+// Red when seeds disagree on who checks, shares are far from equal, or a seed that goes moves sources
+// that were not its own.
+func TestCheckersShare(t *testing.T) {
+	counts := map[string]int{}
+	for i := range 3000 {
+		key := fmt.Sprintf("%016x", i*2654435761)
+		checker := catalogue.CheckerOf(key, []string{"north", "south", "west"})
+		if catalogue.CheckerOf(key, []string{"west", "north", "south"}) != checker {
+			t.Fatal("the order of the seeds matters")
+		}
+		if left := catalogue.CheckerOf(key, []string{"north", "south"}); checker != "west" && left != checker {
+			t.Fatalf("%s moved from %s to %s", key, checker, left)
+		}
+		counts[checker]++
+	}
+	for seed, count := range counts {
+		if count < 800 || count > 1200 {
+			t.Errorf("seed %s checks %d of 3000", seed, count)
+		}
+	}
+	if catalogue.CheckerOf("0", nil) != "" {
+		t.Error("nobody checks")
+	}
+}

@@ -1,0 +1,119 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
+	"github.com/trellis-addons/trellis/pkg/text"
+)
+
+// sourcesReady says whether the sources of the entries can be read: their Secrets on the master, and
+// their content, by checks of the seeds and by the installations there. It does not change Ready. What
+// it says stays until all seeds were asked, unless something is wrong.
+func sourcesReady(object *v1.AddonCatalogue, f *facts) metav1.Condition {
+	if !f.hasRows() {
+		return absent(v1.ConditionSourcesReady)
+	}
+	checked := f.checked()
+	texts, reason := append(checked.faults(), secretTexts(f)...), checked.reason
+	for _, found := range f.listed() {
+		worst, said := found.Unfetched.Of(f.Digests)
+		if said != "" {
+			reason = usage.Worse(reason, worst)
+			texts = append(texts, fmt.Sprintf("seed %q: %s", found.Name, said))
+		}
+	}
+	if len(f.SecretProblems) > 0 {
+		reason = v1.ReasonSecretNotHandedOn
+	}
+	before := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionSourcesReady)
+	switch {
+	case len(texts) == 0 && !f.asked && before != nil:
+		return *before
+	case len(texts) > 0:
+		return isFalse(v1.ConditionSourcesReady, reason, text.Message(strings.Join(texts, "; ")))
+	case len(f.checkers) == 0:
+		return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady, "no installation says otherwise")
+	case checked.open > 0:
+		return metav1.Condition{
+			Type: v1.ConditionSourcesReady, Status: metav1.ConditionUnknown, Reason: v1.ReasonSourcesUnchecked,
+			Message: fmt.Sprintf("not checked yet: %d of %s", checked.open, text.Count(len(f.Sources), "version")),
+		}
+	}
+	return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady, "every source was found")
+}
+
+// checked is what the seeds found out about a catalogue's sources.
+type checked struct {
+	// first is the first version with a fault, of which there are bad; reason is the worst of these.
+	first  string
+	bad    int
+	reason string
+	// open is how many versions are not checked.
+	open int
+}
+
+func (f *facts) checked() (found checked) {
+	for _, use := range f.Sources {
+		fault, known := f.verdict(use.Key)
+		switch {
+		case !known:
+			found.open++
+		case fault.Reason != "":
+			if found.bad == 0 {
+				found.first = use.Text(fault)
+			}
+			found.bad++
+			found.reason = usage.Worse(found.reason, fault.Reason)
+		}
+	}
+	return found
+}
+
+func (c *checked) faults() []string {
+	switch c.bad {
+	case 0:
+		return nil
+	case 1:
+		return []string{c.first}
+	}
+	return []string{fmt.Sprintf("%s; and %d more", c.first, c.bad-1)}
+}
+
+// verdict is what is known of a source: by the seed that has to check it, or else by another one that
+// did before.
+func (f *facts) verdict(key string) (fault catalogue.SourceFault, known bool) {
+	checker := catalogue.CheckerOf(key, f.checkers)
+	for _, found := range f.seeds {
+		if found.Checks == nil || !slices.Contains(f.checkers, found.Name) {
+			continue
+		}
+		bad, isBad := found.Checks.Bad[key]
+		switch {
+		case found.Name == checker && (isBad || found.Checks.Good[key]):
+			return bad, true
+		case found.Checks.Good[key]:
+			fault, known = catalogue.SourceFault{}, true
+		case isBad && !known:
+			fault, known = bad, true
+		}
+	}
+	return fault, known
+}
+
+// secretTexts say which Secrets the seeds don't get, and why.
+func secretTexts(f *facts) []string {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(f.SecretProblems)) {
+		texts = append(texts, fmt.Sprintf("Secret %q is not handed on: %s", name, f.SecretProblems[name]))
+	}
+	return texts
+}

@@ -1,0 +1,142 @@
+package seed
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// checkerGone is for how long a seed counts among those that check sources after its report changed
+// last; it changes every five minutes. Then others check what was its share.
+const checkerGone = 15 * time.Minute
+
+// Checkers are the seeds that check sources. Each says so by its report.
+type Checkers struct {
+	clock clock.PassiveClock
+
+	mutex sync.Mutex
+	seen  map[string]sign
+	// asked has all seeds, and whether each was asked, or did not answer, since this process began.
+	asked map[string]bool
+}
+
+// sign is the last sign of life of a checker, and when it changed.
+type sign struct {
+	text string
+	at   time.Time
+}
+
+// NewCheckers makes Checkers without any.
+func NewCheckers(clock clock.PassiveClock) *Checkers {
+	return &Checkers{clock: clock, seen: map[string]sign{}, asked: map[string]bool{}}
+}
+
+func (c *Checkers) saw(seed, text string) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if before, known := c.seen[seed]; !known || before.text != text {
+		c.seen[seed] = sign{text, c.clock.Now()}
+	}
+}
+
+func (c *Checkers) forget(seed string) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	delete(c.seen, seed)
+}
+
+// tried notes that a seed was asked, or did not answer, and says whether it was the last one.
+func (c *Checkers) tried(seed string) (last bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if asked, exists := c.asked[seed]; asked || !exists {
+		return false
+	}
+	c.asked[seed] = true
+	return c.all()
+}
+
+func (c *Checkers) all() bool {
+	for _, asked := range c.asked {
+		if !asked {
+			return false
+		}
+	}
+	return true
+}
+
+// Only sets which seeds there are.
+func (c *Checkers) Only(seeds []string) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	before := c.asked
+	c.asked = map[string]bool{}
+	for _, seed := range seeds {
+		c.asked[seed] = before[seed]
+	}
+	maps.DeleteFunc(c.seen, func(seed string, _ sign) bool { return !slices.Contains(seeds, seed) })
+}
+
+// Names are those that check sources at present, sorted. Not all: some seeds were not asked yet.
+func (c *Checkers) Names() (names []string, all bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if !c.all() {
+		return nil, false
+	}
+	for seed, last := range c.seen {
+		if c.clock.Since(last.at) < checkerGone {
+			names = append(names, seed)
+		}
+	}
+	slices.Sort(names)
+	return names, true
+}
+
+// readChecks reads what the seed found out about sources, and writes there who shares in that. It says
+// whether either changed. To fail here is no failure of the seed: others take its share.
+func (w *worker) readChecks(ctx context.Context) (changed bool) {
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Platform, Name: v1.ConfigMapSourceChecks}}
+	err := w.session.client.Get(ctx, client.ObjectKeyFromObject(object), object)
+	if apierrors.IsNotFound(err) {
+		w.Checkers.forget(w.name)
+	}
+	if err != nil {
+		if !apierrors.IsNotFound(err) {
+			log.FromContext(ctx).Info("what a seed found out about sources can't be read", "seed", w.name, "problem", Describe(err))
+		}
+		return false
+	}
+	found := catalogue.DecodeSourceChecks(object.Data)
+	w.Checkers.saw(w.name, found.Seen)
+	before := w.checks
+	w.checks = found
+	changed = before == nil || !maps.Equal(before.Good, found.Good) || !maps.Equal(before.Bad, found.Bad)
+	changed = w.Checkers.tried(w.name) || changed
+	names, all := w.Checkers.Names()
+	share := catalogue.SourceShare{Seed: w.name, Seeds: names}.Encode()
+	if !all || object.Data[v1.SourceShare] == share {
+		return changed
+	}
+	unshared := object.DeepCopy()
+	if object.Data == nil {
+		object.Data = map[string]string{}
+	}
+	object.Data[v1.SourceShare] = share
+	if err := w.session.client.Patch(ctx, object, client.MergeFrom(unshared)); err != nil {
+		log.FromContext(ctx).Info("a seed can't be told who checks sources", "seed", w.name, "problem", Describe(err))
+	}
+	return true
+}

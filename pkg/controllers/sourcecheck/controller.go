@@ -1,0 +1,222 @@
+package sourcecheck
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+)
+
+// Options are the controller's settings.
+type Options struct {
+	// Namespace is the platform namespace, with the report. Default: kubermatic.
+	Namespace string
+	// CatalogueNamespace is that of merged catalogues. Default: addon-catalogue.
+	CatalogueNamespace string
+	// AtOnce is how many sources are checked at a time. Default: 3.
+	AtOnce int
+	// Every is the time between two looks at the report. Default: 1 min.
+	Every time.Duration
+	// FirstPause follows a check that failed; it doubles up to an hour. Default: 1 min.
+	FirstPause time.Duration
+	// Clock for these. Default: the real one.
+	Clock clock.PassiveClock
+}
+
+// Store tries sources.
+type Store interface {
+	Try(ctx context.Context, reference fetch.Reference, look func(content fs.FS) error) error
+}
+
+// Dependencies are what the controller works with.
+type Dependencies struct {
+	// Client reads merged catalogues by its cache, and writes the report; Reader reads that past it.
+	Client client.Client
+	Reader client.Reader
+	Marks  *mergedcatalogue.Marks
+	// Source makes a reference of a version's source, with its credentials.
+	Source  func(ctx context.Context, source *v1.Source) (fetch.Reference, error)
+	Store   Store
+	Options Options
+}
+
+// Reconciler checks sources. One request stands for all.
+type Reconciler struct {
+	Dependencies
+	// base outlives passes: checks run in it.
+	base  context.Context
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+	mutex sync.Mutex
+	turns turns
+	// catalogues are the merged ones by name, as they were read.
+	catalogues map[string]listed
+	// before is what an earlier process found; nil until it was read.
+	before *catalogue.SourceChecks
+	seen   string
+	seenAt time.Time
+	readAt time.Time
+	// changed says that the report lacks something.
+	changed bool
+}
+
+// New makes the controller.
+func New(dependencies Dependencies) *Reconciler {
+	options := &dependencies.Options
+	options.Namespace = cmp.Or(options.Namespace, "kubermatic")
+	options.CatalogueNamespace = cmp.Or(options.CatalogueNamespace, "addon-catalogue")
+	options.AtOnce = cmp.Or(options.AtOnce, 3)
+	options.Every = cmp.Or(options.Every, time.Minute)
+	options.FirstPause = cmp.Or(options.FirstPause, time.Minute)
+	options.Clock = cmp.Or[clock.PassiveClock](options.Clock, clock.RealClock{})
+	return &Reconciler{Dependencies: dependencies, turns: newTurns(), catalogues: map[string]listed{}}
+}
+
+var everything = reconcile.Request{NamespacedName: types.NamespacedName{Name: "sources"}}
+
+// SetupWithManager watches the merged catalogues in the manager's cache.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	toAll := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{everything}
+	})
+	return loop.Register(mgr, "sourcecheck", controller.Options{Reconciler: r, MaxConcurrentReconciles: 1},
+		source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			r.base, r.queue = ctx, queue
+			r.Marks.OnChange(func() { queue.Add(everything) })
+			queue.Add(everything)
+			return nil
+		}),
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, toAll),
+	)
+}
+
+// Reconcile makes one pass: it reads what there is to check, writes the report where that is due, and
+// begins what there is room for.
+func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if err := r.recall(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := r.gather(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	now := r.Options.Clock.Now()
+	due := r.turns.due(now)
+	if now.Sub(r.readAt) >= r.interval() || r.changed && len(due) == 0 && len(r.turns.busy) == 0 {
+		if err := r.report(ctx); err != nil {
+			return ctrl.Result{}, err
+		}
+		due = r.turns.due(now)
+	}
+	for _, of := range r.turns.next(due, r.Options.AtOnce) {
+		go r.check(of)
+	}
+	return ctrl.Result{RequeueAfter: min(r.interval(), r.turns.soonest(now))}, nil
+}
+
+// interval is the time to the next pass, shorter while the seed does not know its share.
+func (r *Reconciler) interval() time.Duration {
+	if r.turns.share.Seed == "" {
+		return min(r.Options.Every, 10*time.Second)
+	}
+	return r.Options.Every
+}
+
+// check looks at one source, outside of passes.
+func (r *Reconciler) check(of item) {
+	fault, err := r.look(r.base, of)
+	if r.base.Err() != nil {
+		return
+	}
+	if err != nil {
+		log.FromContext(r.base).Info("a source can't be checked yet", "addon", of.use.Addon, "version", of.use.Version, "problem", err.Error())
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.changed = r.turns.conclude(of, outcome{fault, err == nil}, r.Options) || r.changed
+	r.queue.Add(everything)
+}
+
+// listed is what is known of one merged catalogue.
+type listed struct {
+	uid             types.UID
+	resourceVersion string
+	items           []item
+}
+
+// gather reads which sources the merged catalogues have.
+func (r *Reconciler) gather(ctx context.Context) error {
+	var list v1.AddonCatalogueList
+	err := r.Client.List(ctx, &list, client.InNamespace(r.Options.CatalogueNamespace), client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return err
+	}
+	found, changed := map[string]listed{}, false
+	for i := range list.Items {
+		object := &list.Items[i]
+		if !r.Marks.Believes(object) || len(object.Spec.Addons) == 0 {
+			continue
+		}
+		known := r.catalogues[object.Name]
+		if known.uid != object.UID || known.resourceVersion != object.ResourceVersion {
+			known, changed = listed{object.UID, object.ResourceVersion, itemsOf(object)}, true
+		}
+		found[object.Name] = known
+	}
+	if changed || len(found) != len(r.catalogues) {
+		r.catalogues = found
+		r.changed = r.turns.want(found, r.before) || r.changed
+	}
+	return nil
+}
+
+// itemsOf are the sources of one merged catalogue.
+func itemsOf(object *v1.AddonCatalogue) []item {
+	origins, _ := catalogue.ReadOrigins(object) // without them its own name stands for all
+	addon := &object.Spec.Addons[0]
+	var items []item
+	for i := range addon.Versions {
+		version := &addon.Versions[i]
+		key := catalogue.SourceKey(version)
+		if key == "" {
+			continue
+		}
+		items = append(items, item{
+			use: catalogue.SourceUse{Addon: string(addon.Name), Version: version.Version, Key: key}, at: i,
+			catalogue: authored(cmp.Or(origins[version.Version].Catalogue, object.Name), string(addon.Name)),
+			source:    version.Source, method: version.Template.Method,
+		})
+	}
+	return items
+}
+
+// authored is the catalogue in git of a generated one, by its name <catalogue>-<addon>-<6 hex>, and any
+// other itself: those of one repository share one turn.
+func authored(name, addon string) string {
+	const digits = 6
+	tail := "-" + addon + "-"
+	at := len(name) - digits - len(tail)
+	if at <= 0 || name[at:len(name)-digits] != tail {
+		return name
+	}
+	return name[:at]
+}

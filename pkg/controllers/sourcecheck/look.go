@@ -1,0 +1,115 @@
+package sourcecheck
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"strings"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
+)
+
+// look checks one source. An error says that it could not be checked.
+func (r *Reconciler) look(ctx context.Context, of item) (*catalogue.SourceFault, error) {
+	reference, err := r.Source(ctx, of.source)
+	if err != nil { // a Secret that is missing is told on the master
+		return nil, err
+	}
+	err = r.Store.Try(ctx, reference, Presence(of.method))
+	if err == nil {
+		return nil, nil
+	}
+	reason, ofSource := fetch.Reason(err)
+	if !ofSource {
+		return nil, err
+	}
+	fault := catalogue.NewSourceFault(reason, shown(err))
+	return &fault, nil
+}
+
+// shown is an error as authors of catalogues see it, who need not have the rights to see this seed's
+// network: how a host can't be reached would tell of ports and addresses behind it.
+func shown(err error) string {
+	unavailable, ok := errors.AsType[*fetch.UnavailableError](err)
+	if !ok {
+		return err.Error()
+	}
+	_, isCertificate := errors.AsType[*tls.CertificateVerificationError](err)
+	name, isName := errors.AsType[*net.DNSError](err)
+	switch {
+	case isName && name.IsNotFound:
+		return unavailable.Subject + ": no such host"
+	case isCertificate, strings.HasPrefix(unavailable.Err.Error(), answered):
+		return err.Error()
+	}
+	return unavailable.Subject + ": it can't be reached, or breaks off"
+}
+
+// answered begins what is told of a server that answers by http.
+const answered = "the server answers with status "
+
+const (
+	metadataFile = "Chart.yaml"
+	// metadataLimit is the most bytes of a Chart.yaml, metadataDepth its most levels.
+	metadataLimit = 1 << 20
+	metadataDepth = 64
+	manifests     = ".yaml"
+)
+
+// Presence looks whether content has what a method renders.
+func Presence(method v1.Method) func(content fs.FS) error {
+	if method == v1.MethodHelm {
+		return hasChart
+	}
+	return hasManifests
+}
+
+func hasChart(content fs.FS) error {
+	file, err := content.Open(metadataFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &fetch.NotFoundError{What: metadataFile + " in the source's path", Mend: "the path is the chart's own folder"}
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	read, err := io.ReadAll(io.LimitReader(file, metadataLimit+1))
+	if err != nil {
+		return err
+	}
+	var metadata struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	}
+	if err := strictyaml.DecodeInto(read, strictyaml.Limits{Bytes: metadataLimit, Depth: metadataDepth}, &metadata); err != nil {
+		return &fetch.RefusedError{Subject: metadataFile, Rule: err.Error()}
+	}
+	if metadata.Name == "" || metadata.Version == "" {
+		return &fetch.RefusedError{Subject: metadataFile, Rule: "it has no name or no version"}
+	}
+	return nil
+}
+
+var errFound = errors.New("found")
+
+func hasManifests(content fs.FS) error {
+	err := fs.WalkDir(content, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() && strings.HasSuffix(name, manifests) {
+			return errFound
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, errFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	return &fetch.NotFoundError{What: "a *" + manifests + " file in the source's path"}
+}

@@ -1,0 +1,333 @@
+package sourcecheck_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
+	"github.com/trellis-addons/trellis/pkg/controllers/sourcecheck"
+	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/fetch/store"
+	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/resolution"
+	"github.com/trellis-addons/trellis/test/disk"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+	kit "github.com/trellis-addons/trellis/test/world"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	fleet.Main(m, fleet.ClusterOptions{Name: "master"}, fleet.ClusterOptions{Name: "north"}, fleet.ClusterOptions{Name: "south"})
+}
+
+const (
+	authority = "authority"
+	// soon is in place of a minute.
+	soon = 50 * time.Millisecond
+)
+
+// world is a master with two seeds, whose sources are this test's.
+type world struct {
+	t                   *testing.T
+	platform, catalogue string
+	master              client.Client
+	git                 *fetchtest.Git
+	charts              *fetchtest.Charts
+	seeds               map[string]*kit.Manager
+}
+
+var worlds int
+
+func newWorld(t *testing.T, wrappers ...func(http.Handler) http.Handler) *world {
+	t.Helper()
+	worlds++
+	w := &world{
+		t: t, platform: fmt.Sprintf("platform-%d", worlds), catalogue: fmt.Sprintf("catalogue-%d", worlds),
+		git: fetchtest.ServeGit(t), charts: fetchtest.ServeCharts(t, wrappers...), seeds: map[string]*kit.Manager{},
+	}
+	for _, name := range []string{"master", "north", "south"} {
+		kit.Create(t, w.client(name), kit.Namespace(w.platform))
+	}
+	w.master = w.client("master")
+	kit.Create(t, w.master, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: authority, Labels: map[string]string{v1.LabelUse: v1.UseSource}},
+		Data:       map[string][]byte{"ca.crt": []byte(string(w.git.CA) + string(w.charts.CA))},
+	})
+	t.Cleanup(func() {
+		if err := w.master.DeleteAllOf(context.Background(), &v1.AddonCatalogue{}, client.InNamespace(w.platform)); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+func (w *world) client(cluster string) client.Client {
+	return kit.Client(w.t, fleet.Shared().Cluster(cluster).Config)
+}
+
+// start runs the controller on both seeds until they have their reports, and then the distributor.
+func (w *world) start() {
+	w.t.Helper()
+	for _, name := range []string{"north", "south"} {
+		w.startSeed(name)
+	}
+	for _, name := range []string{"north", "south"} {
+		expect.Object(w.t, w.client(name), w.report(), func(*corev1.ConfigMap) error { return nil })
+		kit.Create(w.t, w.master, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "kubeconfig-" + name},
+			Data:       map[string][]byte{"kubeconfig": fleet.Shared().Cluster(name).Kubeconfig},
+		}, &kkpv1.Seed{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: name},
+			Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "kubeconfig-" + name}},
+		})
+	}
+	made := kit.Master(w.t, fleet.Shared().Cluster("master").Config)
+	master, err := distributor.NewMaster(made, w.platform)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	made.SetUp(distributor.New(wiring.Distributor(made, master, wiring.SourceKinds(nil), distributor.Options{
+		Namespace: w.platform, CatalogueNamespace: w.catalogue, KKPVersion: "v2.31.0", CountEvery: soon,
+	})))
+	made.Run()
+}
+
+func (w *world) report() *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.ConfigMapSourceChecks}}
+}
+
+func (w *world) startSeed(name string) {
+	w.t.Helper()
+	made := kit.Seed(w.t, fleet.Shared().Cluster(name).Config, w.catalogue)
+	kinds := wiring.SourceKinds(outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback}))
+	content, err := store.New(store.Options{Folder: disk.TempDir(w.t), Kinds: kinds})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := made.Add(content); err != nil {
+		w.t.Fatal(err)
+	}
+	references := resolution.References{
+		Secret: func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
+			found := &corev1.Secret{}
+			return found, made.GetAPIReader().Get(ctx, key, found)
+		},
+		SourceKinds: kinds, CatalogueNamespace: w.catalogue,
+	}
+	made.SetUp(sourcecheck.New(wiring.SourceCheck(made.Seed, mergedcatalogue.New(logr.Discard()), content, references, sourcecheck.Options{
+		Namespace: w.platform, CatalogueNamespace: w.catalogue, Every: soon, FirstPause: soon,
+	})))
+	made.Run()
+	w.seeds[name] = made
+}
+
+// catalogueOf makes a catalogue of the world's own add-ons, with one version each.
+func (w *world) catalogueOf(name string, versions ...v1.AddonVersion) *v1.AddonCatalogue {
+	w.t.Helper()
+	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: name}}
+	object.Spec.Addons = []v1.Addon{{Name: v1.AddonName(name), Versions: versions}}
+	kit.Create(w.t, w.master, object)
+	return object
+}
+
+var trusted = &v1.LocalReference{Name: authority}
+
+func (w *world) chart(version, name, chartVersion string) v1.AddonVersion {
+	return v1.AddonVersion{
+		Version: version, Template: &v1.Template{Method: v1.MethodHelm},
+		Source: &v1.Source{Helm: &v1.HelmSource{URL: w.charts.URL, Chart: name, Version: chartVersion, CASecretRef: trusted}},
+	}
+}
+
+func folder(version string, method v1.Method, repository *fetchtest.Repository, branch, path string) v1.AddonVersion {
+	return v1.AddonVersion{
+		Version: version, Template: &v1.Template{Method: method},
+		Source: &v1.Source{Git: &v1.GitSource{
+			Remote: v1.GitRemote(repository.URL), Ref: &v1.GitRef{Branch: branch}, Path: path, CASecretRef: trusted,
+		}},
+	}
+}
+
+// expectSources waits until SourcesReady of a catalogue is so, with these words.
+func (w *world) expectSources(object *v1.AddonCatalogue, status, reason string, words ...string) {
+	w.t.Helper()
+	expect.Object(w.t, w.master, object, func(object *v1.AddonCatalogue) error {
+		if err := expect.Condition(object, v1.ConditionSourcesReady, status, reason); err != nil {
+			return err
+		}
+		said := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionSourcesReady).Message
+		for _, word := range words {
+			if !strings.Contains(said, word) {
+				return fmt.Errorf("%q lacks %q", said, word)
+			}
+		}
+		return expect.Condition(object, v1.ConditionReady, "True", v1.ReasonDistributed)
+	})
+}
+
+// column is what column SOURCES has for a catalogue.
+func (w *world) column(name string) string {
+	w.t.Helper()
+	config := rest.CopyConfig(fleet.Shared().Cluster("master").Config)
+	version := v1.GroupVersion
+	config.GroupVersion, config.APIPath = &version, "/apis"
+	config.NegotiatedSerializer = serializer.NewCodecFactory(wiring.Scheme()).WithoutConversion()
+	asks, err := rest.RESTClientFor(config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	raw, err := asks.Get().Namespace(w.platform).Resource("addoncatalogues").Name(name).
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var table metav1.Table
+	if err := json.Unmarshal(raw, &table); err != nil {
+		w.t.Fatal(err)
+	}
+	for i, column := range table.ColumnDefinitions {
+		if column.Name == "Sources" {
+			return fmt.Sprint(table.Rows[0].Cells[i])
+		}
+	}
+	w.t.Fatal("there is no column Sources")
+	return ""
+}
+
+// Each usual slip is named on the master with add-on and version before anybody installs it, and mended
+// ones become True. Over two seeds each source is fetched once, after a restart and for an unrelated
+// change none again. Red without sourcecheck, where every seed checks all, and where a manager that
+// starts does not read its own report.
+func TestSlipsAreToldBeforeAnybodyInstallsThem(t *testing.T) {
+	w := newWorld(t)
+	w.charts.Add("good", "1.0.0", nil)
+	w.charts.Add("mended", "1.0.0", nil)
+	repository := w.git.Repository(t, "addons")
+	repository.Commit("main", map[string]string{"web/x.yaml": "a: 1\n", "web/README.md": "", "docs/README.md": ""})
+	good := w.catalogueOf("good", w.chart("1.0.0", "good", "1.0.0"), folder("2.0.0", v1.MethodGoTemplate, repository, "main", "web"))
+	unreachable := w.chart("1.0.0", "good", "1.0.0")
+	unreachable.Source.Helm.URL = "https://127.0.0.1:1"
+	slips := map[string]struct {
+		version      v1.AddonVersion
+		reason, word string
+	}{
+		"wrong-chart":   {w.chart("1.0.0", "goood", "1.0.0"), v1.ReasonArtifactNotFound, `chart "goood"`},
+		"wrong-version": {w.chart("1.0.0", "good", "1.0.1"), v1.ReasonArtifactNotFound, `version "1.0.1"`},
+		"wrong-branch":  {folder("1.0.0", v1.MethodGoTemplate, repository, "master", "web"), v1.ReasonArtifactNotFound, `branch "master"`},
+		"wrong-path":    {folder("1.0.0", v1.MethodGoTemplate, repository, "main", "wep"), v1.ReasonArtifactNotFound, `path "wep"`},
+		"no-manifests":  {folder("1.0.0", v1.MethodGoTemplate, repository, "main", "docs"), v1.ReasonArtifactNotFound, "*.yaml"},
+		"no-chart":      {folder("1.0.0", v1.MethodHelm, repository, "main", "web"), v1.ReasonArtifactNotFound, "Chart.yaml"},
+		"unreachable":   {unreachable, v1.ReasonFetchFailed, "https://127.0.0.1:1"},
+	}
+	wrong := map[string]*v1.AddonCatalogue{}
+	for name, slip := range slips {
+		wrong[name] = w.catalogueOf(name, slip.version)
+	}
+	w.start()
+	for name, slip := range slips {
+		says := fmt.Sprintf("add-on %q version %q: ", name, "1.0.0")
+		w.expectSources(wrong[name], "False", slip.reason, says, slip.word)
+		if column := w.column(name); !strings.Contains(column, says) || !strings.Contains(column, slip.word) {
+			t.Errorf("column SOURCES of %s is %q", name, column)
+		}
+	}
+	w.expectSources(good, "True", v1.ReasonSourcesReady, "every source was found")
+
+	repository.Commit("master", map[string]string{"web/x.yaml": "a: 1\n"}) // the branch was forgotten
+	w.expectSources(wrong["wrong-branch"], "True", v1.ReasonSourcesReady)
+	w.edit(wrong["wrong-chart"], func(version *v1.AddonVersion) { version.Source.Helm.Chart = "mended" })
+	w.expectSources(wrong["wrong-chart"], "True", v1.ReasonSourcesReady)
+	w.expectArchives(map[string]int{"good": 1, "mended": 1})
+
+	for _, name := range []string{"north", "south"} {
+		w.seeds[name].Stop()
+		w.startSeed(name)
+	}
+	w.charts.Add("further", "1.0.0", nil)
+	w.edit(good, func(version *v1.AddonVersion) { version.Deprecated = "old" })
+	further := w.catalogueOf("further", w.chart("1.0.0", "further", "1.0.0"))
+	w.expectSources(further, "True", v1.ReasonSourcesReady)
+	w.expectSources(good, "True", v1.ReasonSourcesReady)
+	w.expectArchives(map[string]int{"good": 1, "mended": 1, "further": 1})
+}
+
+func (w *world) edit(object *v1.AddonCatalogue, change func(*v1.AddonVersion)) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		if err := w.master.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		change(&object.Spec.Addons[0].Versions[0])
+		return w.master.Update(w.t.Context(), object)
+	})
+}
+
+// expectArchives fails unless each chart was fetched that often.
+func (w *world) expectArchives(want map[string]int) {
+	w.t.Helper()
+	got := map[string]int{}
+	for _, request := range w.charts.Requests() {
+		if name, isArchive := strings.CutSuffix(request.Path, "-1.0.0.tgz"); isArchive {
+			got[strings.TrimPrefix(name, "/")]++
+		}
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		w.t.Errorf("charts were fetched %v, want %v", got, want)
+	}
+}
+
+// A catalogue of sources that never answer keeps no other from being checked, and is not told to be
+// wrong meanwhile. Red where a catalogue may have several checks at a time.
+func TestASlowCatalogueDelaysNoOther(t *testing.T) {
+	ended := make(chan struct{})
+	asked := make(chan struct{}, 100)
+	w := newWorld(t, func(charts http.Handler) http.Handler {
+		return http.HandlerFunc(func(to http.ResponseWriter, request *http.Request) {
+			if strings.Contains(request.URL.Path, "slow") {
+				asked <- struct{}{}
+				select {
+				case <-ended:
+				case <-request.Context().Done():
+				}
+			}
+			charts.ServeHTTP(to, request)
+		})
+	})
+	defer close(ended)
+	var versions []v1.AddonVersion
+	for i := range 20 {
+		w.charts.Add(fmt.Sprintf("slow-%d", i), "1.0.0", nil)
+		versions = append(versions, w.chart(fmt.Sprintf("1.0.%d", i), fmt.Sprintf("slow-%d", i), "1.0.0"))
+	}
+	slow := w.catalogueOf("slow", versions...)
+	w.start()
+	<-asked // both seeds are at it
+	<-asked
+	w.charts.Add("quick", "1.0.0", nil)
+	quick := w.catalogueOf("quick", w.chart("1.0.0", "quick", "1.0.0"))
+	w.expectSources(quick, "True", v1.ReasonSourcesReady)
+	w.expectSources(slow, "Unknown", v1.ReasonSourcesUnchecked, "20 of 20 versions")
+	if more := len(asked); more > 0 {
+		t.Errorf("%d more sources of one catalogue are asked for at a time", more)
+	}
+}

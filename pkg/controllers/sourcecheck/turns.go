@@ -1,0 +1,164 @@
+package sourcecheck
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// item is one source, and what is known of it.
+type item struct {
+	// use is the first version that has it, at is the place of that among those of its add-on.
+	use       catalogue.SourceUse
+	at        int
+	catalogue string
+	source    *v1.Source
+	method    v1.Method
+
+	// mine says that this seed checks it.
+	mine     bool
+	good     bool
+	fault    *catalogue.SourceFault
+	failures int32
+	// due is when it is checked next, unless it is good.
+	due time.Time
+}
+
+// outcome of a check; not checked: something of our own failed.
+type outcome struct {
+	fault   *catalogue.SourceFault
+	checked bool
+}
+
+// turns decide which source is checked next.
+type turns struct {
+	items map[string]*item
+	share catalogue.SourceShare
+	// busy are the catalogues of which a source is being checked.
+	busy map[string]bool
+	// last is when each catalogue had its turn, as a number that grows.
+	last map[string]int
+	turn int
+}
+
+func newTurns() turns {
+	return turns{items: map[string]*item{}, busy: map[string]bool{}, last: map[string]int{}}
+}
+
+// want sets which sources there are, and says whether one went. What is known of others stays; of new
+// ones an earlier process may have known something.
+func (t *turns) want(catalogues map[string]listed, before *catalogue.SourceChecks) (gone bool) {
+	wanted := map[string]*item{}
+	for _, name := range slices.Sorted(maps.Keys(catalogues)) {
+		for _, found := range catalogues[name].items {
+			key := found.use.Key
+			switch known := t.items[key]; {
+			case wanted[key] != nil:
+			case known != nil:
+				known.use, known.at, known.catalogue, known.source = found.use, found.at, found.catalogue, found.source
+				wanted[key] = known
+			default:
+				if fault, isBad := before.Bad[key]; isBad {
+					found.fault = &fault
+				}
+				found.good, found.mine = before.Good[key], t.isMine(key)
+				wanted[key] = &found
+			}
+		}
+	}
+	gone = len(t.items) > 0 && slices.ContainsFunc(slices.Collect(maps.Keys(t.items)), func(key string) bool { return wanted[key] == nil })
+	t.items = wanted
+	return gone
+}
+
+// divide sets which seeds share in the checks.
+func (t *turns) divide(share catalogue.SourceShare) {
+	if share.Seed == t.share.Seed && slices.Equal(share.Seeds, t.share.Seeds) {
+		return
+	}
+	t.share = share
+	for key, known := range t.items {
+		known.mine = t.isMine(key)
+	}
+}
+
+func (t *turns) isMine(key string) bool {
+	return t.share.Seed != "" && catalogue.CheckerOf(key, t.share.Seeds) == t.share.Seed
+}
+
+// inOrder compares by add-on, and then the newest version first, as the master names them.
+func inOrder(a, b *item) int {
+	return cmp.Or(cmp.Compare(a.use.Addon, b.use.Addon), cmp.Compare(a.at, b.at))
+}
+
+// due are the sources that this seed has to check now, by catalogue, of those that have none under way.
+func (t *turns) due(now time.Time) map[string][]*item {
+	due := map[string][]*item{}
+	for _, known := range t.items {
+		if known.mine && !known.good && !known.due.After(now) && !t.busy[known.catalogue] {
+			due[known.catalogue] = append(due[known.catalogue], known)
+		}
+	}
+	return due
+}
+
+// soonest is the time until a source is due that is not yet.
+func (t *turns) soonest(now time.Time) time.Duration {
+	soonest := longestPause
+	for _, known := range t.items {
+		if known.mine && !known.good && known.due.After(now) {
+			soonest = min(soonest, known.due.Sub(now))
+		}
+	}
+	return soonest
+}
+
+// next gives catalogues their turn, the one that waits longest first, while fewer than most checks run.
+// Of a catalogue, what was never tried comes first.
+func (t *turns) next(due map[string][]*item, most int) []item {
+	waiting := slices.SortedFunc(maps.Keys(due), func(a, b string) int {
+		return cmp.Or(cmp.Compare(t.last[a], t.last[b]), cmp.Compare(a, b))
+	})
+	var chosen []item
+	for _, name := range waiting[:min(len(waiting), max(0, most-len(t.busy)))] {
+		first := slices.MinFunc(due[name], func(a, b *item) int {
+			return cmp.Or(cmp.Compare(a.failures, b.failures), inOrder(a, b))
+		})
+		t.turn++
+		t.last[name], t.busy[name] = t.turn, true
+		chosen = append(chosen, *first)
+	}
+	return chosen
+}
+
+// longestPause is the longest wait before a source is tried again.
+const longestPause = time.Hour
+
+// conclude takes down what a check found, and says whether that changes the report.
+func (t *turns) conclude(of item, found outcome, options Options) (changed bool) {
+	delete(t.busy, of.catalogue)
+	known := t.items[of.use.Key]
+	if known == nil {
+		return false
+	}
+	if found.checked && found.fault == nil {
+		known.good, known.fault, known.failures = true, nil, 0
+		return true
+	}
+	known.failures++
+	pause := options.FirstPause
+	if !found.checked { // such as a Secret that is on its way
+		pause /= 6
+	}
+	known.due = options.Clock.Now().Add(backoff.Around(backoff.After(known.failures, pause, longestPause), 0.1))
+	if !found.checked || known.fault != nil && *known.fault == *found.fault {
+		return false
+	}
+	known.fault = found.fault
+	return true
+}

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+)
+
+// Try asks the source once, shows look the content, and keeps nothing of it.
+func (s *Store) Try(ctx context.Context, reference fetch.Reference, look func(content fs.FS) error) (err error) {
+	reference, err = s.served(reference)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return errClosed
+	}
+	s.jobs.Add(1)
+	s.mu.Unlock()
+	defer s.jobs.Done()
+	ctx, cancel := context.WithTimeout(ctx, jobLimit)
+	defer cancel()
+	stop := context.AfterFunc(s.ctx, cancel)
+	defer stop()
+	defer func() {
+		if recover() != nil { // as in resolveAndFetch
+			err = &fetch.RefusedError{Subject: "the content", Rule: errDecoder.Error()}
+		}
+	}()
+	source, err := s.options.Kinds.Source(reference)
+	if err != nil {
+		return err
+	}
+	revision, err := source.Resolve(ctx, reference)
+	if err != nil {
+		return err
+	}
+	return s.disk.show(func(folder string) error {
+		_, err := source.Fetch(ctx, reference, revision, folder)
+		return err
+	}, look)
+}
+
+// show lets fetch fill a folder, and look read that before it is removed.
+func (d *disk) show(fetch func(folder string) error, look func(content fs.FS) error) (err error) {
+	work, err := os.MkdirTemp(filepath.Join(d.folder, workFolder), "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, removeAll(work)) }()
+	if err := fetch(work); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(work)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	return look(root.FS())
+}

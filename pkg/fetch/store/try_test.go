@@ -1,0 +1,55 @@
+package store_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
+	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
+	"github.com/trellis-addons/trellis/pkg/fetch/store"
+	"github.com/trellis-addons/trellis/test/disk"
+)
+
+// Red when content of a try is kept, the error of the source or of the look is lost, or a mirror is passed by.
+func TestTryKeepsNothing(t *testing.T) {
+	charts := fetchtest.ServeCharts(t)
+	charts.Add("web", "1.0.0", nil)
+	folder := disk.TempDir(t)
+	content, end := open(t, store.Options{Folder: folder, Mirrors: fetch.Mirrors{{From: "https://charts.example.com", To: charts.URL}}})
+	reference := fetch.Reference{
+		Location: helmrepo.Location{URL: "https://charts.example.com", Chart: "web", Version: "1.0.0"}, Credentials: fetch.Credentials{CA: charts.CA},
+	}
+	looked := false
+	err := content.Try(t.Context(), reference, func(content fs.FS) error {
+		looked = true
+		_, err := fs.Stat(content, "Chart.yaml")
+		return err
+	})
+	if err != nil || !looked {
+		t.Fatalf("looked %t: %v", looked, err)
+	}
+	wrong := errors.New("wrong")
+	if err := content.Try(t.Context(), reference, func(fs.FS) error { return wrong }); !errors.Is(err, wrong) {
+		t.Errorf("what look says is lost: %v", err)
+	}
+	if err := content.Try(t.Context(), reference, func(fs.FS) error { panic("a decoder") }); err == nil {
+		t.Error("a panic is no error")
+	}
+	reference.Location = helmrepo.Location{URL: "https://charts.example.com", Chart: "wep", Version: "1.0.0"}
+	if reason, ofSource := fetch.Reason(content.Try(t.Context(), reference, func(fs.FS) error { return nil })); reason != "ArtifactNotFound" || !ofSource {
+		t.Errorf("a missing chart is %s, of the source %t", reason, ofSource)
+	}
+	for _, below := range []string{"content", "work"} {
+		if kept, err := os.ReadDir(filepath.Join(folder, below)); err != nil || len(kept) > 0 {
+			t.Errorf("%s has %v: %v", below, kept, err)
+		}
+	}
+	end()
+	if content.Try(t.Context(), reference, nil) == nil {
+		t.Error("a closed store tries")
+	}
+}
