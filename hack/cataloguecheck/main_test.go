@@ -90,7 +90,7 @@ func TestSourcesAreLookedAt(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	for _, want := range []string{
-		`web 2.0.0: chart "wep"`, `web 3.0.0: version "1.0.1"`, `web 4.0.0: not checked: it needs Secret "pull"`, "web 5.0.0: http://charts.example.com",
+		`web 2.0.0: chart "wep"`, `web 3.0.0: chart "web" version "1.0.1"`, `web 4.0.0: not checked: it needs Secret "pull"`, "web 5.0.0: http://charts.example.com",
 		"2 found, 0 wrong, 1 not checked", "0 found, 3 wrong, 0 not checked",
 	} {
 		if !strings.Contains(told.String(), want) {

@@ -3,6 +3,7 @@
 # cluster: which user cluster each Cluster has
 # controllers/addoninstallation: marked ones hold credentials of sources, values, and the pull Secret
 # controllers/coreaddon: the custom core list
+# controllers/sourcecheck: what was found about sources, and who shares in that
 # pullsecret: which namespaces of user clusters have a copy of the pull Secret
 # cluster: what templates see of the platform
 - apiGroups: [""]
@@ -223,6 +224,7 @@
 {{- end }}
 {{- define "trellis.rights.platform" -}}
 # cluster: which user cluster each Cluster has, until it is gone
+# controllers/sourcecheck: what was found about sources
 # pullsecret: which namespaces of user clusters have a copy of the pull Secret
 - apiGroups: [""]
   resources: [configmaps]

@@ -39,6 +39,8 @@ func TestCheckersThatGiveNoSignLoseTheirShare(t *testing.T) {
 	expect("[north south]", true)
 	checkers.forget("south")
 	expect("[north]", true)
-	checkers.Only([]string{"south"})
+	checkers.Only([]string{"north", "new"})
 	expect("[]", false)
+	checkers.tried("new")
+	expect("[north]", true)
 }
