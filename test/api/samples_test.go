@@ -152,7 +152,7 @@ func TestDefaults(t *testing.T) {
 
 func TestColumns(t *testing.T) {
 	want := map[string]string{
-		"addoncatalogues":    "Name Ready Reason Type Addons Versions Age Revision* Seeds* Conflicting*",
+		"addoncatalogues":    "Name Ready Reason Type Addons Versions Age Sources Revision* Seeds* Conflicting*",
 		"addonsets":          "Name Ready Reason Selected Current Moving Failed Blocked Age Type* Message*",
 		"addoninstallations": "Name Ready Reason Addon Version Cluster Target-Namespace Age Deleting Core* Update* Objects* Message*",
 	}
@@ -169,9 +169,10 @@ func TestColumns(t *testing.T) {
 var rows = map[string]struct{ status, cells string }{
 	"AddonCatalogue": {
 		`{conditions: [{type: Ready, status: "True", reason: Distributed, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"},
+		{type: SourcesReady, status: "False", reason: FetchFailed, message: s, lastTransitionTime: "2026-01-01T00:00:00Z"},
 		{type: Conflicting, status: "False", reason: NoConflict, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}],
 		addons: 1, versions: 2, revision: 0a1b, seeds: [{name: north}, {name: south}], syncedSeeds: 2}`,
-		"base True Distributed Custom 1 2 0a1b 2 False",
+		"base True Distributed Custom 1 2 s 0a1b 2 False",
 	},
 	"AddonInstallation": {
 		`{conditions: [{type: Ready, status: "False", reason: Timeout, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}],

@@ -199,12 +199,11 @@ const (
 // ConfigMapUsage, in the platform namespace of the master, has how many installations on each seed have which versions.
 const ConfigMapUsage = "addon-usage"
 
-// ConfigMapSourceChecks, in the platform namespace of each seed, has what the seed found out about the sources of versions. The distributor
-// reads it, and writes in key SourceShare which seeds check sources.
-const (
-	ConfigMapSourceChecks = "addon-source-checks"
-	SourceShare           = "share"
-)
+// ConfigMapSourceChecks, in the platform namespace of each seed, has what the seed found out about the sources of versions, for the distributor.
+const ConfigMapSourceChecks = "addon-source-checks"
+
+// SourceShare, a key of ConfigMap addon-source-checks, says which seeds check sources; the distributor writes it.
+const SourceShare = "share"
 
 // SecretCatalogueKey, in the platform namespace of each seed, has the key of the marks on merged catalogues, in MarkKeyField. The
 // distributor makes it, and the seed's manager reads it.

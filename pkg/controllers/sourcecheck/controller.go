@@ -130,7 +130,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	for _, of := range r.turns.next(due, r.Options.AtOnce) {
 		go r.check(of)
 	}
-	return ctrl.Result{RequeueAfter: min(r.interval(), r.turns.soonest(now))}, nil
+	return loop.Result(loop.Done{Recheck: min(r.interval(), r.turns.soonest(now))}), nil
 }
 
 // interval is the time to the next pass, shorter while the seed does not know its share.
@@ -148,7 +148,8 @@ func (r *Reconciler) check(of item) {
 		return
 	}
 	if err != nil {
-		log.FromContext(r.base).Info("a source can't be checked yet", "addon", of.use.Addon, "version", of.use.Version, "problem", err.Error())
+		log.FromContext(r.base).Info("a source can't be checked yet", "catalogue", of.catalogue,
+			"problem", of.use.Text(catalogue.SourceFault{Message: err.Error()}))
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

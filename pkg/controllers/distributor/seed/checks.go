@@ -112,11 +112,10 @@ func (w *worker) readChecks(ctx context.Context) (changed bool) {
 	err := w.session.client.Get(ctx, client.ObjectKeyFromObject(object), object)
 	if apierrors.IsNotFound(err) {
 		w.Checkers.forget(w.name)
+		return false
 	}
 	if err != nil {
-		if !apierrors.IsNotFound(err) {
-			log.FromContext(ctx).Info("what a seed found out about sources can't be read", "seed", w.name, "problem", Describe(err))
-		}
+		w.logChecks(ctx, Describe(err))
 		return false
 	}
 	found := catalogue.DecodeSourceChecks(object.Data)
@@ -135,8 +134,19 @@ func (w *worker) readChecks(ctx context.Context) (changed bool) {
 		object.Data = map[string]string{}
 	}
 	object.Data[v1.SourceShare] = share
-	if err := w.session.client.Patch(ctx, object, client.MergeFrom(unshared)); err != nil {
-		log.FromContext(ctx).Info("a seed can't be told who checks sources", "seed", w.name, "problem", Describe(err))
+	err = w.session.client.Patch(ctx, object, client.MergeFrom(unshared))
+	if err != nil {
+		w.logChecks(ctx, Describe(err))
+		return changed
 	}
+	w.checksProblem = ""
 	return true
+}
+
+// logChecks logs once why a seed's part in the checks of sources can't be read or written.
+func (w *worker) logChecks(ctx context.Context, problem string) {
+	if problem != w.checksProblem {
+		log.FromContext(ctx).Info("what a seed found out about sources can't be read, or it can't be told its share", "seed", w.name, "problem", problem)
+	}
+	w.checksProblem = problem
 }

@@ -61,6 +61,8 @@ type worker struct {
 	countedAt time.Time
 	unfetched usage.Unfetched
 	checks    *catalogue.SourceChecks
+	// checksProblem is what was logged last of them.
+	checksProblem string
 }
 
 // assign replaces the worker's next task.
