@@ -19,10 +19,12 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 )
 
-// needsSecret says that a source can't be read in a checkout.
-type needsSecret struct{ name string }
+// needsSecretError says that a source can't be read in a checkout.
+type needsSecretError struct{ name string }
 
-func (e *needsSecret) Error() string { return fmt.Sprintf("not checked: it needs Secret %q", e.name) }
+func (e *needsSecretError) Error() string {
+	return fmt.Sprintf("not checked: it needs Secret %q", e.name)
+}
 
 var errSources = errors.New("sources can't be used")
 
@@ -68,7 +70,7 @@ func checkSources(ctx context.Context, out io.Writer, addons []v1.Addon) error {
 				continue
 			}
 			fmt.Fprintf(out, "%s %s: %v\n", addons[i].Name, version.Version, err)
-			if _, needs := errors.AsType[*needsSecret](err); needs {
+			if _, needs := errors.AsType[*needsSecretError](err); needs {
 				skipped++
 			} else {
 				wrong++
@@ -84,7 +86,7 @@ func checkSources(ctx context.Context, out io.Writer, addons []v1.Addon) error {
 
 func checkSource(ctx context.Context, version *v1.AddonVersion, kinds fetch.Kinds, content *store.Store) error {
 	reference, err := kinds.Reference(version.Source.Kind(), func(name string) (*corev1.Secret, error) {
-		return nil, &needsSecret{name}
+		return nil, &needsSecretError{name}
 	})
 	if err != nil {
 		return err

@@ -33,7 +33,8 @@ var renderings = []rendering{
 	{chart: "trellis-seed", why: "as it is"},
 	{chart: "trellis-seed", why: "standalone", values: map[string]any{
 		"standalone": map[string]any{"enabled": true}, "driftInterval": "10s", "workerName": "lab", "allowPrereleases": true,
-		"sources":     map[string]any{"allowCIDRs": []any{"10.0.0.0/8", "fd00::/8"}, "allowInsecure": true, "check": false, "mirrors": []any{"quay.io/team=mirror.example.com"}},
+		"sources": map[string]any{"allowCIDRs": []any{"10.0.0.0/8", "fd00::/8"}, "allowInsecure": true, "check": false,
+			"mirrors": []any{"quay.io/team=mirror.example.com"}},
 		"tolerations": []any{map[string]any{"operator": "Exists"}},
 		"images":      map[string]any{"mirrors": []any{"docker.io=mirror.example.com/hub", "quay.io=mirror.example.com"}, "pullSecret": "mirror"},
 		"addonVariables": map[string]any{

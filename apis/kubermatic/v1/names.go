@@ -199,7 +199,8 @@ const (
 // ConfigMapUsage, in the platform namespace of the master, has how many installations on each seed have which versions.
 const ConfigMapUsage = "addon-usage"
 
-// ConfigMapSourceChecks, in the platform namespace of each seed, has what the seed found out about the sources of versions, for the distributor.
+// ConfigMapSourceChecks, in the platform namespace of each seed, has what the seed found out about the sources of versions,
+// for the distributor.
 const ConfigMapSourceChecks = "addon-source-checks"
 
 // SourceShare, a key of ConfigMap addon-source-checks, says which seeds check sources; the distributor writes it.

@@ -95,8 +95,9 @@ func New(dependencies Dependencies) *Reconciler {
 	director := fleet.New(cached, dependencies.Recorder, options.Clock)
 	workers := seed.NewWorkers(seed.Options{
 		Platform: options.Namespace, Namespace: options.CatalogueNamespace, Resync: options.Resync, CountEvery: options.CountEvery,
-		Clock: options.Clock, Fence: dependencies.Fence, Identities: seed.NewIdentities(options.Namespace, cached, direct), Usage: used, Checkers: checkers,
-		Report: reporter.SeedChanged, ReportSets: director.SeedChanged,
+		Clock: options.Clock, Fence: dependencies.Fence, Identities: seed.NewIdentities(options.Namespace, cached, direct), Usage: used,
+		Checkers: checkers,
+		Report:   reporter.SeedChanged, ReportSets: director.SeedChanged,
 	})
 	director.Through(workers)
 	return &Reconciler{

@@ -146,7 +146,8 @@ func (w *worker) readChecks(ctx context.Context) (changed bool) {
 // logChecks logs once why a seed's part in the checks of sources can't be read or written.
 func (w *worker) logChecks(ctx context.Context, problem string) {
 	if problem != w.checksProblem {
-		log.FromContext(ctx).Info("what a seed found out about sources can't be read, or it can't be told its share", "seed", w.name, "problem", problem)
+		log.FromContext(ctx).Info("what a seed found out about sources can't be read, or it can't be told its share",
+			"seed", w.name, "problem", problem)
 	}
 	w.checksProblem = problem
 }
