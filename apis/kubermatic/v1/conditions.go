@@ -52,13 +52,13 @@ const (
 	// makes Ready False. Its reasons are those of an installation's Fetched besides the three below.
 	ConditionSourcesReady = "SourcesReady"
 
-	// ReasonSourcesReady: every Secret that a source names is handed on, a seed found every source, and no installation says that it can't
+	// ReasonSourcesReady: every Secret that a source names is copied to the seeds, a seed found every source, and no installation says that it can't
 	// get its content.
 	ReasonSourcesReady = "SourcesReady"
 	// ReasonSourcesUnchecked: no source is known to be wrong, and some are not checked yet.
 	ReasonSourcesUnchecked = "SourcesUnchecked"
-	// ReasonSecretNotHandedOn: a Secret that a source names is missing, or is not marked for sources.
-	ReasonSecretNotHandedOn = "SecretNotHandedOn"
+	// ReasonSecretNotCopied: a Secret that a source names is missing, or is not marked for sources.
+	ReasonSecretNotCopied = "SecretNotCopied"
 
 	// ReasonDistributed: every reachable seed has the catalogue.
 	ReasonDistributed = "Distributed"

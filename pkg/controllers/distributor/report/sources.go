@@ -32,7 +32,7 @@ func sourcesReady(object *v1.AddonCatalogue, f *facts) metav1.Condition {
 		}
 	}
 	if len(f.SecretProblems) > 0 {
-		reason = v1.ReasonSecretNotHandedOn
+		reason = v1.ReasonSecretNotCopied
 	}
 	before := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionSourcesReady)
 	switch {
@@ -41,7 +41,7 @@ func sourcesReady(object *v1.AddonCatalogue, f *facts) metav1.Condition {
 	case len(texts) > 0:
 		return isFalse(v1.ConditionSourcesReady, reason, text.Message(strings.Join(texts, "; ")))
 	case len(f.checkers) == 0:
-		return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady, "no installation says otherwise")
+		return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady, "no installation reports a source error; sources that nobody uses are not checked")
 	case checked.open > 0:
 		return metav1.Condition{
 			Type: v1.ConditionSourcesReady, Status: metav1.ConditionUnknown, Reason: v1.ReasonSourcesUnchecked,
@@ -113,7 +113,7 @@ func (f *facts) verdict(key string) (fault catalogue.SourceFault, known bool) {
 func secretTexts(f *facts) []string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(f.SecretProblems)) {
-		texts = append(texts, fmt.Sprintf("Secret %q is not handed on: %s", name, f.SecretProblems[name]))
+		texts = append(texts, fmt.Sprintf("Secret %q is not copied to the seeds: %s", name, f.SecretProblems[name]))
 	}
 	return texts
 }

@@ -147,7 +147,7 @@ func TestSourcesAreAsTheSeedsFoundThem(t *testing.T) {
 		unasked  bool
 		want     string
 	}{
-		{"nobody checks", found{}, nil, false, "True/SourcesReady: no installation says otherwise"},
+		{"nobody checks", found{}, nil, false, "True/SourcesReady: no installation reports a source error; sources that nobody uses are not checked"},
 		{"nothing is checked", found{"north": good(), "south": good()}, seeds, false, "Unknown/SourcesUnchecked: not checked yet: 2 of 2 versions"},
 		{"one seed found all", found{"north": good("00", "01"), "south": good()}, seeds, false, "True/SourcesReady: every source was found"},
 		{"one is wrong", found{first: bad("00"), other[first]: good()}, seeds, false, `False/ArtifactNotFound: add-on "web" version "2.0.0": no chart`},
