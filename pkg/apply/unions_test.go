@@ -260,24 +260,24 @@ func TestFieldsOfOthersThatAreRefusedTogetherGo(t *testing.T) {
 		taken               string
 		kept                []string
 	}{
-		{"an injector's authority", definition(hooked), definition(""), caBundle, `field .spec.conversion of "cainjector" was removed`, nil},
+		{"an injector's authority", definition(hooked), definition(""), caBundle, `field .spec.conversion, which field manager "cainjector" owned, was removed`, nil},
 		{"an injector's authority, None", definition(hooked), definition("conversion: {strategy: None}, "), caBundle,
-			`field .spec.conversion.webhook of "cainjector" was removed`, nil},
+			`field .spec.conversion.webhook, which field manager "cainjector" owned, was removed`, nil},
 		{"an editor's default", recreate, recreate,
 			edit(lab.Deployments, "kubectl-edit", mergePatch, `{"spec":{"strategy":{"type":"RollingUpdate"},"revisionHistoryLimit":4}}`),
-			`field .spec.strategy.rollingUpdate of "kubectl-edit" was removed`, []string{`"revisionHistoryLimit": 4`}},
+			`field .spec.strategy.rollingUpdate, which field manager "kubectl-edit" owned, was removed`, []string{`"revisionHistoryLimit": 4`}},
 		{"an editor's default, and an upgrade", strategy("Deployment", ""), recreate,
 			edit(lab.Deployments, "kubectl-edit", mergePatch, `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":3}},"minReadySeconds":4}}`),
-			`field .spec.strategy.rollingUpdate of "kubectl-edit" was removed`, []string{`"minReadySeconds": 4`}},
+			`field .spec.strategy.rollingUpdate, which field manager "kubectl-edit" owned, was removed`, []string{`"minReadySeconds": 4`}},
 		{"a limit of a volume", volume(""), volume(", configMap: {name: x}"), edit(lab.Deployments, "limiter", jsonPatch,
 			`[{"op":"add","path":"/spec/template/spec/volumes/1/emptyDir","value":{"sizeLimit":"1Gi"}},`+
 				`{"op":"add","path":"/spec/template/spec/volumes/-","value":{"name":"theirs","emptyDir":{}}}]`),
-			`field .spec.template.spec.volumes[name="d"].emptyDir of "limiter" was removed`, []string{`"name": "theirs"`, `"secretName": "other"`}},
+			`field .spec.template.spec.volumes[name="d"].emptyDir, which field manager "limiter" owned, was removed`, []string{`"name": "theirs"`, `"secretName": "other"`}},
 		{"another bound of a budget", policy(""), policy("minAvailable: 1"), edit(unionResources["PodDisruptionBudget"], "admin", mergePatch,
 			`{"spec":{"maxUnavailable":2,"unhealthyPodEvictionPolicy":"AlwaysAllow"}}`),
-			`field .spec.maxUnavailable of "admin" was removed`, []string{`"AlwaysAllow"`}},
+			`field .spec.maxUnavailable, which field manager "admin" owned, was removed`, []string{`"AlwaysAllow"`}},
 		{"a rule of a kind", fig("file: {path: /a}"), fig("file: {path: /a}, kind: open"), figs,
-			`field .spec.limit of "operator" was removed`, []string{`"note": "theirs"`}},
+			`field .spec.limit, which field manager "operator" owned, was removed`, []string{`"note": "theirs"`}},
 		{"a scaler's replicas stay", strategy("Deployment", "replicas: 1, "), strategy("Deployment", "replicas: 1, strategy: {type: Recreate}, "),
 			func(l *lab.Lab, name string) { l.Edit(lab.Deployments, name, `{spec: {replicas: 2}}`, "scale") }, "", []string{`"replicas": 2`}},
 	} {

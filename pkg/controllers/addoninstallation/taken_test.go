@@ -30,5 +30,5 @@ func TestOwnersOfRemovedFieldsAreNamed(t *testing.T) {
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
 		object.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: "now"}
 	})
-	w.expectEvent(kubermaticv1.EventFieldsTaken, object, `field .spec.minAvailable of "admin" was removed`)
+	w.expectEvent(kubermaticv1.EventFieldsTaken, object, `field .spec.minAvailable, which field manager "admin" owned, was removed`)
 }
