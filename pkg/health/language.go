@@ -173,7 +173,7 @@ func (r *reader) operands(name string, operands []ast.Expr) (values []value, all
 // compare counts what a comparison walks through.
 func (r *reader) compare(one ast.Expr, times int) value {
 	if r.compared += times; r.compared > mostCompared {
-		return r.refuse(one, "more than %d comparisons of fields with fields: make several rules of it, all of which have to hold", mostCompared)
+		return r.refuse(one, "more than %d comparisons of fields with fields: split the rule", mostCompared)
 	}
 	return value{}
 }
@@ -226,8 +226,7 @@ func (r *reader) loop(one ast.Expr, call ast.CallExpr) value {
 	name, args := call.FunctionName(), call.Args()
 	isMaybe := slices.Contains(maybes, name)
 	if r.loops++; r.loops > mostLoops || r.nested >= mostNested {
-		return r.refuse(one, "at most %d of all, exists, exists_one, filter, map and optMap, and at most %d in each other: "+
-			"make several rules of it, all of which have to hold", mostLoops, mostNested)
+		return r.refuse(one, "at most %d of all, exists, exists_one, filter, map and optMap, and %d in each other: split the rule", mostLoops, mostNested)
 	}
 	r.hasMacros = true
 	bit := uint(1) << r.loops

@@ -70,7 +70,7 @@ func TestNoValueOfARuleGrows(t *testing.T) {
 func TestWhatTheLanguageOfRulesRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ expression, says string }{
 		"too many loops":        {strings.Repeat("self.a.all(a, a) && ", 8) + "self.a.all(a, a)", "at character 171: at most 8 of all"},
-		"loops in each other":   {"self.a.all(a, a.b.all(b, b.c.all(c, c.d.all(d, d.e.all(e, e)))))", "at most 4 in each other"},
+		"loops in each other":   {"self.a.all(a, a.b.all(b, b.c.all(c, c.d.all(d, d.e.all(e, e)))))", "and 4 in each other: split the rule"},
 		"a long chain":          {"self.a" + strings.Repeat(".filter(a, a)", 9) + " == []", "at most 8 of all"},
 		"copies count":          {"self.?a" + strings.Repeat(".optMap(a, a)", 4) + ".hasValue()", "at most 8 of all"},
 		"a sum gone through":    {"(self.a + self.b).all(a, a)", "at character 22: only a field of the object, or a list of literals"},
