@@ -226,7 +226,8 @@ func (r *reader) loop(one ast.Expr, call ast.CallExpr) value {
 	name, args := call.FunctionName(), call.Args()
 	isMaybe := slices.Contains(maybes, name)
 	if r.loops++; r.loops > mostLoops || r.nested >= mostNested {
-		return r.refuse(one, "at most %d of all, exists, exists_one, filter, map and optMap, and %d in each other: split the rule", mostLoops, mostNested)
+		return r.refuse(one, "at most %d of all, exists, exists_one, filter, map and optMap, and %d in each other: split the rule",
+			mostLoops, mostNested)
 	}
 	r.hasMacros = true
 	bit := uint(1) << r.loops
