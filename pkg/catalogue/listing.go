@@ -184,8 +184,8 @@ type Availability struct {
 	Excluded []v1.ExcludedVersion
 	// ExcludedCount is the number of all excluded versions, CoreCount of those that are of core add-ons.
 	ExcludedCount, CoreCount int32
-	// LeftOut are add-ons for which there is no room: those of the largest catalogues.
-	LeftOut []string
+	// LeftOut is how many versions fit, and are not listed for want of room: those of the largest catalogues.
+	LeftOut int
 	Digest  string
 	// texts is how many bytes display names and descriptions take.
 	texts int
@@ -212,11 +212,10 @@ func Available(entries []*Entry, platform Platform) (Availability, error) {
 	slices.SortFunc(sorted, func(a, b *Entry) int { return cmp.Compare(a.Addon.Name, b.Addon.Name) })
 	var found Availability
 	check := newPlatformCheck(platform)
-	offered := shares{}
 	for _, entry := range sorted {
-		found.add(entry, check, offered)
+		found.add(entry, check)
 	}
-	found.bound(offered.surplus(OfferedLimit))
+	found.bound(sorted)
 	encoded, err := json.Marshal(found)
 	if err != nil { // Texts and numbers always encode.
 		return Availability{}, err
@@ -225,24 +224,12 @@ func Available(entries []*Entry, platform Platform) (Availability, error) {
 	return found, nil
 }
 
-// bound leaves add-ons out, whatever the master says: what it refused to distribute is still here as it was.
-func (a *Availability) bound(left map[string]bool) {
-	a.Addons = slices.DeleteFunc(a.Addons, func(addon v1.Addon) bool {
-		if left[string(addon.Name)] {
-			a.LeftOut = append(a.LeftOut, string(addon.Name))
-			a.Versions -= int32(len(addon.Versions))
-		}
-		return left[string(addon.Name)]
-	})
-}
-
-func (a *Availability) add(entry *Entry, check *platformCheck, offered shares) {
+func (a *Availability) add(entry *Entry, check *platformCheck) {
 	compact := v1.Addon{Name: entry.Addon.Name}
 	for _, version := range entry.versions {
 		reason, message := entry.excludes(&version, check)
 		if reason == "" {
 			compact.Versions = append(compact.Versions, v1.AddonVersion{Version: version.version.Version})
-			offered.add(string(entry.Addon.Name), version.version.Version, version.stored.Catalogue)
 			continue
 		}
 		a.exclude(v1.ExcludedVersion{

@@ -82,7 +82,6 @@ func Merge(sources []*Source) Merged {
 	for _, name := range slices.Sorted(maps.Keys(m.offers)) {
 		m.unite(name)
 	}
-	m.bound()
 	for _, conflicts := range m.Conflicts {
 		slices.SortFunc(conflicts, func(a, b v1.CatalogueConflict) int {
 			return cmp.Or(cmp.Compare(a.Addon, b.Addon), Compare(a.Version, b.Version), cmp.Compare(a.WonBy, b.WonBy))

@@ -16,68 +16,62 @@ const (
 	nameBytes = 16
 )
 
-// shares are how many bytes of names each catalogue has in each add-on.
-type shares map[string]map[string]int
+// origin is what one catalogue has of an add-on.
+type origin struct{ addon, catalogue string }
 
-func (s shares) add(addon, version, catalogue string) {
-	if s[addon] == nil {
-		s[addon] = map[string]int{catalogue: len(addon) + nameBytes}
+// surplus are the origins without whose versions the rest takes at most so many bytes: those of the largest catalogue, its largest add-on
+// first, until another catalogue is as large.
+func surplus(sizes map[origin]int, most int) map[origin]bool {
+	total, of, largest := 0, map[string]int{}, map[string][]origin{}
+	for one, bytes := range sizes {
+		total, of[one.catalogue] = total+bytes, of[one.catalogue]+bytes
+		largest[one.catalogue] = append(largest[one.catalogue], one)
 	}
-	s[addon][catalogue] += len(version) + nameBytes
-}
-
-// surplus are the add-ons without which the others take at most so many bytes. They are those of the largest catalogue, the largest first,
-// until another one is as large: nobody crowds others out.
-func (s shares) surplus(most int) map[string]bool {
-	total, of, addons := 0, map[string]int{}, map[string][]string{}
-	for addon, byCatalogue := range s {
-		for catalogue, bytes := range byCatalogue {
-			total, of[catalogue] = total+bytes, of[catalogue]+bytes
-			addons[catalogue] = append(addons[catalogue], addon)
-		}
-	}
-	left := map[string]bool{}
+	left := map[origin]bool{}
 	if total <= most {
 		return left
 	}
-	for catalogue, names := range addons {
-		slices.SortFunc(names, func(a, b string) int {
-			return cmp.Or(cmp.Compare(s[b][catalogue], s[a][catalogue]), cmp.Compare(a, b))
-		})
+	for _, all := range largest {
+		slices.SortFunc(all, func(a, b origin) int { return cmp.Or(cmp.Compare(sizes[b], sizes[a]), cmp.Compare(a.addon, b.addon)) })
 	}
 	names := slices.Sorted(maps.Keys(of))
 	for total > most {
 		catalogue := slices.MaxFunc(names, func(a, b string) int { return cmp.Compare(of[a], of[b]) })
-		addon := addons[catalogue][0]
-		addons[catalogue] = addons[catalogue][1:]
-		if left[addon] {
-			continue
-		}
-		left[addon] = true
-		for catalogue, bytes := range s[addon] {
-			total, of[catalogue] = total-bytes, of[catalogue]-bytes
-		}
+		one := largest[catalogue][0]
+		largest[catalogue] = largest[catalogue][1:]
+		left[one], total, of[catalogue] = true, total-sizes[one], of[catalogue]-sizes[one]
 	}
 	return left
 }
 
-// bound refuses add-ons of Custom catalogues that have too many versions, or too long names, for one offer.
-func (m *merger) bound() {
-	offered, have := shares{}, 0
-	for name, addon := range m.Addons {
-		if addon.Spec.Type == v1.CatalogueCore {
-			continue
-		}
-		for version, origin := range addon.Origins {
-			offered.add(name, version, origin.Catalogue)
-			have += len(version) + nameBytes
+// bound leaves out versions of catalogues that take too much. They can be installed all the same, by their exact name or a range, and
+// the query endpoint lists them.
+func (a *Availability) bound(entries []*Entry) {
+	sizes, origins := map[origin]int{}, map[v1.AddonName]*Entry{}
+	for _, entry := range entries {
+		origins[entry.Addon.Name] = entry
+	}
+	of := func(addon *v1.Addon, version string) origin {
+		return origin{string(addon.Name), origins[addon.Name].find(version).stored.Catalogue}
+	}
+	for i := range a.Addons {
+		for _, version := range a.Addons[i].Versions {
+			sizes[of(&a.Addons[i], version.Version)] += len(version.Version) + nameBytes
 		}
 	}
-	for name := range offered.surplus(OfferedLimit) {
-		m.Refused[name] = &TooLargeError{
-			Addon: name, What: "bytes of names of versions, with the other add-ons", Have: have, Limit: OfferedLimit,
-			Contributors: m.Addons[name].Contributors,
-		}
-		delete(m.Addons, name)
+	for one := range sizes {
+		sizes[one] += len(one.addon) + nameBytes
 	}
+	left := surplus(sizes, OfferedLimit)
+	if len(left) == 0 {
+		return
+	}
+	for i := range a.Addons {
+		addon := &a.Addons[i]
+		before := len(addon.Versions)
+		addon.Versions = slices.DeleteFunc(addon.Versions, func(one v1.AddonVersion) bool { return left[of(addon, one.Version)] })
+		a.LeftOut += before - len(addon.Versions)
+	}
+	a.Addons = slices.DeleteFunc(a.Addons, func(addon v1.Addon) bool { return len(addon.Versions) == 0 })
+	a.Versions -= int32(a.LeftOut) // at most as many
 }

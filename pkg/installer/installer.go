@@ -250,7 +250,7 @@ func Failed(err error) *Stop {
 		return &Stop{Kind: RetryUnknown, About: AboutAll, Reason: v1.ReasonClusterMisbehaves, Message: grown.Error()}
 	}
 	if full, ok := errors.AsType[*revision.BudgetError](err); ok {
-		return &Stop{About: AboutApply, Reason: v1.ReasonLimitExceeded, Message: full.Error(), Recheck: RefusedRecheck}
+		return &Stop{About: AboutApply, Reason: v1.ReasonLimitExceeded, Message: full.Error(), Recheck: SlowestRetry}
 	}
 	return &Stop{Kind: Retry, About: AboutAll, Reason: v1.ReasonFailed, Message: err.Error()}
 }

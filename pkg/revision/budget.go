@@ -16,9 +16,9 @@ const (
 	// Budget is how many bytes the records of one Cluster may take in the seed's etcd. The largest real charts need about 3 MiB
 	// for five revisions.
 	Budget = 64 << 20
-	// smallRecord is the size below which a record is not counted: the number of installations bounds those.
+	// smallRecord is the size up to which a record is never refused.
 	smallRecord = 16 << 10
-	// LabelBytes is how many bytes of a record a Secret has, where these are more than smallRecord.
+	// LabelBytes is how many bytes of a record a Secret has.
 	LabelBytes = v1.Prefix + "record-bytes"
 )
 
@@ -33,28 +33,33 @@ func (e *BudgetError) Error() string {
 		"or its values smaller, or remove installations of this cluster", e.Installation, e.Size>>10, e.Have>>10, e.Most>>10)
 }
 
-// makeRoom removes the oldest revisions of the installation where a new one would exceed the budget, but neither the newest one, nor
-// the one that it may go back to. Core add-ons count, and are not refused: users of a cluster must not hold them up.
+// makeRoom removes the oldest revisions of the installation where a new one would exceed the budget, but neither the newest two, of
+// which one may be damaged, or an intent, nor the one that it may go back to. Core add-ons and rollbacks count, and are not refused:
+// users of a cluster must not hold them up.
 func (r *Records) makeRoom(ctx context.Context, namespace string, record *Record, size int) error {
-	if size <= smallRecord || record.Core {
+	if size <= smallRecord || record.Core || record.Rollback != nil {
 		return nil
 	}
 	items, err := r.list(ctx, namespace)
 	if err != nil {
 		return err
 	}
-	owner, have := record.Owner(), 0
+	owner, have := record.Owner(), 0 // without what the new one replaces
 	sizes := map[int]int{}
 	for i := range items {
 		bytes := bytesOf(&items[i], record.ClusterUID)
-		have += bytes
-		if name, ok := parseName(items[i].Name); ok && name.isOf(owner, &items[i]) {
+		name, ok := parseName(items[i].Name)
+		isOwn := ok && name.isOf(owner, &items[i])
+		if isOwn {
 			sizes[name.revision] += bytes
+		}
+		if !isOwn || name.revision != record.Revision {
+			have += bytes
 		}
 	}
 	old := headsOf(items, owner)
 	goes := map[int]bool{}
-	for _, head := range slices.Backward(old[min(1, len(old)):]) {
+	for _, head := range slices.Backward(old[min(2, len(old)):]) {
 		if have+size > r.budget && head.revision != record.LastGood {
 			goes[head.revision], have = true, have-sizes[head.revision]
 		}

@@ -85,7 +85,7 @@ func secret(namespace string, record *Record, name string, bytes int) *corev1.Se
 			made.Labels[label] = value
 		}
 	}
-	if bytes > smallRecord {
+	if bytes > 0 {
 		made.Labels[LabelBytes] = strconv.Itoa(bytes)
 	}
 	if record.Origin != "" {

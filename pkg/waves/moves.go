@@ -70,7 +70,7 @@ func (m *moves) add(said *installation.Report, state installation.State, deadlin
 	switch state.Phase {
 	case installation.Failed:
 		if isRecent {
-			m.fail(live, state)
+			m.fail(live, state, along.Halted)
 		}
 	case installation.Overdue:
 		if isRecent {
@@ -92,10 +92,10 @@ func (m *moves) add(said *installation.Report, state installation.State, deadlin
 }
 
 // fail notes one that is past its deadline or was rolled back. Who owns a cluster may pause it and cut it
-// off: that shows nothing of the revision.
-func (m *moves) fail(live *v1.AddonInstallation, state installation.State) {
+// off: that shows nothing of the revision. It lifts no halt.
+func (m *moves) fail(live *v1.AddonInstallation, state installation.State, isHalted bool) {
 	switch {
-	case state.Paused || state.Unreachable:
+	case state.Paused || state.Unreachable && !isHalted:
 		m.lost, m.lostState = live, state
 	case m.failed == nil || installation.WasSick(m.failed) && !installation.WasSick(live):
 		m.failed, m.failedState = live, state

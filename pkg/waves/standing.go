@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -51,6 +52,14 @@ type Course struct {
 	Now       time.Time
 	// Waiting are removals that nobody has approved, by ID.
 	Waiting map[string]bool
+	// Halted says that too many clusters failed in this revision: one that failed and is cut off since then still counts.
+	Halted bool
+}
+
+// IsHalted says whether the status of a set tells that its rollout of a revision is halted.
+func IsHalted(told *v1.AddonSetStatus, revision string) bool {
+	ready := meta.FindStatusCondition(told.Conditions, v1.ConditionReady)
+	return told.Revision == revision && ready != nil && ready.Reason == v1.ReasonHalted
 }
 
 // Standing is how a cluster stands in a set's rollout.

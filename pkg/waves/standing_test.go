@@ -55,6 +55,7 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 	fallen := movedAt(time.Minute, "False", v1.ReasonRolledBack, 2*time.Minute)
 	underway := movedAt(9*time.Minute, "False", v1.ReasonProgressing, 9*time.Minute)
 	paused := movedAt(30*time.Second, "False", v1.ReasonPaused, time.Minute)
+	halted := map[string]string{"halted": "true"}
 	cutOff := movedAt(30*time.Second, "Unknown", v1.ReasonClusterUnreachable, time.Minute)
 	update, remove := []rollout.Change{{Item: "web", Kind: v1.ChangeUpdate}}, []rollout.Change{{Item: "web", Kind: v1.ChangeRemove}}
 	one := []rollout.Removal{{ID: "one"}}
@@ -125,6 +126,7 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 		{"the same, and it is new", Facts{Presence: Present, Mine: reportsOf(cutOff), Created: young}, v1.ClusterAway, nil},
 		{"the same, and it lacks something", Facts{Presence: Present, Mine: reportsOf(cutOff), Changes: update}, v1.ClusterAway,
 			func(s Standing) bool { return !s.Again }},
+		{"the same, while the set is halted: it may have failed before", Facts{Presence: Present, Mine: reportsOf(cutOff), Labels: halted}, v1.ClusterFailed, nil},
 		{"it was cut off before its deadline", Facts{Presence: Present, Mine: reportsOf(movedAt(8*time.Minute, "Unknown", v1.ReasonClusterUnreachable, 0))},
 			v1.ClusterMoving, nil},
 		{"it was moved in an hour, by a clock that was ahead: it takes no place", Facts{Presence: Present, Mine: reportsOf(movedAt(time.Hour, "True", "Ready", 0))},
@@ -152,6 +154,7 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 		t.Run(test.why, func(t *testing.T) {
 			got := StandingOf(test.facts, Course{
 				Strategy: strategy, StartedAt: noon, Now: noon.Add(10 * time.Minute), Waiting: map[string]bool{"one": true},
+				Halted: test.facts.Labels["halted"] != "",
 			})
 			if got.State != test.want || test.extra != nil && !test.extra(got) {
 				t.Errorf("it is %s, want %s: %+v", got.State, test.want, got)

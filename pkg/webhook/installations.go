@@ -174,7 +174,7 @@ func (i *Installations) checkOrder(ctx context.Context, sent change[v1.AddonInst
 	return fmt.Errorf("spec.dependsOn: the installation would depend on itself: %s: take one of them out", installation.CycleText(cycle))
 }
 
-// What the installations of one cluster may take of the seed. Core add-ons are not refused.
+// What the installations of one cluster may take of the seed. Core add-ons and installations of sets are not refused.
 const (
 	mostInstallations = 1000
 	mostValues        = 16 << 20
@@ -186,7 +186,8 @@ func (i *Installations) checkShare(ctx context.Context, sent change[v1.AddonInst
 	if sent.before != nil {
 		before = bytesOf(&sent.before.Spec)
 	}
-	if object.Spec.CoreAddon || sent.before != nil && bytesOf(&object.Spec) <= before {
+	_, isOfSet := object.Labels[v1.LabelSet]
+	if object.Spec.CoreAddon || isOfSet || sent.before != nil && bytesOf(&object.Spec) <= before {
 		return nil
 	}
 	others := slices.DeleteFunc(i.beside(ctx, object), func(one v1.AddonInstallation) bool { return one.Name == object.Name })

@@ -39,6 +39,7 @@ func TestInstallationsOfAClusterHaveABound(t *testing.T) {
 	c := connect(t)
 	large := fmt.Sprintf(`{"a":%q}`, strings.Repeat("x", 200<<10))
 	core := func(i *v1.AddonInstallation) { i.Spec.CoreAddon = true }
+	ofSet := func(i *v1.AddonInstallation) { i.Labels = map[string]string{v1.LabelSet: "monitoring"} }
 	first := func(i *v1.AddonInstallation) { i.Name = "web-0" }
 	for _, test := range []struct {
 		why           string
@@ -49,6 +50,7 @@ func TestInstallationsOfAClusterHaveABound(t *testing.T) {
 		{why: "one more than 999", count: 999, after: installation("1.0.0", "")},
 		{why: "one more than 1000", count: 1000, after: installation("1.0.0", ""), refused: "the cluster has 1000 installations, and may have 1000"},
 		{why: "a Core add-on", count: 1000, after: with(installation("1.0.0", large), core)},
+		{why: "one of a set", count: 1000, after: with(installation("1.0.0", large), ofSet)},
 		{why: "an edit of one of them", count: 1001, before: with(installation("1.0.0", ""), first), after: with(installation("1.1.0", ""), first)},
 		{why: "large values", count: 80, bytes: 200 << 10, after: installation("1.0.0", "")},
 		{why: "more large values", count: 82, bytes: 200 << 10, after: installation("1.0.0", large), refused: "and may have 16384 KiB"},

@@ -219,7 +219,7 @@ func attempts(home string) []attempt {
 		{what: "change an annotation of KKP's on a Cluster", do: merging(cluster, `{"metadata":{"annotations":{"kubermatic.io/x":"y"}}}`)},
 		{what: "take a finalizer of KKP's off a Cluster", do: merging(cluster, `{"metadata":{"finalizers":null}}`)},
 		{what: "hold the end of a Cluster by a finalizer named like KKP's",
-			do: merging(cluster, `{"metadata":{"finalizers":["` + finalizerOfKKP + `","kubermatic.k8c.io/cleanup-never"]}}`)},
+			do: merging(cluster, `{"metadata":{"finalizers":["`+finalizerOfKKP+`","kubermatic.k8c.io/cleanup-never"]}}`)},
 		{what: "change its own annotation on a Cluster", do: merging(cluster, `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/x":"y"}}}`), inherent: seedOnly("requests are taken off a Cluster")},
 		{what: "write a merged catalogue", do: creating(roleOf(seedCatalogues, "web", kubermaticv1.RoleMerged))},
 		{what: "write a catalogue without a role", do: creating(roleOf(home, "web", ""))},

@@ -39,8 +39,9 @@ func appliedStatus(ours v1.AddonCatalogueStatus) map[string]any {
 
 func summary(offer *catalogue.Availability) string {
 	leftOut := ""
-	if len(offer.LeftOut) > 0 {
-		leftOut = "; not offered, since names of versions would take more than 256 KiB: " + text.Names(offer.LeftOut, mostNamed)
+	if offer.LeftOut > 0 {
+		leftOut = fmt.Sprintf("; %s of the largest catalogues not listed, since names take at most %d KiB: the query endpoint lists all",
+			text.Count(offer.LeftOut, "version"), catalogue.OfferedLimit>>10)
 	}
 	return fmt.Sprintf("fit for this cluster: %s of %s; does not fit: %d; of core add-ons, which are not offered: %d",
 		text.Count(int(offer.Versions), "version"), text.Count(len(offer.Addons), "add-on"), offer.ExcludedCount-offer.CoreCount, offer.CoreCount) + leftOut

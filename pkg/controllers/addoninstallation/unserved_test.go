@@ -156,7 +156,7 @@ func TestDefinitionDeletedByHandIsPutBack(t *testing.T) {
 		if err := w.seed.Delete(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
-		expect.Gone(t, w.seed, object)
+		w.hurry(5, func() { expect.Gone(t, w.seed, object) })
 	}
 	expect.Gone(t, w.seed, definition)
 }

@@ -176,6 +176,7 @@ func (r *Reconciler) standIn(of *running, in *place) (planned plan, counted roll
 	now := r.Clock.Now()
 	found := waves.StandingOf(planned.factsOf(in), waves.Course{
 		Strategy: of.moves(), StartedAt: of.startedAt, Now: now, Waiting: of.guard.Waiting,
+		Halted: waves.IsHalted(&of.shown.status, of.revision),
 	})
 	one.repairs = planned.repairs()
 	one.Stand(found, r.written.DoubtedAt(key), now)

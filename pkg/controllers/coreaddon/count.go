@@ -144,6 +144,7 @@ func (r *Reconciler) standIn(ctx context.Context, f *setFacts, found target.Desc
 	}
 	standing := waves.StandingOf(about, waves.Course{
 		Strategy: run.strategy, StartedAt: run.startedAt, Now: now, Waiting: run.guard.Waiting,
+		Halted: waves.IsHalted(&run.shown, run.revision),
 	})
 	one.repairs = len(made.hold.apply) > 0
 	one.Stand(standing, r.staging.written.DoubtedAt(of), now)
