@@ -36,7 +36,8 @@ func (o *options) register(set *flag.FlagSet) {
 		"for how long an installation waits for add-ons with an earlier slot, and later on for what it depends on; 0: not at all")
 	set.DurationVar(&o.sourceInterval, "source-interval", 5*time.Minute, "the time between two looks at a source")
 	set.BoolVar(&o.checkSources, "check-sources", true,
-		"look at each source of the catalogues before it is installed; the seeds share in that, and condition SourcesReady on the master tells")
+		"fetch each source of the catalogues once before anything is installed from it; the seeds divide the sources among them, and condition "+
+			"SourcesReady of the catalogues on the master has the result")
 	o.sources.Register(set, "trellis-store", "4Gi")
 	set.BoolVar(&o.allowPrereleases, "allow-prereleases", false, "let a platform that is a pre-release lie in ranges that name none")
 	set.TextVar(&o.restrictions, strings.TrimPrefix(catalogue.FlagRestrictions, "--"), catalogue.Restrictions{},

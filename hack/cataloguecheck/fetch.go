@@ -26,7 +26,7 @@ func (e *needsSecretError) Error() string {
 	return fmt.Sprintf("not checked: it needs Secret %q", e.name)
 }
 
-var errSources = errors.New("sources can't be used")
+var errSources = errors.New("some sources are wrong: each is named above, with its add-on and version")
 
 // newStore makes a store for the network that this machine is in; close removes it.
 func newStore() (content *store.Store, kinds fetch.Kinds, end func(), err error) {

@@ -39,13 +39,13 @@ func leftOutOfHealth(health *v1.HealthCheck) []string {
 		kinds = append(kinds, rule.Kind)
 	}
 	slices.Sort(kinds)
-	return []string{fmt.Sprintf("health mode Rules judges only %s: what else of it fails is not noticed; without mode its other objects "+
-		"are judged too", text.Names(slices.Compact(kinds), 2))}
+	return []string{fmt.Sprintf("health mode Rules judges only %s: failures of all other objects of this version are not noticed; leave "+
+		"template.health.mode out to have them judged too", text.Names(slices.Compact(kinds), 2))}
 }
 
 func chartSlips(chart *v1.HelmSource) (found []string) {
 	if strings.HasSuffix(chart.URL, "/index.yaml") {
-		found = append(found, "source.helm.url ends in index.yaml: name the repository's folder")
+		found = append(found, "source.helm.url ends in index.yaml: give the repository's URL without /index.yaml")
 	}
 	if IsRange(chart.Version) {
 		found = append(found, fmt.Sprintf("source.helm.version %q reads as a range: name an exact version", text.Cut(chart.Version, 32)))

@@ -237,7 +237,7 @@ func (r *reader) loop(one ast.Expr, call ast.CallExpr) value {
 	}
 	switch {
 	case over.times > 1:
-		return r.refuse(one, "only a field of the object, or a list of literals, can be gone through")
+		return r.refuse(one, "only a field of the object, or a list of literals, can be looped over")
 	case len(args) < 2 || args[0].Kind() != ast.IdentKind:
 		return r.refuse(one, "its first argument is a name, its second an expression")
 	}

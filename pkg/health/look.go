@@ -192,7 +192,7 @@ func (l *Look) evaluate(ctx context.Context, expression string, result *types.Ty
 	made := l.programs.of(expression, result) // to compile it is paid for, too
 	if made.problem != nil {
 		l.share.pay(l.programs.now().Sub(began))
-		return nil, &toldError{made.problem.Error() + "; give the add-on another version"}
+		return nil, &toldError{made.problem.Error() + "; correct the rule in the catalogue, best in a new version of the add-on"}
 	}
 	evaluate := func() (ref.Val, *cel.EvalDetails, error) { return made.program.Eval(of) }
 	if made.repeats {

@@ -58,7 +58,7 @@ func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, seen ap
 		return fmt.Sprintf("hook %s waits for the end of an object of its name: %s", made.Key(), seen.Message), "", nil
 	case !seen.Ours && !seen.Applied && !p.Adopt && !made.IsShared():
 		return "", "an object of its name exists already and was not made by this installation: delete it, or annotate the installation with " +
-			"adopt", nil
+			"addons.kubermatic.k8c.io/adopt: \"true\" to take it over", nil
 	case made.HoldsMore() || !made.Runs() && !hook.has(DeleteBefore):
 		p.begin(hook, "") // nothing allows its deletion, and the hook's purpose is that it exists
 		p.succeed(hook)

@@ -37,8 +37,9 @@ func (p *Pass) CheckRelease(ctx context.Context, name string) *Stop {
 	p.Obstacle = &apply.Obstacle{Key: ownership.Key{Kind: "Secret", Namespace: found.Namespace, Name: found.Secret}}
 	return &Stop{
 		About: AboutApply, Reason: v1.ReasonReleaseNameTaken, Recheck: RefusedRecheck,
-		Message: fmt.Sprintf("the user cluster has a Helm release %q in namespace %q that was not installed by Trellis (revision %d): "+
-			"uninstall it, create the installation with another releaseName, or annotate the installation with %s: \"true\" to take it over",
+		Message: fmt.Sprintf("the user cluster has a Helm release %q in namespace %q that is not this installation's (revision %d): "+
+			"uninstall it; or delete this installation and create it again with another releaseName; or annotate it with %s: \"true\" "+
+			"to take it over",
 			name, found.Namespace, found.Revision, v1.AnnotationAdopt),
 	}
 }
@@ -110,7 +111,7 @@ func keyTexts(entries ownership.Inventory) []string {
 func ReleaseTaken(by, name, namespace string) *Stop {
 	return &Stop{
 		About: AboutApply, Reason: v1.ReasonReleaseNameTaken, Recheck: RefusedRecheck,
-		Message: fmt.Sprintf("installation %q has Helm release %q in namespace %q: make this one anew with another name or "+
-			"targetNamespace, or with a releaseName of its own", by, name, namespace),
+		Message: fmt.Sprintf("installation %q has Helm release %q in namespace %q: delete this installation, and create it again "+
+			"with another name, targetNamespace or releaseName", by, name, namespace),
 	}
 }

@@ -36,8 +36,8 @@ func Decide(strategy Strategy, tally *Tally, gate Allowance) Decision {
 	}
 	group := &tally.groups[found.open]
 	if group.lostPlaces() > 0 && tally.total.Moving == 0 && len(decision.Move) == 0 {
-		decision.Message += fmt.Sprintf("; %s of the group cut off after their move: until one is back, or maxConcurrency is raised, they "+
-			"take its places", text.Count(group.lost, "cluster"))
+		decision.Message += fmt.Sprintf("; %s of this group can't be reached since their move and take its places: nothing more moves "+
+			"in the group until one is back or deleted, or maxConcurrency is raised", text.Count(group.lost, "cluster"))
 	}
 	if group.held > 0 && tally.total.Moving == 0 && len(decision.Move) == 0 {
 		decision.Reason = kubermaticv1.ReasonRemovalNeedsApproval

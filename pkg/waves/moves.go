@@ -108,7 +108,7 @@ func (m *moves) isSick() bool { return installation.WasSick(m.failed) }
 // lostTo an owner who paused the installation or the cluster, or cut it off.
 func lostTo(live *v1.AddonInstallation, state installation.State) rollout.Trouble {
 	trouble := troubleOf(live, state)
-	trouble.Message = "nobody waits for its move any more: " + trouble.Message
+	trouble.Message = "it was paused or cut off since its move, and the rollout no longer waits for it: " + trouble.Message
 	return trouble
 }
 

@@ -192,15 +192,15 @@ func (i *Installations) checkShare(ctx context.Context, sent change[v1.AddonInst
 	}
 	others := slices.DeleteFunc(i.beside(ctx, object), func(one v1.AddonInstallation) bool { return one.Name == object.Name })
 	if sent.before == nil && len(others) >= mostInstallations {
-		return fmt.Errorf("the cluster has %d installations, and may have %d: remove some first", len(others), mostInstallations)
+		return fmt.Errorf("the cluster has %d AddonInstallations, and at most %d are allowed: delete some first", len(others), mostInstallations)
 	}
 	sum := bytesOf(&object.Spec)
 	for at := range others {
 		sum += bytesOf(&others[at].Spec)
 	}
 	if sum > mostValues {
-		return fmt.Errorf("spec.values: the installations of the cluster would have %d KiB of values together, and may have %d KiB: "+
-			"make values smaller, or remove installations", sum>>10, mostValues>>10)
+		return fmt.Errorf("spec.values: all AddonInstallations of the cluster together would have %d KiB of values, and at most %d KiB "+
+			"are allowed: make these values smaller, or delete installations", sum>>10, mostValues>>10)
 	}
 	return nil
 }

@@ -48,12 +48,12 @@ func TestInstallationsOfAClusterHaveABound(t *testing.T) {
 		refused       string
 	}{
 		{why: "one more than 999", count: 999, after: installation("1.0.0", "")},
-		{why: "one more than 1000", count: 1000, after: installation("1.0.0", ""), refused: "the cluster has 1000 installations, and may have 1000"},
+		{why: "one more than 1000", count: 1000, after: installation("1.0.0", ""), refused: "the cluster has 1000 AddonInstallations, and at most 1000 are allowed"},
 		{why: "a Core add-on", count: 1000, after: with(installation("1.0.0", large), core)},
 		{why: "one of a set", count: 1000, after: with(installation("1.0.0", large), ofSet)},
 		{why: "an edit of one of them", count: 1001, before: with(installation("1.0.0", ""), first), after: with(installation("1.1.0", ""), first)},
 		{why: "large values", count: 80, bytes: 200 << 10, after: installation("1.0.0", "")},
-		{why: "more large values", count: 82, bytes: 200 << 10, after: installation("1.0.0", large), refused: "and may have 16384 KiB"},
+		{why: "more large values", count: 82, bytes: 200 << 10, after: installation("1.0.0", large), refused: "at most 16384 KiB are allowed"},
 		{why: "values that grow", count: 82, bytes: 200 << 10, before: with(installation("1.0.0", ""), first),
 			after: with(installation("1.0.0", large), first), refused: "spec.values"},
 		{why: "values that shrink", count: 100, bytes: 200 << 10, before: with(installation("1.0.0", large), first),

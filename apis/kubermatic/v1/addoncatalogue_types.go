@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// AddonCatalogue lists add-ons with their versions. The same kind stands in four roles, told apart by label
+// AddonCatalogue lists add-ons with their versions. Objects of this kind have one of four roles, told apart by label
 // addons.kubermatic.k8c.io/role: authored by an admin (no label), generated from a git catalogue, merged (on a seed, one
 // object per add-on) and available (in a cluster namespace: what fits that cluster, names, versions and short texts only).
 //

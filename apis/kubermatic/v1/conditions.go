@@ -48,12 +48,12 @@ const (
 	// ConditionConflicting is True when another catalogue defines the same versions or a name is reserved. It never
 	// makes Ready False.
 	ConditionConflicting = "Conflicting"
-	// ConditionSourcesReady says whether the sources of a catalogue's versions can be had, as far as anybody asked for them. It never
-	// makes Ready False. Its reasons are those of an installation's Fetched besides the three below.
+	// ConditionSourcesReady says whether the sources of a catalogue's versions can be fetched: by the seeds' checks and by installations.
+	// It never makes Ready False. Its reasons are those of an installation's Fetched besides the three below.
 	ConditionSourcesReady = "SourcesReady"
 
-	// ReasonSourcesReady: every Secret that a source names is copied to the seeds, a seed found every source, and no installation says that it can't
-	// get its content.
+	// ReasonSourcesReady: every Secret that a source names is copied to the seeds, each source was found by a seed, and no installation
+	// fails to fetch its content. Where no seed checks sources, only Secrets and installations count.
 	ReasonSourcesReady = "SourcesReady"
 	// ReasonSourcesUnchecked: no source is known to be wrong, and some are not checked yet.
 	ReasonSourcesUnchecked = "SourcesUnchecked"
@@ -216,9 +216,10 @@ const (
 	// ReasonNotEstablished: a CRD was written and is not established after a minute; the message has the API server's reason. What
 	// depends on it is not attempted, and it is looked at again.
 	ReasonNotEstablished = "NotEstablished"
-	// ReasonKindNotServed: the user cluster does not serve a kind. Of a chart nothing is written, of go-template the rest is applied.
+	// ReasonKindNotServed: the user cluster does not serve a kind. With method helm nothing is written; with go-template all other
+	// objects are.
 	ReasonKindNotServed = "KindNotServed"
-	// ReasonObjectExists: an object exists already and belongs to somebody else.
+	// ReasonObjectExists: an object exists already and has another owner. With method helm nothing is written where the object is a new one.
 	ReasonObjectExists = "ObjectExists"
 	// ReasonConflict: another field manager owns a field; the message names it.
 	ReasonConflict = "Conflict"

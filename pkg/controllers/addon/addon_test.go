@@ -319,11 +319,11 @@ func TestTellsWhatIsOffered(t *testing.T) {
 	w.merged("zipkin", v1.CatalogueCustom, [2]string{"1.0.0", ""})
 	w.start()
 	w.expectOffer(of, "zipkin: 1.0.0")
-	w.expectEvent(v1.EventOffered, availableOf(of), "fit for this cluster: 1 version of 1 add-on; does not fit: 0; of core add-ons, which are not offered: 0")
+	w.expectEvent(v1.EventOffered, availableOf(of), "fit for this cluster: 1 version of 1 add-on; versions that do not fit: 0; versions of core add-ons, which are not offered: 0")
 	w.merged("zipkin", v1.CatalogueCustom, [2]string{"2.0.0", ""}, [2]string{"2.1.0", ">= 1.37"})
 	w.expectOffer(of, "zipkin: 2.0.0")
 	w.expectEvent(v1.EventOffered, availableOf(of),
-		"fit for this cluster: 1 version of 1 add-on; does not fit: 1; of core add-ons, which are not offered: 0; new: zipkin 2.0.0; gone: zipkin 1.0.0")
+		"fit for this cluster: 1 version of 1 add-on; versions that do not fit: 1; versions of core add-ons, which are not offered: 0; new: zipkin 2.0.0; gone: zipkin 1.0.0")
 }
 
 // expectEvent waits for an event about an object.

@@ -43,7 +43,8 @@ func summary(offer *catalogue.Availability) string {
 		leftOut = fmt.Sprintf("; %s of the largest catalogues not listed, since names take at most %d KiB: the query endpoint lists all",
 			text.Count(offer.LeftOut, "version"), catalogue.OfferedLimit>>10)
 	}
-	return fmt.Sprintf("fit for this cluster: %s of %s; does not fit: %d; of core add-ons, which are not offered: %d",
+	return fmt.Sprintf("fit for this cluster: %s of %s; versions that do not fit: %d; "+
+		"versions of core add-ons, which are not offered: %d",
 		text.Count(int(offer.Versions), "version"), text.Count(len(offer.Addons), "add-on"), offer.ExcludedCount-offer.CoreCount, offer.CoreCount) + leftOut
 }
 

@@ -83,7 +83,7 @@ func TestReleaseOfAnInstallationThatExistsIsRefused(t *testing.T) {
 
 	w.adopt(first)
 	w.want(first, "1.1.0")
-	w.expectReady(first, kubermaticv1.ReasonReleaseNameTaken, `installation "younger" has Helm release "agent"`, "make this one anew")
+	w.expectReady(first, kubermaticv1.ReasonReleaseNameTaken, `installation "younger" has Helm release "agent"`, "create it again with another name, targetNamespace or releaseName")
 	if diff := cmp.Diff(before, w.releaseOwners(namespace)); diff != "" {
 		t.Errorf("owners of the revisions (-before +after):\n%s", diff)
 	}

@@ -49,7 +49,7 @@ func conditionOf(f *facts) metav1.Condition {
 			"namespace %q is being deleted while its cluster lives: core add-ons stay in the cluster, and none is added", f.asked.Namespace)
 	case len(f.plan.taken) > 0:
 		return say(metav1.ConditionFalse, v1.ReasonNameTaken,
-			"installation %q has the name of a core add-on and is none: delete it, and create it under another name", f.plan.taken[0])
+			"AddonInstallation %q is not a core add-on and has the name of one: delete it, and create it again under another name", f.plan.taken[0])
 	case len(f.failures) > 0:
 		name := slices.Sorted(maps.Keys(f.failures))[0]
 		return say(metav1.ConditionFalse, v1.ReasonFailed, "%s", f.failures[name])

@@ -48,7 +48,7 @@ func shown(err error) string {
 	case isCertificate, strings.HasPrefix(unavailable.Err.Error(), answered):
 		return err.Error()
 	}
-	return unavailable.Subject + ": it can't be reached, or breaks off"
+	return unavailable.Subject + ": it can't be reached, or closes the connection"
 }
 
 // answered begins what is told of a server that answers by http.

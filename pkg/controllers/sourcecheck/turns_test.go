@@ -110,7 +110,7 @@ func TestErrorsAreNoPortScanner(t *testing.T) {
 	dial := func(err error) error {
 		return &fetch.UnavailableError{Subject: "https://host/x", Err: &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 6443}, Err: err}}
 	}
-	const unreachable = "https://host/x: it can't be reached, or breaks off"
+	const unreachable = "https://host/x: it can't be reached, or closes the connection"
 	for _, test := range []struct {
 		err  error
 		want string

@@ -119,7 +119,7 @@ func hinted(problem string) string {
 	case strings.HasPrefix(problem, `function "required" not defined`):
 		return problem + `: write {{ if not .Variables.name }}{{ fail "set name" }}{{ end }}`
 	case strings.HasPrefix(problem, `function "`) && strings.HasSuffix(problem, `" not defined`):
-		return problem + ": there are those of sprig and KKP"
+		return problem + ": method go-template has the functions of sprig and KKP"
 	}
 	return rootTypes.ReplaceAllLiteralString(problem, "of the template data, which has .Variables, .Cluster and others")
 }

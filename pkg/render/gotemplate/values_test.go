@@ -116,7 +116,7 @@ func TestValuesTemplatesBeyondLimitsAreRefused(t *testing.T) {
 		{"no number", "a: .nan", 1, "the rendered values: has a number that is none or infinite"},
 		{"a missing key", "a: {{ .Variables.none }}", 0, "has no value for a: give what the template prints there a default"},
 		{"what it says itself", `{{ fail "no" }}`, 1, `executing "valuesTemplate" at <fail "no">: error calling fail: no`},
-		{"a function that reads the environment", `{{ env "HOME" }}`, 1, `function "env" not defined: there are those of sprig and KKP`},
+		{"a function that reads the environment", `{{ env "HOME" }}`, 1, `function "env" not defined: method go-template has the functions of sprig and KKP`},
 		{"Helm's required", `{{ required "a" .Variables.a }}`, 1,
 			`function "required" not defined: write {{ if not .Variables.name }}{{ fail "set name" }}{{ end }}`},
 		{"a misspelt root", `{{ .Variable.a }}`, 1, `executing "valuesTemplate" at <.Variable.a>: can't evaluate field Variable of the template data, ` +

@@ -146,8 +146,8 @@ func (w *worker) readChecks(ctx context.Context) (changed bool) {
 // logChecks logs once why a seed's part in the checks of sources can't be read or written.
 func (w *worker) logChecks(ctx context.Context, problem string) {
 	if problem != w.checksProblem {
-		log.FromContext(ctx).Info("what a seed found out about sources can't be read, or it can't be told its share",
-			"seed", w.name, "problem", problem)
+		log.FromContext(ctx).Info("ConfigMap addon-source-checks of a seed can't be read or patched, so its checks of sources don't count: "+
+			"compare the rights of its kubeconfig with deploy/seed/rights.yaml", "seed", w.name, "problem", problem)
 	}
 	w.checksProblem = problem
 }
