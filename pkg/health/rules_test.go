@@ -193,17 +193,19 @@ func TestBombs(t *testing.T) {
 // TestALookCostsNoMoreThanItMay turns red when evaluations that are cheap cost more together than a look
 // may, or when the next look is refused too.
 func TestALookCostsNoMoreThanItMay(t *testing.T) {
+	long.Heavy(t)
 	began := time.Now()
 	programs := NewPrograms(func() time.Time { return began }) // what counts here is CEL's
 	rules := []v1.HealthRule{{Healthy: `self.status.items.all(i, i > 0)`}}
-	items := make([]any, 9000)
+	items := make([]any, 2000) // each evaluation ends long before its time
 	for i := range items {
 		items[i] = int64(1)
 	}
 	about, judged := map[string]any{"status": map[string]any{"items": items}}, 0
 	look := programs.Look("one", rules)
+	stalled := "takes longer than" // a busy machine lets an evaluation wait for more than its time, which is another limit
 	for ; judged < 1000; judged++ {
-		if state, words := look.Judge(t.Context(), 0, about); state == RuleFailed {
+		if state, words := look.Judge(t.Context(), 0, about); state == RuleFailed && !strings.Contains(words, stalled) {
 			if !strings.Contains(words, "cost more than a look may") {
 				t.Errorf("it says %q", words)
 			}
@@ -213,7 +215,7 @@ func TestALookCostsNoMoreThanItMay(t *testing.T) {
 	if judged < 10 || judged == 1000 {
 		t.Errorf("%d evaluations of at most %d are within %d", judged, evaluationCost, lookCost)
 	}
-	if state, words := programs.Look("one", rules).Judge(t.Context(), 0, about); state != status.CurrentStatus {
+	if state, words := programs.Look("one", rules).Judge(t.Context(), 0, about); state != status.CurrentStatus && !strings.Contains(words, stalled) {
 		t.Errorf("the next look says %s (%s)", state, words)
 	}
 	if programs.byText.Len() != 1 {
