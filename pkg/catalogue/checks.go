@@ -76,9 +76,10 @@ const (
 	checksLimit = 900 << 10
 	// faultLimit is the size of a fault's message.
 	faultLimit = 300
-	// faultsLimit is how many faults a seed tells of.
-	faultsLimit = 10_000
 )
+
+// FaultsLimit is how many faults a seed tells of; Encode leaves out further ones by their keys.
+const FaultsLimit = 10_000
 
 // NewSourceFault makes a message fit for others.
 func NewSourceFault(reason, message string) SourceFault {
@@ -89,7 +90,7 @@ func NewSourceFault(reason, message string) SourceFault {
 // then what is good: it counts as not checked.
 func (c *SourceChecks) Encode() map[string]string {
 	bad := make(map[string]SourceFault, len(c.Bad))
-	for _, key := range slices.Sorted(maps.Keys(c.Bad))[:min(len(c.Bad), faultsLimit)] {
+	for _, key := range slices.Sorted(maps.Keys(c.Bad))[:min(len(c.Bad), FaultsLimit)] {
 		bad[key] = c.Bad[key]
 	}
 	data := map[string]string{checksSeen: c.Seen, checksBad: encodeFaults(bad)}
@@ -122,7 +123,7 @@ func DecodeSourceChecks(data map[string]string) *SourceChecks {
 		}
 	}
 	var bad map[string]SourceFault
-	if json.Unmarshal([]byte(data[checksBad]), &bad) != nil || len(bad) > faultsLimit {
+	if json.Unmarshal([]byte(data[checksBad]), &bad) != nil || len(bad) > FaultsLimit {
 		return read
 	}
 	for key, fault := range bad {

@@ -46,11 +46,12 @@ func (v *entryVersion) origin() Origin {
 
 // Origin is where a version of a merged add-on comes from. Digest is of the whole version, Content
 // of what it installs: its template, source, values and valuesTemplate (addonRef.digest). Only
-// entries have Content.
+// entries have Content. Git is the catalogue in git that Catalogue was generated from, if it was.
 type Origin struct {
 	Digest    string `json:"digest"`
 	Content   string `json:"-"`
 	Catalogue string `json:"catalogue"`
+	Git       string `json:"git,omitempty"`
 }
 
 // MalformedError says that an object is no merged catalogue.

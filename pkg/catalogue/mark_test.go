@@ -16,6 +16,8 @@ import (
 func sealed(t *testing.T, key []byte) *v1.AddonCatalogue {
 	t.Helper()
 	authored := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: "kubermatic", Name: "tools", UID: "tools"}}
+	authored.Labels = map[string]string{v1.LabelRole: v1.RoleGenerated}
+	authored.OwnerReferences = []metav1.OwnerReference{{Name: "git", Controller: new(true)}}
 	authored.Spec.Addons = []v1.Addon{{Name: "web", Versions: []v1.AddonVersion{
 		{Version: "1.0.0", Values: &runtime.RawExtension{Raw: []byte(`{"b":1.50,"a":[true]}`)}}, {Version: "1.1.0"},
 	}}}
@@ -24,6 +26,9 @@ func sealed(t *testing.T, key []byte) *v1.AddonCatalogue {
 		t.Fatal(err)
 	}
 	merged := catalogue.Merge([]*catalogue.Source{source}).Addons["web"]
+	if origin := merged.Origins["1.0.0"]; origin.Git != "git" || origin.Catalogue != "tools" {
+		t.Fatalf("the origin is %+v", origin)
+	}
 	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "addon-catalogue", Name: "web", Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
 		Annotations: map[string]string{

@@ -163,7 +163,9 @@ func (m *merger) unite(name string) {
 	for _, pick := range picks {
 		size += pick.version.size
 		merged.Spec.Addons[0].Versions = append(merged.Spec.Addons[0].Versions, *pick.version.version)
-		merged.Origins[pick.version.version.Version] = Origin{Digest: pick.version.digest, Catalogue: pick.source.Name}
+		merged.Origins[pick.version.version.Version] = Origin{
+			Digest: pick.version.digest, Catalogue: pick.source.Name, Git: pick.source.git,
+		}
 	}
 	merged.originsJSON = merged.OriginsJSON()
 	if refused := merged.tooLarge(name, size); refused != nil {
@@ -245,15 +247,21 @@ func (m *MergedAddon) tooLarge(name string, size int) *TooLargeError {
 	return nil
 }
 
-// digest covers versions by their own digests, to encode them only once.
+// digest covers versions by their own digests, to encode them only once. It does not cover Origin.Git,
+// which seeds of an earlier release would not measure.
 func (m *MergedAddon) digest() string {
+	origins := make(map[string]Origin, len(m.Origins))
+	for version, origin := range m.Origins {
+		origin.Git = ""
+		origins[version] = origin
+	}
 	about := m.Spec.Addons[0]
 	versions := make([]string, 0, len(about.Versions))
 	for _, version := range about.Versions {
 		versions = append(versions, version.Version)
 	}
 	about.Versions = nil
-	encoded, err := json.Marshal([]any{m.Spec.Type, about, versions, m.Origins})
+	encoded, err := json.Marshal([]any{m.Spec.Type, about, versions, origins})
 	if err != nil {
 		return ""
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/Masterminds/semver/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -21,6 +22,7 @@ type Source struct {
 	Digest   string
 
 	addons []sourceAddon
+	git    string
 }
 
 // Size counts a catalogue's add-ons and their versions.
@@ -59,10 +61,18 @@ func Read(catalogue *v1.AddonCatalogue, checks ...VersionCheck) (*Source, error)
 	source := &Source{
 		Name: catalogue.Name, UID: catalogue.UID,
 		Type: typeOf(&catalogue.Spec), Priority: catalogue.Spec.Priority, Created: catalogue.CreationTimestamp.Time,
-		addons: addons,
+		addons: addons, git: inGit(catalogue),
 	}
 	source.Digest = source.digest()
 	return source, nil
+}
+
+// inGit is the catalogue in git that a catalogue was generated from; empty: none.
+func inGit(catalogue *v1.AddonCatalogue) string {
+	if owner := metav1.GetControllerOfNoCopy(catalogue); owner != nil && catalogue.Labels[v1.LabelRole] == v1.RoleGenerated {
+		return owner.Name
+	}
+	return ""
 }
 
 // VersionCheck returns the field of a version that is wrong, and how to fix it.

@@ -146,7 +146,7 @@ const (
 	AnnotationCoreOrigin = Prefix + "core-origin"
 	// AnnotationKKPVersion on merged catalogues is the platform's KKP version.
 	AnnotationKKPVersion = Prefix + "kkp-version"
-	// AnnotationVersions on merged catalogues is JSON: version -> {digest, catalogue}.
+	// AnnotationVersions on merged catalogues is JSON: version -> {digest, catalogue, git}.
 	AnnotationVersions = Prefix + "versions"
 	// AnnotationMark on merged catalogues shows that the distributor wrote them: a keyed hash with the key in Secret
 	// SecretCatalogueKey.

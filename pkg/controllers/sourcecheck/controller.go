@@ -35,7 +35,7 @@ type Options struct {
 	AtOnce int
 	// Every is the time between two looks at the report. Default: 1 min.
 	Every time.Duration
-	// FirstPause follows a check that failed; it doubles up to an hour. Default: 1 min.
+	// FirstPause follows a check that failed; it doubles up to an hour, or a day. Default: 1 min.
 	FirstPause time.Duration
 	// Clock for these. Default: the real one.
 	Clock clock.PassiveClock
@@ -203,21 +203,14 @@ func itemsOf(object *v1.AddonCatalogue) []item {
 		}
 		items = append(items, item{
 			use: catalogue.SourceUse{Addon: string(addon.Name), Version: version.Version, Key: key}, at: i,
-			catalogue: authored(cmp.Or(origins[version.Version].Catalogue, object.Name), string(addon.Name)),
-			source:    version.Source, method: version.Template.Method,
+			catalogue: turnOf(origins[version.Version], object.Name), source: version.Source, method: version.Template.Method,
 		})
 	}
 	return items
 }
 
-// authored is the catalogue in git of a generated one, by its name <catalogue>-<addon>-<6 hex>, and any
-// other itself: those of one repository share one turn.
-func authored(name, addon string) string {
-	const digits = 6
-	tail := "-" + addon + "-"
-	at := len(name) - digits - len(tail)
-	if at <= 0 || name[at:len(name)-digits] != tail {
-		return name
-	}
-	return name[:at]
+// turnOf is the catalogue whose turn a version takes: the catalogues of one repository share that of the
+// catalogue in git.
+func turnOf(origin catalogue.Origin, merged string) string {
+	return cmp.Or(origin.Git, origin.Catalogue, merged)
 }

@@ -3,9 +3,10 @@
 // Of the merged catalogues' versions, each source that this seed has to check is resolved, fetched and
 // looked at once: whether the chart, or the folder with manifests, is there (look.go). What was good is
 // not asked for again while a catalogue has it; what was not is tried again, after a minute up to an
-// hour. The catalogues take turns: of each one source is checked at a time, and few of all, so that
-// thousands of slow sources of one delay no other's (turns.go). The store is of this package alone, with
-// its own network: no fetch of an installation waits for a check, and no content is displaced by one.
+// hour, or up to a day where a server answered and the content is wrong. The catalogues take turns: of
+// each one source is checked at a time, and few of all, so that thousands of slow sources of one delay no
+// other's (turns.go). The store is of this package alone, with its own network: no fetch of an installation
+// waits for a check, and no content is displaced by one.
 //
 // Reads merged catalogues, and Secrets of sources. Writes ConfigMap addon-source-checks in the platform
 // namespace (report.go), where the distributor reads what was found, and says which seeds share in the

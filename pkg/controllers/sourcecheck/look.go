@@ -3,6 +3,7 @@ package sourcecheck
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"io/fs"
@@ -34,8 +35,12 @@ func (r *Reconciler) look(ctx context.Context, of item) (*catalogue.SourceFault,
 }
 
 // shown is an error as authors of catalogues see it, who need not have the rights to see this seed's
-// network: how a host can't be reached would tell of ports and addresses behind it.
+// network: how a host can't be reached would tell of ports and addresses behind it, and a certificate or
+// a host's key of the names that it has.
 func shown(err error) string {
+	if refused, ok := errors.AsType[*fetch.RefusedError](err); ok && strings.HasPrefix(refused.Rule, ofHostKey) {
+		return refused.Subject + ": its host key or host certificate does not fit known_hosts"
+	}
 	unavailable, ok := errors.AsType[*fetch.UnavailableError](err)
 	if !ok {
 		return err.Error()
@@ -45,14 +50,36 @@ func shown(err error) string {
 	switch {
 	case isName && name.IsNotFound:
 		return unavailable.Subject + ": no such host"
-	case isCertificate, strings.HasPrefix(unavailable.Err.Error(), answered):
+	case isCertificate:
+		return unavailable.Subject + ": " + certificateProblem(err)
+	case strings.HasPrefix(unavailable.Err.Error(), answered):
 		return err.Error()
 	}
 	return unavailable.Subject + ": it can't be reached, or closes the connection"
 }
 
-// answered begins what is told of a server that answers by http.
-const answered = "the server answers with status "
+const (
+	// answered begins what is told of a server that answers by http.
+	answered = "the server answers with status "
+	// ofHostKey begins what is told of an ssh host's key or certificate.
+	ofHostKey = "its host "
+)
+
+// certificateProblem has no name of the certificate.
+func certificateProblem(err error) string {
+	_, isUnknown := errors.AsType[x509.UnknownAuthorityError](err)
+	_, isOther := errors.AsType[x509.HostnameError](err)
+	invalid, isInvalid := errors.AsType[x509.CertificateInvalidError](err)
+	switch {
+	case isUnknown:
+		return "its certificate is of an unknown authority: name its authority by caSecretRef"
+	case isOther:
+		return "its certificate is for another name"
+	case isInvalid && invalid.Reason == x509.Expired:
+		return "its certificate has expired, or is not valid yet"
+	}
+	return "its certificate is not valid"
+}
 
 const (
 	metadataFile = "Chart.yaml"

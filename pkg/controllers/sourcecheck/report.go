@@ -1,6 +1,7 @@
 package sourcecheck
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -79,21 +80,27 @@ func (r *Reconciler) report(ctx context.Context) error {
 	return nil
 }
 
-// checks are what is known of sources, with messages for the first faults of each catalogue.
+// checks are what is known of sources, with messages for the first faults of each catalogue. Where there
+// is no room for all faults, the catalogues with the most have fewer of them.
 func (r *Reconciler) checks() *catalogue.SourceChecks {
 	known := &catalogue.SourceChecks{Seen: r.seen, Good: map[string]bool{}, Bad: map[string]catalogue.SourceFault{}}
-	messages := map[string]int{}
-	for _, of := range slices.SortedFunc(maps.Values(r.turns.items), inOrder) {
+	of, rank, bad := map[string]int{}, map[string]int{}, []*item(nil)
+	for _, found := range slices.SortedFunc(maps.Values(r.turns.items), inOrder) {
 		switch {
-		case of.good:
-			known.Good[of.use.Key] = true
-		case of.fault != nil:
-			fault := *of.fault
-			if messages[of.catalogue]++; messages[of.catalogue] > messagesOf {
-				fault.Message = ""
-			}
-			known.Bad[of.use.Key] = fault
+		case found.good:
+			known.Good[found.use.Key] = true
+		case found.fault != nil:
+			of[found.catalogue]++
+			rank[found.use.Key], bad = of[found.catalogue], append(bad, found)
 		}
+	}
+	slices.SortStableFunc(bad, func(a, b *item) int { return cmp.Compare(rank[a.use.Key], rank[b.use.Key]) })
+	for _, found := range bad[:min(len(bad), catalogue.FaultsLimit)] {
+		fault := *found.fault
+		if rank[found.use.Key] > messagesOf {
+			fault.Message = ""
+		}
+		known.Bad[found.use.Key] = fault
 	}
 	return known
 }

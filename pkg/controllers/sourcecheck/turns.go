@@ -51,29 +51,41 @@ func newTurns() turns {
 }
 
 // want sets which sources there are, and says whether one went. What is known of others stays; of new
-// ones an earlier process may have known something.
+// ones an earlier process may have known something, which is used once and then dropped from before.
 func (t *turns) want(catalogues map[string]listed, before *catalogue.SourceChecks) (gone bool) {
-	wanted := map[string]*item{}
-	for _, name := range slices.Sorted(maps.Keys(catalogues)) {
-		for _, found := range catalogues[name].items {
-			key := found.use.Key
-			switch known := t.items[key]; {
-			case wanted[key] != nil:
-			case known != nil:
-				known.use, known.at, known.catalogue, known.source = found.use, found.at, found.catalogue, found.source
-				wanted[key] = known
-			default:
-				if fault, isBad := before.Bad[key]; isBad {
-					found.fault = &fault
-				}
-				found.good, found.mine = before.Good[key], t.isMine(key)
-				wanted[key] = &found
-			}
+	wanted := t.firstUses(catalogues)
+	for key, found := range wanted {
+		if known := t.items[key]; known != nil {
+			known.use, known.at, known.catalogue, known.source = found.use, found.at, found.catalogue, found.source
+			wanted[key] = known
+			continue
 		}
+		if fault, isBad := before.Bad[key]; isBad {
+			found.fault = &fault
+		}
+		found.good, found.mine = before.Good[key], t.isMine(key)
+		delete(before.Good, key)
+		delete(before.Bad, key)
 	}
 	gone = len(t.items) > 0 && slices.ContainsFunc(slices.Collect(maps.Keys(t.items)), func(key string) bool { return wanted[key] == nil })
 	t.items = wanted
 	return gone
+}
+
+// firstUses are the sources of some catalogues by key. A source of several stays with the catalogue that
+// had it first, while that has it: another one can't take it into its own turn.
+func (t *turns) firstUses(catalogues map[string]listed) map[string]*item {
+	uses := map[string]*item{}
+	for _, name := range slices.Sorted(maps.Keys(catalogues)) {
+		for _, found := range catalogues[name].items {
+			chosen, known := uses[found.use.Key], t.items[found.use.Key]
+			isFirst := known != nil && known.catalogue == found.catalogue
+			if chosen == nil || isFirst && chosen.catalogue != known.catalogue {
+				uses[found.use.Key] = &found
+			}
+		}
+	}
+	return uses
 }
 
 // divide sets which seeds share in the checks.
@@ -136,8 +148,19 @@ func (t *turns) next(due map[string][]*item, most int) []item {
 	return chosen
 }
 
-// longestPause is the longest wait before a source is tried again.
-const longestPause = time.Hour
+const (
+	// longestPause is the longest wait before a source is tried again.
+	longestPause = time.Hour
+	// longestOfContent is that where a server answered, and its content is wrong.
+	longestOfContent = 24 * time.Hour
+)
+
+func longestAfter(found outcome) time.Duration {
+	if found.checked && (found.fault.Reason == v1.ReasonArtifactNotFound || found.fault.Reason == v1.ReasonArtifactRefused) {
+		return longestOfContent
+	}
+	return longestPause
+}
 
 // conclude takes down what a check found, and says whether that changes the report.
 func (t *turns) conclude(of item, found outcome, options Options) (changed bool) {
@@ -155,7 +178,7 @@ func (t *turns) conclude(of item, found outcome, options Options) (changed bool)
 	if !found.checked { // such as a Secret that is on its way
 		pause /= 6
 	}
-	known.due = options.Clock.Now().Add(backoff.Around(backoff.After(known.failures, pause, longestPause), 0.1))
+	known.due = options.Clock.Now().Add(backoff.Around(backoff.After(known.failures, pause, longestAfter(found)), 0.1))
 	if !found.checked || known.fault != nil && *known.fault == *found.fault {
 		return false
 	}

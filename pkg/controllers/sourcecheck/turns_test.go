@@ -70,13 +70,14 @@ func TestCataloguesTakeTurns(t *testing.T) {
 }
 
 // Red when what an earlier process found is asked for again, or what failed is not, or what could not
-// be checked counts as wrong.
+// be checked counts as wrong, or a source that is added again is not asked for.
 func TestWhatIsKnownStays(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	turns := newTurns()
-	turns.want(map[string]listed{"web": itemsFor("web", 3)}, &catalogue.SourceChecks{
+	before := &catalogue.SourceChecks{
 		Good: map[string]bool{"web-0": true}, Bad: map[string]catalogue.SourceFault{"web-1": {Reason: v1.ReasonFetchFailed}},
-	})
+	}
+	turns.want(map[string]listed{"web": itemsFor("web", 3)}, before)
 	if due := turns.due(clock.Now()); len(due) != 0 {
 		t.Errorf("without a share it checks %v", due)
 	}
@@ -92,23 +93,86 @@ func TestWhatIsKnownStays(t *testing.T) {
 	if due := turns.due(clock.Now()); len(due) != 0 {
 		t.Errorf("it checks the share of another: %v", due)
 	}
+	turns.want(map[string]listed{}, before)
+	if turns.want(map[string]listed{"web": itemsFor("web", 3)}, before); turns.items["web-0"].good || turns.items["web-1"].fault != nil {
+		t.Error("a source that went and came back is as an earlier process found it")
+	}
 }
 
-// Red when catalogues of one repository have a turn each, or one takes part in the turns of another.
+// Red when catalogues of one repository have a turn each, or a catalogue takes part in the turns of
+// another one by its name.
 func TestGeneratedCataloguesShareATurn(t *testing.T) {
-	for name, want := range map[string]string{
-		"git-web-0a1b2c": "git", "git-web": "git-web", "web-0a1b2c": "web-0a1b2c", "-web-0a1b2c": "-web-0a1b2c", "x": "x",
+	for _, test := range []struct {
+		origin catalogue.Origin
+		want   string
+	}{
+		{catalogue.Origin{Catalogue: "git-web-0a1b2c", Git: "git"}, "git"},
+		{catalogue.Origin{Catalogue: "git-web-0a1b2c"}, "git-web-0a1b2c"},
+		{catalogue.Origin{}, "web"},
 	} {
-		if got := authored(name, "web"); got != want {
-			t.Errorf("%s is of %s, want %s", name, got, want)
+		if got := turnOf(test.origin, "web"); got != test.want {
+			t.Errorf("%+v is of %s, want %s", test.origin, got, test.want)
 		}
 	}
 }
 
-// Red when an error tells an author of catalogues which ports are open, or hides what helps.
+// Red when a catalogue takes a source of another one into its own turn, or the source has no turn once
+// that one does not have it any more.
+func TestASourceStaysWithItsFirstCatalogue(t *testing.T) {
+	turns, none := newTurns(), &catalogue.SourceChecks{}
+	web, copied := itemsFor("web", 1), itemsFor("web", 1)
+	copied.items[0].catalogue = "a"
+	turns.want(map[string]listed{"web": web}, none)
+	turns.want(map[string]listed{"a": copied, "web": web}, none)
+	if got := turns.items["web-0"].catalogue; got != "web" {
+		t.Errorf("it is of %s", got)
+	}
+	turns.want(map[string]listed{"a": copied}, none)
+	if got := turns.items["web-0"].catalogue; got != "a" {
+		t.Errorf("it is still of %s", got)
+	}
+}
+
+// Red when the faults of one catalogue leave no room for those of another.
+func TestACatalogueOfManyFaultsHidesNoOther(t *testing.T) {
+	r := New(Dependencies{})
+	r.turns.want(map[string]listed{"large": itemsFor("large", catalogue.FaultsLimit+1), "small": itemsFor("small", 2)}, &catalogue.SourceChecks{})
+	for _, of := range r.turns.items {
+		of.fault = &catalogue.SourceFault{Reason: v1.ReasonFetchFailed, Message: "no"}
+	}
+	bad := r.checks().Bad
+	if len(bad) != catalogue.FaultsLimit || bad["small-0"].Message == "" || bad["small-1"].Message == "" || bad["large-9"].Message == "" || bad["large-10"].Message != "" {
+		t.Errorf("%d faults, of small %+v and %+v", len(bad), bad["small-0"], bad["small-1"])
+	}
+}
+
+// Red when a source whose content is wrong is asked for each hour for ever, or a host that can't be
+// reached is left alone for a day.
+func TestPausesAreByWhatIsWrong(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	for reason, want := range map[string]time.Duration{
+		v1.ReasonArtifactNotFound: 24 * time.Hour, v1.ReasonArtifactRefused: 24 * time.Hour, v1.ReasonFetchFailed: time.Hour, "": time.Hour,
+	} {
+		turns := newTurns()
+		turns.want(map[string]listed{"web": itemsFor("web", 1)}, &catalogue.SourceChecks{})
+		known := turns.items["web-0"]
+		known.failures = 100
+		turns.conclude(*known, outcome{&catalogue.SourceFault{Reason: reason}, reason != ""}, Options{Clock: clock, FirstPause: time.Minute})
+		if pause := known.due.Sub(clock.Now()); pause < want*8/10 || pause > want*12/10 {
+			t.Errorf("after %q it waits %s, want about %s", reason, pause, want)
+		}
+	}
+}
+
+// Red when an error tells an author of catalogues which ports are open, or what is in a certificate, or
+// hides what helps.
 func TestErrorsAreNoPortScanner(t *testing.T) {
 	dial := func(err error) error {
 		return &fetch.UnavailableError{Subject: "https://host/x", Err: &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 6443}, Err: err}}
+	}
+	secret := &x509.Certificate{DNSNames: []string{"internal"}}
+	untrusted := func(err error) error {
+		return &fetch.UnavailableError{Subject: "https://host/x", Err: fmt.Errorf("%w: more", &tls.CertificateVerificationError{Err: err})}
 	}
 	const unreachable = "https://host/x: it can't be reached, or closes the connection"
 	for _, test := range []struct {
@@ -121,8 +185,16 @@ func TestErrorsAreNoPortScanner(t *testing.T) {
 		{dial(&net.DNSError{Err: "server misbehaving", Server: "10.0.0.10:53", Name: "host"}), unreachable},
 		{&fetch.UnavailableError{Subject: "https://host/x", Err: tls.RecordHeaderError{Msg: "first record"}}, unreachable},
 		{&fetch.UnavailableError{Subject: "https://host/x", Err: errors.New("nothing came for 30s")}, unreachable},
-		{&fetch.UnavailableError{Subject: "https://host/x", Err: &tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "host"}}},
-			"https://host/x: tls: failed to verify certificate: x509: certificate is not valid for any names, but wanted to match host"},
+		{untrusted(x509.HostnameError{Certificate: secret, Host: "host"}), "https://host/x: its certificate is for another name"},
+		{untrusted(x509.CertificateInvalidError{Cert: secret, Reason: x509.Expired, Detail: "internal"}),
+			"https://host/x: its certificate has expired, or is not valid yet"},
+		{untrusted(x509.CertificateInvalidError{Cert: secret, Reason: x509.NotAuthorizedToSign, Detail: "internal"}), "https://host/x: its certificate is not valid"},
+		{untrusted(x509.UnknownAuthorityError{Cert: secret}), "https://host/x: its certificate is of an unknown authority: name its authority by caSecretRef"},
+		{&fetch.RefusedError{Subject: "ssh://host/x", Rule: "its host key SHA256:x is not the one in known_hosts"},
+			"ssh://host/x: its host key or host certificate does not fit known_hosts"},
+		{&fetch.RefusedError{Subject: "ssh://host/x", Rule: "its host certificate does not fit known_hosts: principal not in [internal]"},
+			"ssh://host/x: its host key or host certificate does not fit known_hosts"},
+		{&fetch.RefusedError{Subject: "ssh://host/x", Rule: "known_hosts has no key"}, "ssh://host/x: known_hosts has no key"},
 		{&fetch.UnavailableError{Subject: "https://host/x", Err: errors.New("the server answers with status 500")}, "https://host/x: the server answers with status 500"},
 		{&fetch.NotFoundError{What: "branch"}, "branch not found"},
 	} {

@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/usage"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
@@ -40,7 +41,7 @@ func sourcesReady(object *v1.AddonCatalogue, f *facts) metav1.Condition {
 		return *before
 	case len(texts) > 0:
 		return isFalse(v1.ConditionSourcesReady, reason, text.Message(strings.Join(texts, "; ")))
-	case len(f.checkers) == 0:
+	case len(f.checkers) == 0 && !slices.ContainsFunc(f.seeds, f.counts):
 		return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady, "no installation reports a source error; sources that nobody uses are not checked")
 	case checked.open > 0:
 		return metav1.Condition{
@@ -88,12 +89,18 @@ func (c *checked) faults() []string {
 	return []string{fmt.Sprintf("%s; and %d more", c.first, c.bad-1)}
 }
 
+// counts says whether a seed's report counts: the seed checks sources; or none does any more, and this is
+// the last that is known.
+func (f *facts) counts(found seed.State) bool {
+	return found.Checks != nil && (slices.Contains(f.checkers, found.Name) || f.asked && len(f.checkers) == 0)
+}
+
 // verdict is what is known of a source: by the seed that has to check it, or else by another one that
 // did before.
 func (f *facts) verdict(key string) (fault catalogue.SourceFault, known bool) {
 	checker := catalogue.CheckerOf(key, f.checkers)
 	for _, found := range f.seeds {
-		if found.Checks == nil || !slices.Contains(f.checkers, found.Name) {
+		if !f.counts(found) {
 			continue
 		}
 		bad, isBad := found.Checks.Bad[key]

@@ -158,6 +158,9 @@ func TestSourcesAreAsTheSeedsFoundThem(t *testing.T) {
 		{"the checker finds what another does not", found{second: good("00", "01"), other[second]: bad("01")}, seeds, false, "True/SourcesReady: every source was found"},
 		{"a seed that checks no more", found{"north": bad("00", "01"), "south": good("00", "01")}, []string{"south"}, false, "True/SourcesReady: every source was found"},
 		{"not all seeds were asked", found{"north": good(), "south": nil}, nil, true, "True/SourcesReady: as before"},
+		{"not all seeds were asked, and none checks yet", found{"north": bad("00"), "south": nil}, nil, true, "True/SourcesReady: as before"},
+		{"the only seed that checks ended", found{"north": bad("00")}, nil, false, `False/ArtifactNotFound: add-on "web" version "2.0.0": no chart`},
+		{"it ended before it checked all", found{"north": good("00")}, nil, false, "Unknown/SourcesUnchecked: not checked yet: 1 of 2 versions"},
 	} {
 		object := &v1.AddonCatalogue{}
 		object.Status.Conditions = []metav1.Condition{isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady, "as before")}

@@ -112,7 +112,8 @@ func (w *worker) readChecks(ctx context.Context) (changed bool) {
 	err := w.session.client.Get(ctx, client.ObjectKeyFromObject(object), object)
 	if apierrors.IsNotFound(err) {
 		w.Checkers.forget(w.name)
-		return false
+		changed, w.checks = w.checks != nil, nil
+		return changed
 	}
 	if err != nil {
 		w.logChecks(ctx, Describe(err))

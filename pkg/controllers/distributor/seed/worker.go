@@ -215,7 +215,7 @@ func (w *worker) count(ctx context.Context) (changed bool) {
 	if err != nil {
 		w.Usage.Lost(w.name)
 		span.Fail()
-		return false
+		return w.readChecks(ctx)
 	}
 	w.Usage.Counted(w.name, counted)
 	changed = !maps.Equal(w.unfetched, counted.Unfetched)
