@@ -136,12 +136,14 @@ func TestASourceStaysWithItsFirstCatalogue(t *testing.T) {
 // Red when the faults of one catalogue leave no room for those of another.
 func TestACatalogueOfManyFaultsHidesNoOther(t *testing.T) {
 	r := New(Dependencies{})
-	r.turns.want(map[string]listed{"large": itemsFor("large", catalogue.FaultsLimit+1), "small": itemsFor("small", 2)}, &catalogue.SourceChecks{})
+	r.turns.want(map[string]listed{"large": itemsFor("large", catalogue.FaultsLimit+1), "small": itemsFor("small", 2)},
+		&catalogue.SourceChecks{})
 	for _, of := range r.turns.items {
 		of.fault = &catalogue.SourceFault{Reason: v1.ReasonFetchFailed, Message: "no"}
 	}
 	bad := r.checks().Bad
-	if len(bad) != catalogue.FaultsLimit || bad["small-0"].Message == "" || bad["small-1"].Message == "" || bad["large-9"].Message == "" || bad["large-10"].Message != "" {
+	if len(bad) != catalogue.FaultsLimit || bad["small-0"].Message == "" || bad["small-1"].Message == "" ||
+		bad["large-9"].Message == "" || bad["large-10"].Message != "" {
 		t.Errorf("%d faults, of small %+v and %+v", len(bad), bad["small-0"], bad["small-1"])
 	}
 }
@@ -188,8 +190,10 @@ func TestErrorsAreNoPortScanner(t *testing.T) {
 		{untrusted(x509.HostnameError{Certificate: secret, Host: "host"}), "https://host/x: its certificate is for another name"},
 		{untrusted(x509.CertificateInvalidError{Cert: secret, Reason: x509.Expired, Detail: "internal"}),
 			"https://host/x: its certificate has expired, or is not valid yet"},
-		{untrusted(x509.CertificateInvalidError{Cert: secret, Reason: x509.NotAuthorizedToSign, Detail: "internal"}), "https://host/x: its certificate is not valid"},
-		{untrusted(x509.UnknownAuthorityError{Cert: secret}), "https://host/x: its certificate is of an unknown authority: name its authority by caSecretRef"},
+		{untrusted(x509.CertificateInvalidError{Cert: secret, Reason: x509.NotAuthorizedToSign, Detail: "internal"}),
+			"https://host/x: its certificate is not valid"},
+		{untrusted(x509.UnknownAuthorityError{Cert: secret}),
+			"https://host/x: its certificate is of an unknown authority: name its authority by caSecretRef"},
 		{&fetch.RefusedError{Subject: "ssh://host/x", Rule: "its host key SHA256:x is not the one in known_hosts"},
 			"ssh://host/x: its host key or host certificate does not fit known_hosts"},
 		{&fetch.RefusedError{Subject: "ssh://host/x", Rule: "its host certificate does not fit known_hosts: principal not in [internal]"},
