@@ -18,7 +18,7 @@ const (
 	Budget = 64 << 20
 	// smallRecord is the size up to which a record is never refused.
 	smallRecord = 16 << 10
-	// LabelBytes is how many bytes of a record a Secret has.
+	// LabelBytes is how many bytes of a record a Secret has, in steps of smallRecord.
 	LabelBytes = v1.Prefix + "record-bytes"
 )
 

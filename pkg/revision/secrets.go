@@ -86,7 +86,7 @@ func secret(namespace string, record *Record, name string, bytes int) *corev1.Se
 		}
 	}
 	if bytes > 0 {
-		made.Labels[LabelBytes] = strconv.Itoa(bytes)
+		made.Labels[LabelBytes] = strconv.Itoa((bytes + smallRecord - 1) / smallRecord * smallRecord)
 	}
 	if record.Origin != "" {
 		made.Labels[LabelOrigin] = string(record.Origin)
