@@ -29,15 +29,15 @@ type BudgetError struct {
 }
 
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("the release record of installation %q takes %d KiB, and the records of its cluster take %d of %d KiB: make the add-on "+
-		"or its values smaller, or remove installations of this cluster", e.Installation, e.Size>>10, e.Have>>10, e.Most>>10)
+	return fmt.Sprintf("the release record of installation %q takes %d KiB, and the records of its cluster take %d of %d KiB: make the "+
+		"add-on or its values smaller, or remove installations of this cluster", e.Installation, e.Size>>10, e.Have>>10, e.Most>>10)
 }
 
 // makeRoom removes the oldest revisions of the installation where a new one would exceed the budget, but neither the newest two, of
 // which one may be damaged, or an intent, nor the one that it may go back to. Core add-ons and rollbacks count, and are not refused:
 // users of a cluster must not hold them up.
 func (r *Records) makeRoom(ctx context.Context, namespace string, record *Record, size int) error {
-	if size <= smallRecord || record.Core || record.Rollback != nil {
+	if size <= smallRecord || !record.isBounded() {
 		return nil
 	}
 	items, err := r.list(ctx, namespace)
@@ -71,6 +71,11 @@ func (r *Records) makeRoom(ctx context.Context, namespace string, record *Record
 		return nil
 	}
 	return r.remove(ctx, namespace, owner, func(name named) bool { return goes[name.revision] })
+}
+
+// isBounded says whether a record is a new one that the budget is for.
+func (r *Record) isBounded() bool {
+	return r.State == StateIntent && r.stored.resourceVersion == "" && !r.Core && r.Rollback == nil
 }
 
 // bytesOf is how much of a Cluster's budget a Secret takes. Parts of an earlier release, without the label, are full.

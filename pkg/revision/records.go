@@ -199,10 +199,8 @@ func (r *Records) write(ctx context.Context, namespace string, record *Record) e
 	}
 	chunks := split(packed)
 	unsure := record.State == StateIntent && record.stored.resourceVersion == ""
-	if unsure {
-		if err := r.makeRoom(ctx, namespace, record, len(packed)); err != nil {
-			return err
-		}
+	if err := r.makeRoom(ctx, namespace, record, len(packed)); err != nil {
+		return err
 	}
 	if unsure && len(chunks) > 0 { // parts of a stored intent are not overwritten
 		if err := r.replaceIntent(ctx, namespace, record); err != nil {

@@ -45,7 +45,8 @@ func summary(offer *catalogue.Availability) string {
 	}
 	return fmt.Sprintf("fit for this cluster: %s of %s; versions that do not fit: %d; "+
 		"versions of core add-ons, which are not offered: %d",
-		text.Count(int(offer.Versions), "version"), text.Count(len(offer.Addons), "add-on"), offer.ExcludedCount-offer.CoreCount, offer.CoreCount) + leftOut
+		text.Count(int(offer.Versions), "version"), text.Count(len(offer.Addons), "add-on"), offer.ExcludedCount-offer.CoreCount,
+		offer.CoreCount) + leftOut
 }
 
 // announce reports that a cluster is offered other versions than before.

@@ -42,7 +42,8 @@ func sourcesReady(object *v1.AddonCatalogue, f *facts) metav1.Condition {
 	case len(texts) > 0:
 		return isFalse(v1.ConditionSourcesReady, reason, text.Message(strings.Join(texts, "; ")))
 	case len(f.checkers) == 0 && !slices.ContainsFunc(f.seeds, f.counts):
-		return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady, "no installation reports a source error; sources that nobody uses are not checked")
+		return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady,
+			"no installation reports a source error; sources that nobody uses are not checked")
 	case checked.open > 0:
 		return metav1.Condition{
 			Type: v1.ConditionSourcesReady, Status: metav1.ConditionUnknown, Reason: v1.ReasonSourcesUnchecked,
