@@ -3,6 +3,7 @@ package catalogue
 import (
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"regexp"
 	"slices"
@@ -78,7 +79,7 @@ const (
 	faultLimit = 300
 )
 
-// FaultsLimit is how many faults a seed tells of; Encode leaves out further ones by their keys.
+// FaultsLimit is how many faults a seed reports; Encode leaves out further ones by their keys.
 const FaultsLimit = 10_000
 
 // NewSourceFault makes a message fit for others.
@@ -163,13 +164,11 @@ func DecodeSourceShare(data string) (share SourceShare) {
 // CheckerOf is the one of some seeds that checks a source; empty: there is none. Where a seed comes or
 // goes, no source but those of that seed changes its checker.
 func CheckerOf(key string, seeds []string) (checker string) {
-	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
 	var most uint64
 	for _, seed := range seeds {
-		sum := uint64(offset)
-		for _, char := range []byte(seed + "/" + key) {
-			sum = (sum ^ uint64(char)) * prime
-		}
+		hash := fnv.New64a()
+		hash.Write([]byte(seed + "/" + key))
+		sum := hash.Sum64()
 		if checker == "" || sum > most || sum == most && seed < checker {
 			checker, most = seed, sum
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// Slips of a version are allowed, and work as nobody may mean them.
+// Slips of a version are allowed, and probably mistakes.
 func Slips(version *v1.AddonVersion) (found []string) {
 	if fits := version.Constraints; fits != nil {
 		found = append(emptyRange("kkpVersion", fits.KKPVersion), emptyRange("k8sVersion", fits.K8sVersion)...)

@@ -13,7 +13,7 @@ import (
 // slipsWarned is how many slips of one edit are told.
 const slipsWarned = 10
 
-// slips warn of what is allowed and works as nobody may mean it, in versions that an edit brings or changes.
+// slips warn of what is allowed and probably a mistake, in versions that an edit brings or changes.
 func slips(before, after *v1.AddonCatalogue) (warnings []string) {
 	had := map[[2]string]*v1.AddonVersion{}
 	for version, name := range versionsOf(before) {
