@@ -110,10 +110,13 @@ func dryRunPod(ctx context.Context, c client.Client, deployment appsv1.Deploymen
 }
 
 func TestPodSecurityIsEnforced(t *testing.T) {
+	c := connect(t)
 	_, objects := render(t, renderings[0])
+	account := slices.IndexFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetKind() == "ServiceAccount" })
+	apply(t, c, objects[account]) // a pod without its account is refused before pod security looks at it
 	loose := deployment(t, objects)
 	loose.Spec.Template.Spec.Containers[0].SecurityContext = nil
-	if err := dryRunPod(t.Context(), connect(t), loose); err == nil || !strings.Contains(err.Error(), "restricted") {
+	if err := dryRunPod(t.Context(), c, loose); err == nil || !strings.Contains(err.Error(), "restricted") {
 		t.Fatalf("a pod without a security context: got %v, expected a refusal by pod security", err)
 	}
 }

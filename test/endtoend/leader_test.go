@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,8 @@ const (
 	led = "led"
 	// ledObjects are so many that a leader can be killed while it writes them.
 	ledObjects = 1000
+	// takeover is enough for the end of two leases, the start of two managers and the rest of the objects, on a busy machine.
+	takeover = 4 * time.Minute
 	// ledCatalogues are made one half before and one half after the master's leader is killed.
 	ledCatalogues = 20
 )
@@ -66,7 +69,12 @@ func testLeadersKilled(t *testing.T, box *sandbox.Sandbox) {
 	box.Manager(sandbox.Master).Process().Kill()
 	makeCatalogues(t, box, ledCatalogues/2, ledCatalogues)
 
-	ready(t, seed, installation)
+	expect.Eventually(t, takeover, func() error {
+		if err := seed.Get(t.Context(), client.ObjectKeyFromObject(installation), installation); err != nil {
+			return err
+		}
+		return expect.Condition(installation, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
+	})
 	expect.Eventually(t, expect.Patience, func() error {
 		if have := len(catalogues(t, seed)); have != ledCatalogues {
 			return fmt.Errorf("%d of %d catalogues are on the seed", have, ledCatalogues)
