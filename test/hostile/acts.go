@@ -63,6 +63,10 @@ type Answers struct {
 	Refusal, Failure error
 }
 
+func (a Answers) String() string {
+	return fmt.Sprintf("%d writes were taken, %d refused, %d failed; the last: %.200v, %.200v", a.Taken, a.Refused, a.Failed, a.Refusal, a.Failure)
+}
+
 // Answers gives the counts since the last time.
 func (a *Attackers) Answers() Answers {
 	a.mutex.Lock()

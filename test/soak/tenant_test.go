@@ -123,10 +123,9 @@ type measured struct {
 	offered []time.Duration
 	// failed are those that were not applied or offered while the run lasted and a minute more.
 	failed int
-	// cpu of the attacker's seed manager while the run lasted, and in the ten seconds after it and a pause of ten.
-	cpu, rest time.Duration
-	// master is cpu of the master's manager, and machine of all processes, those beside the platform too.
-	master, machine time.Duration
+	// cpu is the processor time while the run lasted, and rest that of the seed's manager in the ten seconds after it and a pause of ten.
+	cpu  used
+	rest time.Duration
 	// seedBytes is by how much the attacker's Secrets on the seed grew.
 	seedBytes int
 	// etcdBytes is by how much the etcd of all clusters grew, with what it keeps of earlier revisions.
@@ -155,14 +154,13 @@ func (m *measured) applied() []time.Duration {
 func (m *measured) against(quiet measured) string {
 	return fmt.Sprintf("same seed: n=%d p50 %.2fs (%.2fx) p99 %.2fs (%.2fx); other seed: n=%d p99 %.2fs (%.2fx); "+
 		"another catalogue: n=%d p50 %.2fs (%.2fx); not applied or offered: %d; "+
-		"CPU %.2f s/s (quiet %.2f), of the master %.2f (%.2f), of the machine %.2f (%.2f); at rest again %.2f s/s (quiet %.2f); "+
+		"CPU of the seed's manager %s (quiet %s); at rest again %.2f s/s (quiet %.2f); "+
 		"Secrets +%d KiB, etcd +%d KiB (quiet +%d)",
 		len(m.same), percentile(m.same, 50).Seconds(), ratio(percentile(m.same, 50), percentile(quiet.same, 50)),
 		percentile(m.same, 99).Seconds(), ratio(percentile(m.same, 99), percentile(quiet.same, 99)),
 		len(m.others), percentile(m.others, 99).Seconds(), ratio(percentile(m.others, 99), percentile(quiet.others, 99)),
 		len(m.offered), percentile(m.offered, 50).Seconds(), ratio(percentile(m.offered, 50), percentile(quiet.offered, 50)), m.failed,
-		ratio(m.cpu, m.during), ratio(quiet.cpu, quiet.during), ratio(m.master, m.during), ratio(quiet.master, quiet.during),
-		ratio(m.machine, m.during), ratio(quiet.machine, quiet.during), ratio(m.rest, resting), ratio(quiet.rest, resting), m.seedBytes>>10,
+		m.cpu.each(m.during), quiet.cpu.each(quiet.during), ratio(m.rest, resting), ratio(quiet.rest, resting), m.seedBytes>>10,
 		m.etcdBytes>>10, quiet.etcdBytes>>10)
 }
 
@@ -182,8 +180,7 @@ func (s *siege) run(b *testing.B, of attack) measured {
 		running.Go(func() { s.act(ctx, *of.act) })
 	}
 	<-ctx.Done()
-	after := s.used()
-	result.cpu, result.master, result.machine = after.seed-before.seed, after.master-before.master, after.machine-before.machine
+	result.cpu = s.used().since(before)
 	running.Wait()
 	result.etcdBytes, result.held, result.answers = s.etcdBytes(b)-size, s.stored(b, s.attacker), s.by.Answers()
 	s.servers[s.attacker.Name].Set(hostile.Truth)

@@ -102,13 +102,16 @@ func childrenOf(parent int) []int {
 	return found
 }
 
+// tick is the unit in which the system counts processor time.
+const tick = 10 * time.Millisecond
+
 // cpu is the processor time of a process and of its children that still run, and of those that ended.
 func cpu(pid int) time.Duration {
 	total := ticksOf(pid, true)
 	for _, child := range childrenOf(pid) {
 		total += ticksOf(child, false)
 	}
-	return time.Duration(total) * 10 * time.Millisecond
+	return time.Duration(total) * tick
 }
 
 // ticksOf reads hundredths of a second.
@@ -199,11 +202,29 @@ func (p *platform) stored(t testing.TB, attacker sandbox.UserCluster) (found sto
 	return found
 }
 
-// used is the processor time so far of the managers of the attacked seed and of the master, and of all processes of the machine.
-type used struct{ seed, master, machine time.Duration }
+// used is the processor time so far of the managers of the attacked seed and of the master, of that seed's API server, and of what runs
+// beside the platform on the machine.
+type used struct{ seed, master, server, beside time.Duration }
 
 func (s *siege) used() used {
-	return used{cpu(s.pid(s.attacker.Seed)), cpu(s.pid(sandbox.Master)), machineTime()}
+	now := used{seed: cpu(s.pid(s.attacker.Seed)), master: cpu(s.pid(sandbox.Master)), beside: machineTime() - time.Duration(ticksOf(os.Getpid(), false))*tick}
+	for _, process := range s.Fleet.Processes() {
+		took := cpu(process.PID())
+		if now.beside -= took; process.Name() == s.attacker.Seed+"-kube-apiserver" {
+			now.server = took
+		}
+	}
+	return now
+}
+
+func (u used) since(before used) used {
+	return used{u.seed - before.seed, u.master - before.master, u.server - before.server, u.beside - before.beside}
+}
+
+// each second of a time.
+func (u used) each(during time.Duration) string {
+	return fmt.Sprintf("%.2f s/s, of the master's %.2f, of the seed's API server %.2f, beside the platform %.2f",
+		ratio(u.seed, during), ratio(u.master, during), ratio(u.server, during), ratio(u.beside, during))
 }
 
 // machineTime is 0 where the system does not tell.
@@ -217,7 +238,7 @@ func machineTime() time.Duration {
 			total += ticks
 		}
 	}
-	return time.Duration(total) * 10 * time.Millisecond
+	return time.Duration(total) * tick
 }
 
 // secretBytes are those of all Secrets in a cluster's namespace on its seed.
