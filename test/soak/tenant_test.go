@@ -23,8 +23,9 @@ import (
 )
 
 var (
-	each = flag.Duration("each", time.Minute, "how long each mode of the kit lasts in BenchmarkHostileTenant")
-	only = flag.String("modes", "", "names of the modes in BenchmarkHostileTenant, with commas; empty: all")
+	each  = flag.Duration("each", time.Minute, "how long a run of BenchmarkHostileTenant lasts: a mode of the kit has one")
+	turns = flag.Int("turns", 3, "how many turns an act of the kit has in BenchmarkHostileTenant: a run with it and a quiet one")
+	only  = flag.String("modes", "", "names of modes and acts of the kit in BenchmarkHostileTenant, with commas; empty: all")
 )
 
 // resting is when a manager has to be at rest again, and how long that is looked at.
@@ -33,36 +34,38 @@ const resting = 10 * time.Second
 // crowd is how many installations the attacker has.
 const crowd = 12
 
-// BenchmarkHostileTenant has one tenant take every mode of the kit in turn, with the managers under their charts' memory limits,
-// while installations come and go in three other clusters, one of them on the same seed. For each mode it tells how long these
-// took until they were applied, against a quiet run, what the seed's manager took of the processor, and how soon it came to rest.
+// BenchmarkHostileTenant attacks a platform whose managers have their charts' memory limits, while installations come and go in three other
+// clusters, one of them on the attacked seed, and another author edits a catalogue.
+//
+// First one tenant's API server takes every mode of the kit in turn. For each mode it tells how long the others took until they were
+// applied, against a quiet run, what the seed's manager took of the processor, and how soon it came to rest.
+//
+// Then an author and that tenant do every act of the kit, in turns with quiet runs. For each act it holds that no manager died, that
+// neither installations of other clusters nor another catalogue took much longer, that what is stored stays within the budgets
+// of a cluster, and that once all of it is removed the managers hold no more than before.
 func BenchmarkHostileTenant(b *testing.B) {
-	p := start(b)
-	attacker := sandbox.UserClusters()[0]
-	for i := range crowd {
-		p.must(b, p.Client(attacker.Seed).Create(b.Context(), small(attacker, fmt.Sprintf("crowd-%d", i))))
-	}
-	for i := range crowd {
-		if _, err := p.applied(b.Context(), attacker, fmt.Sprintf("crowd-%d", i)); err != nil {
-			b.Fatal(err)
-		}
-	}
-	warm, calm := hostile.Truth, hostile.Truth
-	warm.Name, calm.Name = "warm", "calm"
-	_ = p.measure(b, warm) // fills caches and pools
-	quiet := p.measure(b, calm)
+	s := besiege(b, start(b))
+	_ = s.run(b, attack{name: "warm"}) // fills caches and pools
+	quiet := s.run(b, attack{name: "calm"})
+	s.rest(b, &quiet)
 	b.Logf("%-16s %s", "quiet", quiet.against(quiet))
 	for _, mode := range hostile.Modes() {
-		if *only != "" && !slices.Contains(strings.Split(*only, ","), mode.Name) {
+		if !isChosen(mode.Name) {
 			continue
 		}
-		pids := p.pids()
-		under := p.measure(b, mode)
+		pids := s.pids()
+		under := s.run(b, attack{name: mode.Name, mode: mode})
+		s.rest(b, &under)
 		b.Logf("%-16s %s", mode.Name, under.against(quiet))
-		if !slices.Equal(pids, p.pids()) {
+		if !slices.Equal(pids, s.pids()) {
 			b.Errorf("mode %s: a manager died", mode.Name)
 		}
 	}
+	s.perform(b)
+}
+
+func isChosen(name string) bool {
+	return *only == "" || slices.Contains(strings.Split(*only, ","), name)
 }
 
 // small is an installation of a chart of a few objects, in a namespace of its own.
@@ -75,82 +78,158 @@ func small(cluster sandbox.UserCluster, name string) *kubermaticv1.AddonInstalla
 	}
 }
 
-// measured is what one mode did.
+// siege is a platform with an attacker among its tenants and one among its authors.
+type siege struct {
+	*platform
+	attacker sandbox.UserCluster
+	by       *hostile.Attackers
+	// runs, steps and edits are how many there were: of runs, of steps of acts, and of the other author's catalogue.
+	runs, steps, edits int
+}
+
+// besiege gives the attacking tenant a crowd of installations, and lets both attackers in.
+func besiege(b *testing.B, p *platform) *siege {
+	b.Helper()
+	s := &siege{platform: p, attacker: sandbox.UserClusters()[0]}
+	for i := range crowd {
+		p.must(b, p.Client(s.attacker.Seed).Create(b.Context(), small(s.attacker, fmt.Sprintf("crowd-%d", i))))
+	}
+	for i := range crowd {
+		if _, err := p.applied(b.Context(), s.attacker, fmt.Sprintf("crowd-%d", i)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	p.must(b, p.Client(sandbox.Master).Create(b.Context(), s.othersCatalogue()))
+	s.by = &hostile.Attackers{
+		Author:     s.admit(b, sandbox.Master, sandbox.Namespace, "kubermatic:trellis-master:catalogue-admin"),
+		Tenant:     s.admit(b, s.attacker.Seed, s.attacker.Namespace(), "kubermatic:trellis-seed:cluster-user"),
+		Catalogues: sandbox.Namespace, Home: s.attacker.Namespace(), Sources: p.Sources, CASecret: sandbox.CASecret,
+	}
+	return s
+}
+
+// attack is what happens while a run lasts. Without a mode the attacker's API server is honest, and without an act nobody acts.
+type attack struct {
+	name string
+	mode hostile.Mode
+	act  *hostile.Act
+}
+
+// measured is what one run did.
 type measured struct {
 	// took are the times until installations of other clusters were applied, sorted; those of the attacker's seed apart.
 	same, others []time.Duration
-	// failed are those that were not applied while the mode lasted and a minute more.
+	// offered are the times until a cluster of each seed was offered an edit of the other author's catalogue, sorted.
+	offered []time.Duration
+	// failed are those that were not applied or offered while the run lasted and a minute more.
 	failed int
-	// cpu of the attacker's seed manager while the mode lasted, and in the ten seconds after it and a pause of ten.
-	cpu, rest time.Duration
+	// cpu is the processor time while the run lasted, and rest that of the seed's manager in the ten seconds after it and a pause of ten.
+	cpu  used
+	rest time.Duration
 	// seedBytes is by how much the attacker's Secrets on the seed grew.
 	seedBytes int
 	// etcdBytes is by how much the etcd of all clusters grew, with what it keeps of earlier revisions.
 	etcdBytes int
-	during    time.Duration
+	// held is what the attacks have stored at the end.
+	held    stored
+	answers hostile.Answers
+	during  time.Duration
 }
 
-func (m measured) against(quiet measured) string {
-	percentile := func(sorted []time.Duration, of int) time.Duration {
-		if len(sorted) == 0 {
-			return 0
-		}
-		return sorted[min(len(sorted)-1, len(sorted)*of/100)]
+// percentile of sorted times; 0 where there are none.
+func percentile(sorted []time.Duration, of int) time.Duration {
+	if len(sorted) == 0 {
+		return 0
 	}
-	ratio := func(a, b time.Duration) float64 { return a.Seconds() / max(0.001, b.Seconds()) }
-	return fmt.Sprintf("same seed: n=%d p50 %.2fs (%.2fx) p99 %.2fs (%.2fx); other seed: n=%d p99 %.2fs (%.2fx); not applied: %d; "+
-		"CPU %.2f s/s (quiet %.2f); at rest again %.2f s/s (quiet %.2f); Secrets +%d KiB, etcd +%d KiB (quiet +%d)",
+	return sorted[min(len(sorted)-1, len(sorted)*of/100)]
+}
+
+func ratio(a, b time.Duration) float64 { return a.Seconds() / max(0.001, b.Seconds()) }
+
+// applied are the times of all other clusters, sorted.
+func (m *measured) applied() []time.Duration {
+	return slices.Sorted(slices.Values(slices.Concat(m.same, m.others)))
+}
+
+func (m *measured) against(quiet measured) string {
+	return fmt.Sprintf("same seed: n=%d p50 %.2fs (%.2fx) p99 %.2fs (%.2fx); other seed: n=%d p99 %.2fs (%.2fx); "+
+		"another catalogue: n=%d p50 %.2fs (%.2fx); not applied or offered: %d; "+
+		"CPU of the seed's manager %s (quiet %s); at rest again %.2f s/s (quiet %.2f); "+
+		"Secrets +%d KiB, etcd +%d KiB (quiet +%d)",
 		len(m.same), percentile(m.same, 50).Seconds(), ratio(percentile(m.same, 50), percentile(quiet.same, 50)),
 		percentile(m.same, 99).Seconds(), ratio(percentile(m.same, 99), percentile(quiet.same, 99)),
-		len(m.others), percentile(m.others, 99).Seconds(), ratio(percentile(m.others, 99), percentile(quiet.others, 99)), m.failed,
-		ratio(m.cpu, m.during), ratio(quiet.cpu, quiet.during), ratio(m.rest, resting), ratio(quiet.rest, resting), m.seedBytes>>10,
+		len(m.others), percentile(m.others, 99).Seconds(), ratio(percentile(m.others, 99), percentile(quiet.others, 99)),
+		len(m.offered), percentile(m.offered, 50).Seconds(), ratio(percentile(m.offered, 50), percentile(quiet.offered, 50)), m.failed,
+		m.cpu.each(m.during), quiet.cpu.each(quiet.during), ratio(m.rest, resting), ratio(quiet.rest, resting), m.seedBytes>>10,
 		m.etcdBytes>>10, quiet.etcdBytes>>10)
 }
 
-// measure lets the attacker's API server be in a mode, and its tenant edit what he has.
-func (p *platform) measure(b *testing.B, mode hostile.Mode) measured {
+// run has an attack last for a while, in which the tenant edits what he has.
+func (s *siege) run(b *testing.B, of attack) measured {
 	b.Helper()
-	attacker := sandbox.UserClusters()[0]
+	s.runs++
 	result := measured{during: *each}
-	before, bytes, stored := cpu(p.pid(attacker.Seed)), p.secretBytes(b, attacker), p.etcdBytes(b)
-	p.servers[attacker.Name].Set(mode)
+	before, bytes, size := s.used(), s.secretBytes(b, s.attacker), s.etcdBytes(b)
+	s.servers[s.attacker.Name].Set(of.mode)
 	ctx, cancel := context.WithTimeout(b.Context(), *each)
 	defer cancel()
 	var running sync.WaitGroup
+	s.measureOthers(ctx, b, &running, &result)
+	running.Go(func() { s.meddle(ctx, s.attacker) })
+	if of.act != nil {
+		running.Go(func() { s.act(ctx, *of.act) })
+	}
+	<-ctx.Done()
+	result.cpu = s.used().since(before)
+	running.Wait()
+	result.etcdBytes, result.held, result.answers = s.etcdBytes(b)-size, s.stored(b, s.attacker), s.by.Answers()
+	s.servers[s.attacker.Name].Set(hostile.Truth)
+	result.seedBytes = s.secretBytes(b, s.attacker) - bytes
+	for _, times := range [][]time.Duration{result.same, result.others, result.offered} {
+		slices.Sort(times)
+	}
+	return result
+}
+
+// measureOthers installs in other clusters and edits another catalogue, again and again until the context is over.
+func (s *siege) measureOthers(ctx context.Context, b *testing.B, running *sync.WaitGroup, result *measured) {
+	b.Helper()
 	var lock sync.Mutex
-	for _, cluster := range sandbox.UserClusters()[1:] {
+	again := func(times *[]time.Duration, once func(number int) (time.Duration, error)) {
 		running.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				took, err := p.once(b.Context(), cluster, fmt.Sprintf("%s-%d", mode.Name, i))
+				took, err := once(i)
 				lock.Lock()
-				switch {
-				case err != nil:
+				if err != nil {
 					result.failed++
-					b.Logf("cluster %s: %v", cluster.Name, err)
-				case cluster.Seed == attacker.Seed:
-					result.same = append(result.same, took)
-				default:
-					result.others = append(result.others, took)
+					b.Log(err)
+				} else {
+					*times = append(*times, took)
 				}
 				lock.Unlock()
-				p.pause(b, 250*time.Millisecond)
+				s.pause(b, 250*time.Millisecond)
 			}
 		})
 	}
-	running.Go(func() { p.meddle(ctx, attacker) })
-	<-ctx.Done()
-	result.cpu = cpu(p.pid(attacker.Seed)) - before
-	running.Wait()
-	result.etcdBytes = p.etcdBytes(b) - stored
-	p.servers[attacker.Name].Set(hostile.Truth)
-	p.pause(b, resting)
-	before = cpu(p.pid(attacker.Seed))
-	p.pause(b, resting)
-	result.rest = cpu(p.pid(attacker.Seed)) - before
-	result.seedBytes = p.secretBytes(b, attacker) - bytes
-	slices.Sort(result.same)
-	slices.Sort(result.others)
-	return result
+	for _, cluster := range sandbox.UserClusters()[1:] {
+		times := &result.others
+		if cluster.Seed == s.attacker.Seed {
+			times = &result.same
+		}
+		again(times, func(number int) (time.Duration, error) {
+			return s.once(b.Context(), cluster, fmt.Sprintf("run-%d-%d", s.runs, number))
+		})
+	}
+	again(&result.offered, func(int) (time.Duration, error) { return s.edit(b.Context()) })
+}
+
+// rest measures how much the seed's manager still does some time after a run.
+func (s *siege) rest(b *testing.B, after *measured) {
+	b.Helper()
+	s.pause(b, resting)
+	before := s.used().seed
+	s.pause(b, resting)
+	after.rest = s.used().seed - before
 }
 
 // once installs, waits until it is applied, and has it removed.
@@ -174,7 +253,8 @@ func (p *platform) applied(ctx context.Context, cluster sandbox.UserCluster, nam
 		return err == nil && expect.Condition(found, kubermaticv1.ConditionApplied, "True", kubermaticv1.ReasonApplied) == nil, nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("%s is not applied: %w", name, errors.Join(err, expect.Condition(found, kubermaticv1.ConditionReady, "True", "Ready")))
+		err = errors.Join(err, expect.Condition(found, kubermaticv1.ConditionReady, "True", "Ready"))
+		return 0, fmt.Errorf("%s in cluster %s is not applied: %w", name, cluster.Name, err)
 	}
 	return time.Since(begin), nil
 }

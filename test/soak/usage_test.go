@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/sandbox"
@@ -101,13 +102,16 @@ func childrenOf(parent int) []int {
 	return found
 }
 
+// tick is the unit in which the system counts processor time.
+const tick = 10 * time.Millisecond
+
 // cpu is the processor time of a process and of its children that still run, and of those that ended.
 func cpu(pid int) time.Duration {
 	total := ticksOf(pid, true)
 	for _, child := range childrenOf(pid) {
 		total += ticksOf(child, false)
 	}
-	return time.Duration(total) * 10 * time.Millisecond
+	return time.Duration(total) * tick
 }
 
 // ticksOf reads hundredths of a second.
@@ -130,26 +134,111 @@ func ticksOf(pid int, withEnded bool) int {
 	return total
 }
 
-// expectFlat holds that a manager holds hardly more than before. Garbage and pools of connections move a little.
+// expectFlat holds that a manager holds hardly more than before.
 func expectFlat(t testing.TB, manager string, before, after usage) {
 	t.Helper()
 	t.Logf("%s before: %s", manager, before)
 	t.Logf("%s after:  %s", manager, after)
-	if after.heap > before.heap*3/2+(16<<20) {
-		t.Errorf("%s: the heap grew from %d to %d bytes", manager, before.heap, after.heap)
+	for _, grown := range before.growth(after) {
+		t.Errorf("%s: %s", manager, grown)
 	}
-	if after.goroutines > before.goroutines+30 {
-		t.Errorf("%s: goroutines grew from %d to %d", manager, before.goroutines, after.goroutines)
+}
+
+// growth is what a manager holds more than before. Garbage and pools of connections move a little.
+func (u usage) growth(after usage) (grown []string) {
+	for _, one := range []struct {
+		what                string
+		before, after, most int
+	}{
+		{"the heap", u.heap, after.heap, u.heap*3/2 + (16 << 20)},
+		{"goroutines", u.goroutines, after.goroutines, u.goroutines + 30},
+		{"open files", u.files, after.files, u.files + 20},
+		{"children", u.children, after.children, max(u.children, 4)},
+		{"files in the store", u.stored, after.stored, u.stored*2 + 20},
+	} {
+		if one.after > one.most {
+			grown = append(grown, fmt.Sprintf("%s grew from %d to %d", one.what, one.before, one.after))
+		}
 	}
-	if after.files > before.files+20 {
-		t.Errorf("%s: open files grew from %d to %d", manager, before.files, after.files)
+	return grown
+}
+
+// stored are bytes in the etcd of the seeds: the attacker's release records and values, and the largest of what the clusters are offered.
+type stored struct{ records, values, available int }
+
+func (s stored) String() string {
+	return fmt.Sprintf("records %d KiB, values %d KiB, the largest offer %d KiB", s.records>>10, s.values>>10, s.available>>10)
+}
+
+func (s stored) orMore(other stored) stored {
+	return stored{max(s.records, other.records), max(s.values, other.values), max(s.available, other.available)}
+}
+
+func (p *platform) stored(t testing.TB, attacker sandbox.UserCluster) (found stored) {
+	t.Helper()
+	var secrets corev1.SecretList
+	var installations kubermaticv1.AddonInstallationList
+	seed, home := p.Client(attacker.Seed), client.InNamespace(attacker.Namespace())
+	p.must(t, seed.List(t.Context(), &secrets, home, client.MatchingFields{"type": "addons.kubermatic.k8c.io/release.v1"}))
+	p.must(t, seed.List(t.Context(), &installations, home))
+	for i := range secrets.Items {
+		for _, data := range secrets.Items[i].Data {
+			found.records += len(data)
+		}
 	}
-	if after.children > max(before.children, 4) {
-		t.Errorf("%s: children grew from %d to %d", manager, before.children, after.children)
+	for i := range installations.Items {
+		spec := &installations.Items[i].Spec
+		if found.values += len(spec.ValuesTemplate); spec.Values != nil {
+			found.values += len(spec.Values.Raw)
+		}
 	}
-	if after.stored > before.stored*2+20 {
-		t.Errorf("%s: files in the store grew from %d to %d", manager, before.stored, after.stored)
+	for _, cluster := range sandbox.UserClusters() {
+		available := sandbox.AvailableIn(cluster)
+		p.must(t, p.Client(cluster.Seed).Get(t.Context(), client.ObjectKeyFromObject(available), available))
+		text, err := json.Marshal(available.Spec)
+		p.must(t, err)
+		found.available = max(found.available, len(text))
 	}
+	return found
+}
+
+// used is the processor time so far of the managers of the attacked seed and of the master, of that seed's API server, and of what runs
+// beside the platform on the machine.
+type used struct{ seed, master, server, beside time.Duration }
+
+func (s *siege) used() used {
+	now := used{seed: cpu(s.pid(s.attacker.Seed)), master: cpu(s.pid(sandbox.Master)), beside: machineTime() - time.Duration(ticksOf(os.Getpid(), false))*tick}
+	for _, process := range s.Fleet.Processes() {
+		took := cpu(process.PID())
+		if now.beside -= took; process.Name() == s.attacker.Seed+"-kube-apiserver" {
+			now.server = took
+		}
+	}
+	return now
+}
+
+func (u used) since(before used) used {
+	return used{u.seed - before.seed, u.master - before.master, u.server - before.server, u.beside - before.beside}
+}
+
+// each second of a time.
+func (u used) each(during time.Duration) string {
+	return fmt.Sprintf("%.2f s/s, of the master's %.2f, of the seed's API server %.2f, beside the platform %.2f",
+		ratio(u.seed, during), ratio(u.master, during), ratio(u.server, during), ratio(u.beside, during))
+}
+
+// machineTime is 0 where the system does not tell.
+func machineTime() time.Duration {
+	content, _ := os.ReadFile("/proc/stat")
+	line, _, _ := strings.Cut(string(content), "\n")
+	total := 0
+	for i, field := range strings.Fields(line) {
+		if isIdle := i == 4 || i == 5; i > 0 && i < 9 && !isIdle {
+			ticks, _ := strconv.Atoi(field)
+			total += ticks
+		}
+	}
+	return time.Duration(total) * tick
 }
 
 // secretBytes are those of all Secrets in a cluster's namespace on its seed.

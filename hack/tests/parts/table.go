@@ -92,8 +92,8 @@ var attacks = []Part{
 	},
 	{
 		Name: "siege", Minutes: 5, Packages: []string{"test/soak"}, Bench: "HostileTenant", Verbose: true,
-		Arguments: []string{"-each", "10s"},
-		Why:       "what one tenant in every mode of attack costs the others; ARGS='-each 1m', '-modes name,name' for some",
+		Arguments: []string{"-each", "10s", "-turns", "1"},
+		Why:       "what one tenant and one author cost the others by every attack; ARGS='-each 1m -turns 3', '-modes name,name' for some",
 	},
 }
 

@@ -1,0 +1,279 @@
+package hostile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// LabelAct is on all that an act wrote to the API servers of the platform, with the act's name.
+const LabelAct = "hostile.example/act"
+
+// Act is what an author of catalogues and a tenant do again and again, with the rights of the charts' roles and no more.
+type Act struct {
+	Name string
+	// Tells is what they do, for people.
+	Tells string
+	// Pause between two steps.
+	Pause time.Duration
+	// IsRefused says that admission refuses a part of it.
+	IsRefused bool
+
+	begin func(ctx context.Context, by *Attackers)
+	step  func(ctx context.Context, by *Attackers, number int)
+}
+
+// Begin writes what the steps change.
+func (a Act) Begin(ctx context.Context, by *Attackers) { a.begin(ctx, by) }
+
+// Step is one step; numbers go on from step to step.
+func (a Act) Step(ctx context.Context, by *Attackers, number int) { a.step(ctx, by, number) }
+
+// Attackers are an author, who has role catalogue-admin on the master, and a tenant with role cluster-user in one cluster.
+type Attackers struct {
+	Author, Tenant client.Client
+	// Catalogues is the author's namespace on the master, Home the tenant's on its seed.
+	Catalogues, Home string
+	// Sources have the author's repositories, and CASecret is the Secret with their authority.
+	Sources  *fleet.Sources
+	CASecret string
+
+	mutex sync.Mutex
+	told  Answers
+}
+
+// Answers count what became of writes.
+type Answers struct {
+	Taken, Refused, Failed int
+	// Refusal and Failure are the last ones.
+	Refusal, Failure error
+}
+
+func (a Answers) String() string {
+	return fmt.Sprintf("%d writes were taken, %d refused, %d failed; the last: %.200v, %.200v", a.Taken, a.Refused, a.Failed, a.Refusal, a.Failure)
+}
+
+// Answers gives the counts since the last time.
+func (a *Attackers) Answers() Answers {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	told := a.told
+	a.told = Answers{}
+	return told
+}
+
+// Acts are all of them, in a fixed order.
+func Acts() []Act {
+	return []Act{
+		{
+			Name: "doubling-rules", Tells: "gives rules of health that double what they bind, and in turns rules that no look comes to the end of",
+			Pause: time.Second, IsRefused: true, begin: beginRules, step: changeRules,
+		},
+		{
+			Name: "dear-rules", Tells: "edits hundreds of KiB of rules that are dear to check, and tries others without storing them",
+			Pause: 250 * time.Millisecond, IsRefused: true, begin: nothing, step: editDearRules,
+		},
+		{
+			Name: "long-versions", Tells: "renames thousands of versions with long names",
+			Pause: time.Second, begin: nothing, step: renameVersions,
+		},
+		{
+			Name: "random-records", Tells: "edits installations of megabytes by chance", Pause: time.Second, begin: beginNoise, step: editNoise,
+		},
+		{
+			Name: "large-values", Tells: "makes hundreds of paused installations with values of 250 KiB, some of them at once",
+			Pause: 100 * time.Millisecond, IsRefused: true, begin: beginLarge, step: addLarge,
+		},
+	}
+}
+
+// ActNamed is the act of that name.
+func ActNamed(name string) (act Act, found bool) {
+	all := Acts()
+	at := slices.IndexFunc(all, func(one Act) bool { return one.Name == name })
+	if at < 0 {
+		return Act{}, false
+	}
+	return all[at], true
+}
+
+func nothing(context.Context, *Attackers) {}
+
+const (
+	slowAddon, doublingAddon, noiseAddon = "slow-rules", "doubling-rules", "noise"
+	// ruledOnes and noisyOnes are how many installations there are of each.
+	ruledOnes, noisyOnes = 8, 12
+)
+
+func beginRules(ctx context.Context, by *Attackers) {
+	by.commit(slowAddon, ManyKeys(4000))
+	by.write(ctx, by.Author, by.catalogue("doubling-rules", slowAddon, by.ofRules(slowAddon, SlowRule)))
+	for number := range ruledOnes {
+		by.write(ctx, by.Tenant, by.installation("doubling-rules", slowAddon, number))
+	}
+}
+
+// changeRules makes a catalogue with a rule that doubles, and an installation of it, and changes all rules of another one.
+func changeRules(ctx context.Context, by *Attackers, number int) {
+	rules := DoublingRules()
+	names := slices.Sorted(maps.Keys(rules))
+	doubling := func(int) string { return rules[names[number%len(names)]] }
+	by.write(ctx, by.Author, by.catalogue("doubling-rules", doublingAddon, by.ofRules(slowAddon, doubling)))
+	by.write(ctx, by.Tenant, by.installation("doubling-rules", doublingAddon, number%ruledOnes))
+	slow := func(at int) string { return SlowRule(rulesEach*(number+1) + at) }
+	by.write(ctx, by.Author, by.catalogue("doubling-rules", slowAddon, by.ofRules(slowAddon, slow)))
+}
+
+// editDearRules changes one of four catalogues, each with as much of rules as one may have, and tries another one with more.
+func editDearRules(ctx context.Context, by *Attackers, number int) {
+	versions := func(count int, rule func(int) string) (all []kubermaticv1.AddonVersion) {
+		for version := range count {
+			one := by.ofRules("dear-rules", func(at int) string { return rule(1000*number + rulesEach*version + at) })
+			one.Version = fmt.Sprintf("1.0.%d", version)
+			all = append(all, one)
+		}
+		return all
+	}
+	by.write(ctx, by.Author, by.catalogue("dear-rules", fmt.Sprintf("dear-rules-%d", number%4), versions(8, DearRule)...))
+	doubling := DoublingRules()["lists in lists"]
+	more := func(at int) string { return fmt.Sprintf("%s||%d>0", doubling, at) }
+	by.try(ctx, by.Author, by.catalogue("dear-rules", "dear-rules-tried", versions(32, more)...))
+}
+
+// renameVersions changes one of four catalogues.
+func renameVersions(ctx context.Context, by *Attackers, number int) {
+	made := by.catalogue("long-versions", fmt.Sprintf("long-versions-%d", number%4))
+	made.Spec.Addons = LongNames(made.Name, number, by.source("long-versions"))
+	by.write(ctx, by.Author, made)
+}
+
+func beginNoise(ctx context.Context, by *Attackers) {
+	by.commit(noiseAddon, Noise(4))
+	by.write(ctx, by.Author, by.catalogue("random-records", noiseAddon, by.version(noiseAddon)))
+	for number := range noisyOnes {
+		by.write(ctx, by.Tenant, by.installation("random-records", noiseAddon, number))
+	}
+}
+
+func editNoise(ctx context.Context, by *Attackers, number int) {
+	made := by.installation("random-records", noiseAddon, number%noisyOnes)
+	made.Spec.Values = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"turn":%d}`, number+1)}
+	by.write(ctx, by.Tenant, made)
+}
+
+const (
+	// largeAtOnce installations are made at the same time, so that none is counted when the next is admitted.
+	largeAtOnce = 32
+	mostLarge   = 400
+)
+
+func beginLarge(ctx context.Context, by *Attackers) {
+	var group sync.WaitGroup
+	for number := range largeAtOnce {
+		group.Go(func() { by.addLarge(ctx, number) })
+	}
+	group.Wait()
+}
+
+func addLarge(ctx context.Context, by *Attackers, number int) { by.addLarge(ctx, largeAtOnce+number) }
+
+func (a *Attackers) addLarge(ctx context.Context, number int) {
+	made := a.installation("large-values", "web", number%mostLarge)
+	made.Spec.Paused, made.Spec.Values = true, &runtime.RawExtension{Raw: LargeValues(number)}
+	a.write(ctx, a.Tenant, made)
+}
+
+// catalogue is one of the author's, with one add-on of its name.
+func (a *Attackers) catalogue(act, name string, versions ...kubermaticv1.AddonVersion) *kubermaticv1.AddonCatalogue {
+	return &kubermaticv1.AddonCatalogue{
+		ObjectMeta: metav1.ObjectMeta{Namespace: a.Catalogues, Name: name, Labels: map[string]string{LabelAct: act}},
+		Spec: kubermaticv1.AddonCatalogueSpec{
+			Type: kubermaticv1.CatalogueCustom, Addons: []kubermaticv1.Addon{{Name: kubermaticv1.AddonName(name), Versions: versions}},
+		},
+	}
+}
+
+// installation is one of the tenant's.
+func (a *Attackers) installation(act, addon string, number int) *kubermaticv1.AddonInstallation {
+	name := fmt.Sprintf("%s-%s-%d", act, addon, number)
+	return &kubermaticv1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: a.Home, Name: name, Labels: map[string]string{LabelAct: act}},
+		Spec: kubermaticv1.AddonInstallationSpec{
+			AddonRef: kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon)}, TargetNamespace: name, CreateNamespace: true,
+		},
+	}
+}
+
+func (a *Attackers) version(repository string) kubermaticv1.AddonVersion {
+	return kubermaticv1.AddonVersion{
+		Version: "1.0.0", Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}, Source: a.source(repository),
+	}
+}
+
+func (a *Attackers) ofRules(repository string, rule func(number int) string) kubermaticv1.AddonVersion {
+	made := a.version(repository)
+	made.Template.Health = rulesFor(rule)
+	return made
+}
+
+func (a *Attackers) source(repository string) *kubermaticv1.Source {
+	return &kubermaticv1.Source{Git: &kubermaticv1.GitSource{
+		Remote: kubermaticv1.GitRemote(fmt.Sprintf("%s/%s.git", a.Sources.GitURL, repository)), Path: "content",
+		CASecretRef: &kubermaticv1.LocalReference{Name: a.CASecret},
+	}}
+}
+
+// commit has a repository with one file.
+func (a *Attackers) commit(repository, content string) {
+	if _, err := a.Sources.Commit(repository, map[string]string{"content/all.yaml": content}); err != nil {
+		a.note(fmt.Errorf("committing to repository %q: %w", repository, err))
+	}
+}
+
+// write changes an object, or makes it where it is missing.
+func (a *Attackers) write(ctx context.Context, as client.Client, object client.Object) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		a.note(err)
+		return
+	}
+	made := object.DeepCopyObject().(client.Object)
+	err = as.Patch(ctx, made, client.RawPatch(types.MergePatchType, text))
+	if apierrors.IsNotFound(err) {
+		err = as.Create(ctx, object)
+	}
+	a.note(err)
+}
+
+// try asks for an object that is not stored.
+func (a *Attackers) try(ctx context.Context, as client.Client, object client.Object) {
+	a.note(as.Create(ctx, object, client.DryRunAll))
+}
+
+func (a *Attackers) note(err error) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case err == nil:
+		a.told.Taken++
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
+		a.told.Refused, a.told.Refusal = a.told.Refused+1, err
+	default:
+		a.told.Failed, a.told.Failure = a.told.Failed+1, err
+	}
+}

@@ -1,0 +1,133 @@
+package hostile_test
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/health"
+	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/hostile"
+)
+
+// TestActsWriteWhatTheyTell lets each act begin and take some steps on an API server that has the kinds and no webhook. Red where an act
+// writes nothing, or what the kinds refuse by themselves: the siege would be green for nothing. What else is wrong is for admission and the
+// distributor: they find it in no other catalogue than these.
+func TestActsWriteWhatTheyTell(t *testing.T) {
+	user := fleet.Shared().Cluster("user")
+	if err := fleet.InstallCRDs(t.Context(), user.Config, fleet.CRDs(t)[0]); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(user.Config, client.Options{Scheme: wiring.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := &hostile.Attackers{
+		Author: c, Tenant: c, Catalogues: "acts", Home: "acts", Sources: fleet.SourcesForTest(t), CASecret: "ca",
+	}
+	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: by.Home}}); err != nil {
+		t.Fatal(err)
+	}
+	const steps = 4
+	for _, test := range []struct {
+		act string
+		// taken writes, and what is there afterwards.
+		taken, installations int
+		catalogues, refused  []string
+	}{
+		{"doubling-rules", 9 + 3*steps, 8 + steps, []string{"doubling-rules", "slow-rules"}, []string{"doubling-rules"}},
+		{"dear-rules", 2 * steps, 0, []string{"dear-rules-0", "dear-rules-1", "dear-rules-2", "dear-rules-3"}, nil},
+		{"long-versions", steps, 0, []string{"long-versions-0", "long-versions-1", "long-versions-2", "long-versions-3"}, nil},
+		{"random-records", 13 + steps, 12, []string{"noise"}, nil},
+		{"large-values", 32 + steps, 32 + steps, nil, nil},
+	} {
+		t.Run(test.act, func(t *testing.T) {
+			act, found := hostile.ActNamed(test.act)
+			if !found {
+				t.Fatal("there is no such act")
+			}
+			act.Begin(t.Context(), by)
+			for number := range steps {
+				act.Step(t.Context(), by, number)
+			}
+			if told := by.Answers(); told.Refused > 0 || told.Failed > 0 || told.Taken != test.taken {
+				t.Errorf("%d writes are taken, want %d; %d are refused (%v), %d failed (%v)",
+					told.Taken, test.taken, told.Refused, told.Refusal, told.Failed, told.Failure)
+			}
+			var catalogues v1.AddonCatalogueList
+			var installations v1.AddonInstallationList
+			label := client.MatchingLabels{hostile.LabelAct: test.act}
+			for _, list := range []client.ObjectList{&catalogues, &installations} {
+				if err := c.List(t.Context(), list, client.InNamespace(by.Home), label); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var names, refused []string
+			for i := range catalogues.Items {
+				one := &catalogues.Items[i]
+				names = append(names, one.Name)
+				if _, err := catalogue.Read(one, health.Check(t.Context())); err != nil {
+					refused = append(refused, one.Name)
+				}
+			}
+			if diff := cmp.Diff(test.catalogues, names) + cmp.Diff(test.refused, refused); diff != "" {
+				t.Errorf("catalogues, and those that are refused (-want +got):\n%s", diff)
+			}
+			if len(installations.Items) != test.installations {
+				t.Errorf("there are %d installations, want %d", len(installations.Items), test.installations)
+			}
+		})
+	}
+	if acts := hostile.Acts(); len(acts) != 5 {
+		t.Errorf("there are %d acts, and this test tries 5", len(acts))
+	}
+}
+
+// TestAuthorsHurt: what authors write is as dear as they can make it: rules that double are refused, those that are dear have all that a
+// catalogue may have, and names and values are near the limits of their kinds.
+func TestAuthorsHurt(t *testing.T) {
+	version := func(expressions ...string) *v1.AddonVersion {
+		check := &v1.HealthCheck{}
+		for _, one := range expressions {
+			check.Rules = append(check.Rules, v1.HealthRule{APIVersion: "v1", Kind: "ConfigMap", Healthy: one})
+		}
+		return &v1.AddonVersion{Template: &v1.Template{Health: check}}
+	}
+	for why, expression := range hostile.DoublingRules() {
+		if _, err := health.CheckVersion(version(expression)); err == nil || len(expression) > 1024 {
+			t.Errorf("a rule of %d bytes that doubles %s is taken", len(expression), why)
+		}
+	}
+	taken, check := map[string]bool{}, health.Check(t.Context())
+	for number := range 128 {
+		expression := hostile.DearRule(number)
+		if _, err := check(version(expression)); err != nil {
+			t.Errorf("dear rule %d is refused: %v", number, err)
+		}
+		taken[expression] = true
+	}
+	if size := len(strings.Join(slices.Collect(maps.Keys(taken)), "")); len(taken) != 128 || size < 120<<10 {
+		t.Errorf("%d dear rules differ, and have %d bytes", len(taken), size)
+	}
+	if _, err := check(version(hostile.SlowRule(1))); err != nil {
+		t.Errorf("a rule that no look comes to the end of is refused: %v", err)
+	}
+	names, _ := json.Marshal(hostile.LongNames("a", 1, nil)) // of strings
+	if size := len(names); size < 500<<10 || size > 1<<20 {
+		t.Errorf("long names have %d bytes", size)
+	}
+	values := hostile.LargeValues(1)
+	if size := len(values); size < 240<<10 || size > 256<<10 || !json.Valid(values) {
+		t.Errorf("large values have %d bytes", size)
+	}
+}
