@@ -27,7 +27,7 @@ func (l *Lab) Program(name string) Program {
 	return p
 }
 
-func (p Program) write(name, content string) string {
+func (p Program) write(name, content string) {
 	p.lab.Helper()
 	path := filepath.Join(p.home, name)
 	for _, err := range []error{os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)} {
@@ -35,13 +35,13 @@ func (p Program) write(name, content string) string {
 			p.lab.Fatal(err)
 		}
 	}
-	return path
 }
 
-// Run gives what the program prints on both outputs, and an error where it ends with another code than 0.
+// Run runs the program in its home. It gives what is printed on both outputs, and an error where the code is not 0.
 func (p Program) Run(arguments ...string) (output string, err error) {
-	arguments = append(arguments, "--namespace", p.lab.Unique, "--kubeconfig", filepath.Join(p.home, "kubeconfig"))
+	arguments = append(arguments, "--namespace", p.lab.Unique, "--kubeconfig", "kubeconfig")
 	command := exec.CommandContext(p.lab.Context(), p.path, arguments...)
+	command.Dir = p.home // kubectl takes a comma in a path, as names of tests have it, for the end of it
 	command.Env = append(os.Environ(), "HOME="+p.home)
 	text, err := command.CombinedOutput()
 	return string(text), err
@@ -52,8 +52,9 @@ func (p Program) Bring(manifest string) (output string, err error) {
 	p.lab.Helper()
 	manifest = strings.ReplaceAll(manifest, "NAME", p.lab.Unique)
 	if p.name == "kubectl" {
-		return p.Run("apply", "-f", p.write("manifest.yaml", manifest))
+		p.write("manifest.yaml", manifest)
+		return p.Run("apply", "-f", "manifest.yaml")
 	}
 	p.write("chart/templates/manifest.yaml", manifest)
-	return p.Run("upgrade", "--install", "web", filepath.Join(p.home, "chart"))
+	return p.Run("upgrade", "--install", "web", "./chart")
 }
