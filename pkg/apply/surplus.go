@@ -29,7 +29,7 @@ type surplus struct {
 	it     *item
 	live   *unstructured.Unstructured
 	merge  *fieldsets.Merge
-	// runs counts dry runs; most is what other objects have left of those of the pass.
+	// runs counts dry runs; most is how many of the pass are left for this search.
 	runs, most int
 	// mayPass: a dry run was refused by what may change its mind.
 	mayPass bool
@@ -38,28 +38,9 @@ type surplus struct {
 // takeSurplus makes the fields ours that the API server refuses together with the wanted object,
 // which lacks them: the next patch removes them. Again: there were some.
 func (w *writer) takeSurplus(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
-	w.searching.Lock() // one at a time: whoever begins can use all that is left
-	defer w.searching.Unlock()
-	if may, err := w.maySearch(ctx, client, it, cause); err != nil || !may {
+	search, taken, err := w.search(ctx, client, it, cause, how)
+	if err != nil || len(taken) == 0 {
 		return false, err
-	}
-	search, err := w.newSurplus(ctx, client, it, how)
-	if err != nil || search == nil {
-		return false, err
-	}
-	taken, err := search.find(ctx, scopesOf(cause))
-	w.runs += search.runs
-	if err != nil {
-		return false, fmt.Errorf("looking for the fields of %q that are refused: %w", it.key, calls.Masked(it.object, err))
-	}
-	if search.isOver() && search.most < maxDryRuns {
-		it.queue()
-		return false, nil
-	}
-	if len(taken) == 0 {
-		it.inVain = true
-		search.remember(cause)
-		return false, nil
 	}
 	now, err := client.Read(ctx, it.key) // its status changes all the time
 	if err != nil || now == nil || contentOf(now) != contentOf(search.live) {
@@ -87,6 +68,34 @@ func (w *writer) takeSurplus(ctx context.Context, client calls.Client, it *item,
 	}
 	how.version, it.taken = after.ResourceVersion, append(it.taken, notes...)
 	return true, nil
+}
+
+// search gives the fields that the API server refuses together with the wanted object. There are none where the object waits for
+// another pass, and where no such fields were found.
+func (w *writer) search(
+	ctx context.Context, client calls.Client, it *item, cause error, how *attempt,
+) (search *surplus, taken []fieldpath.Path, err error) {
+	w.searching.Lock() // one at a time: each can use all that is left
+	defer w.searching.Unlock()
+	if may, err := w.maySearch(ctx, client, it, cause); err != nil || !may {
+		return nil, nil, err
+	}
+	search, err = w.newSurplus(ctx, client, it, how)
+	if err != nil || search == nil {
+		return nil, nil, err
+	}
+	taken, err = search.find(ctx, scopesOf(cause))
+	w.runs += search.runs
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("looking for the fields of %q that are refused: %w", it.key, calls.Masked(it.object, err))
+	case search.isOver() && search.most < maxDryRuns:
+		it.queue()
+	case len(taken) == 0:
+		it.inVain = true
+		search.remember(cause)
+	}
+	return search, taken, nil
 }
 
 // maySearch says whether there are dry runs left, for which the object waits otherwise, and no search about

@@ -85,6 +85,7 @@ func scaler(spec string) string {
 var unions = []union{
 	{"no strategy to Recreate", strategy("Deployment", ""), strategy("Deployment", "strategy: {type: Recreate}, ")},
 	{"RollingUpdate to Recreate", strategy("Deployment", "strategy: {type: RollingUpdate}, "), strategy("Deployment", "strategy: {type: Recreate}, ")},
+	{"no rollingUpdate", strategy("Deployment", ""), strategy("Deployment", "strategy: {type: Recreate, rollingUpdate: null}, ")},
 	{"maxSurge to Recreate", strategy("Deployment", "strategy: {rollingUpdate: {maxSurge: 1}}, "), strategy("Deployment", "strategy: {type: Recreate}, ")},
 	{"StatefulSet to OnDelete", strategy("StatefulSet", "serviceName: u, "), strategy("StatefulSet", "serviceName: u, updateStrategy: {type: OnDelete}, ")},
 	{"partition to OnDelete", strategy("StatefulSet", "updateStrategy: {rollingUpdate: {partition: 2}}, "),

@@ -39,14 +39,17 @@ func (a *assessor) state(ctx context.Context, live *unstructured.Unstructured) (
 // of an earlier template, as a StatefulSet is to kstatus and both are to Helm. A Deployment that is paused is healthy once its Pods are
 // those of the template, as to kubectl, and says so before.
 func compute(live *unstructured.Unstructured) (*status.Result, error) {
-	paused := false
-	switch live.GroupVersionKind().GroupKind() {
-	case daemonSetGK:
-		live = withoutOutdated(live)
-	case deploymentGK:
-		if paused, _, _ = unstructured.NestedBool(live.Object, "spec", "paused"); paused { // its condition Progressing is Unknown
-			live = with(live, "spec", func(spec map[string]any) { delete(spec, "progressDeadlineSeconds") })
-		}
+	kind := live.GroupVersionKind().GroupKind()
+	strategy, _, _ := unstructured.NestedString(live.Object, "spec", "updateStrategy", "type")
+	paused, _, _ := unstructured.NestedBool(live.Object, "spec", "paused")
+	paused = paused && kind == deploymentGK
+	switch {
+	case paused: // its condition Progressing is Unknown
+		live = with(live, "spec", func(spec map[string]any) { delete(spec, "progressDeadlineSeconds") })
+	case kind == daemonSetGK && strategy == "OnDelete":
+		live = with(live, "status", func(reported map[string]any) {
+			reported["updatedNumberScheduled"] = reported["desiredNumberScheduled"]
+		})
 	}
 	result, err := status.Compute(live)
 	if err == nil && paused && result.Status == status.InProgressStatus {
@@ -55,30 +58,16 @@ func compute(live *unstructured.Unstructured) (*status.Result, error) {
 	return result, err
 }
 
-// withoutOutdated is a DaemonSet whose Pods are all up to date where they are replaced by hand.
-func withoutOutdated(live *unstructured.Unstructured) *unstructured.Unstructured {
-	strategy, _, _ := unstructured.NestedString(live.Object, "spec", "updateStrategy", "type")
-	if strategy != "OnDelete" {
-		return live
-	}
-	return with(live, "status", func(reported map[string]any) {
-		if desired := reported["desiredNumberScheduled"]; desired != nil {
-			reported["updatedNumberScheduled"] = desired
-		}
-	})
-}
-
 // with is a copy of an object with a change below a field; where that is no map it is the object itself.
 func with(live *unstructured.Unstructured, field string, change func(map[string]any)) *unstructured.Unstructured {
 	below, isMap := live.Object[field].(map[string]any)
-	if !isMap {
-		return live
+	if isMap {
+		below = maps.Clone(below)
+		change(below)
+		live = &unstructured.Unstructured{Object: maps.Clone(live.Object)}
+		live.Object[field] = below
 	}
-	copied := &unstructured.Unstructured{Object: maps.Clone(live.Object)}
-	below = maps.Clone(below)
-	change(below)
-	copied.Object[field] = below
-	return copied
+	return live
 }
 
 func isFinishing(kind schema.GroupKind, live *unstructured.Unstructured) bool {

@@ -14,8 +14,8 @@ import (
 var statefulSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
 
 // A workload whose template changes: what Trellis finds once its controller has done all that it does by itself, and whether `kubectl
-// rollout status` ends well then, with its words. kubectl judges no OnDelete; Helm finds it ready, as Trellis does. Red without
-// withoutOutdated (the DaemonSet), and when kstatus judges a paused Deployment by its condition Progressing.
+// rollout status` ends well then, with its words. kubectl judges no OnDelete; Helm finds it ready, as Trellis does. Red when a
+// DaemonSet with OnDelete waits for its Pods, and when kstatus judges a paused Deployment by its condition Progressing.
 func TestHealthBesideKubectlRolloutStatus(t *testing.T) {
 	const healthy, waits = "1/1 healthy, 0 failing, in progress false, ", "0/1 healthy, 0 failing, in progress true, "
 	const onDelete = "rollout status is only available for RollingUpdate strategy type"

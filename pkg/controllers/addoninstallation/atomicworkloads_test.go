@@ -91,7 +91,7 @@ func TestAtomicUpgradeTurnsManyDeployments(t *testing.T) {
 	w.expectNoEvent(kubermaticv1.ReasonImmutableField)
 }
 
-// An atomic upgrade of a DaemonSet whose Pods are replaced by hand. Red without withoutOutdated: it is never healthy, and is rolled back.
+// An atomic upgrade of a DaemonSet whose Pods are replaced by hand. Red when it is not healthy before its Pods are replaced: it is rolled back.
 func TestAtomicUpgradeOfADaemonSetWithOnDeleteStays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
