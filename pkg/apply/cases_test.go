@@ -198,7 +198,7 @@ func TestKindsThatDiscoveryCouldNotTellAreNotGone(t *testing.T) {
 // What only a change makes invalid is not called immutable, and every refusal has the API server's reason. Red when ImmutableField
 // depends on the dry run alone (storage version), and when ProblemOf has no reasons.
 func TestRefusalsHaveTheServersReason(t *testing.T) {
-	before, web := definition(""), container
+	before := definition("")
 	after := strings.Replace(before, "{name: v1, served", "{name: v2, served", 1)
 	for name, test := range map[string]struct{ before, after, reason, words string }{
 		"a storage version": {before, after, "ObjectInvalid", "was previously a storage version, and must remain in spec.versions"},
@@ -209,13 +209,22 @@ func TestRefusalsHaveTheServersReason(t *testing.T) {
 			"may not be set when maxUnavailable is non-zero"},
 		"a selector":     {strategy("Deployment", ""), strings.ReplaceAll(strategy("Deployment", ""), "app: u", "app: v"), "ImmutableField", "field is immutable"},
 		"a service name": {strategy("StatefulSet", "serviceName: a, "), strategy("StatefulSet", "serviceName: b, "), "ImmutableField", "fields other than"},
-		"a port twice": {"", web("ports: [{name: a, containerPort: 8080}, {name: b, containerPort: 8080}]"), "ObjectInvalid",
-			`list .spec.template.spec.containers[name="main"].ports has the key [containerPort=8080,protocol="TCP"] twice: keep one`},
-		"a variable twice": {"", web("env: [{name: A, value: one-of-them}, {name: A, value: another}]"), "ObjectInvalid",
-			`list .spec.template.spec.containers[name="main"].env has the key [name="A"] twice: keep one`},
-		"a misplaced field": {"", web("imagePullSecrets: [{name: x}]"), "ObjectInvalid",
-			`field .spec.template.spec.containers[name="main"].imagePullSecrets is not in the schema of its kind: take it out`},
-		"a directive": {web("env: [{name: A, value: x}]"), web("env: [{name: A, $patch: replace, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]"), "", ""},
+		"another bound":  {"", scaler("minReplicas: 5"), "ObjectInvalid", "must be greater than or equal to `minReplicas`"},
+		"a schedule":     {"", cron("every day"), "ObjectInvalid", "expected exactly 5 fields, found 2"},
+		"an APIService": {"", "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.NAME.example.com}, spec: {group: NAME.example.com, " +
+			"version: v1, groupPriorityMinimum: 100, versionPriority: 10, insecureSkipTLSVerify: true, caBundle: " + authority +
+			", service: {name: nobody, namespace: NAME}}}", "ObjectInvalid", "may not be true if caBundle is present"},
+		"a relative path": {"", route("pathType: Prefix, path: shop"), "ObjectInvalid", "must be an absolute path"},
+		"a path's type":   {"", route("path: /shop"), "ObjectInvalid", "pathType must be specified"},
+		"a role":          {binding("view"), binding("edit"), "ImmutableField", "cannot change roleRef"},
+		"an address":      {service("ports: [{port: 80}]"), service("clusterIP: None, ports: [{port: 80}]"), "ImmutableField", "may not change once set"},
+		"a provisioner":   {class("example.com/a", ""), class("example.com/b", ""), "ImmutableField", "field is immutable"},
+		"parameters":      {class("example.com/a", "parameters: {a: b}, "), class("example.com/a", "parameters: {a: c}, "), "ImmutableField", "field is immutable"},
+		"a frozen ConfigMap": {frozen("ConfigMap", "data: {a: one}"), frozen("ConfigMap", "data: {a: one-of-them}"), "ImmutableField",
+			"field is immutable when `immutable` is set"},
+		"a frozen Secret": {frozen("Secret", "stringData: {a: one}"), frozen("Secret", "stringData: {a: one-of-them}"), "ImmutableField", "field data is not allowed"},
+		"a Secret's type": {"{apiVersion: v1, kind: Secret, metadata: {name: u}, type: example.com/a}", "{apiVersion: v1, kind: Secret, metadata: {name: u}, type: example.com/b}",
+			"ImmutableField", "field type has an invalid value"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -226,17 +235,47 @@ func TestRefusalsHaveTheServersReason(t *testing.T) {
 				inventory = l.Install(l.Prepare(test.before), nil)
 			}
 			objects := l.Prepare(test.after)
-			progress := l.Rollout(objects, apply.Planned(objects, inventory), apply.RolloutOptions{})
-			if progress.Complete != (test.reason == "") {
-				t.Fatalf("complete is %v, refused %v", progress.Complete, progress.Refused)
-			}
-			if test.reason == "" {
-				return
-			}
-			t.Log(progress.Refused[0].Message)
-			if note := progress.Refused[0]; note.Reason != test.reason || !strings.Contains(note.Message, test.words) || strings.Contains(note.Message, "one-of-them") {
-				t.Errorf("got %s %q, want %s with %q", note.Reason, note.Message, test.reason, test.words)
-			}
+			expectRefusal(l, l.Rollout(objects, apply.Planned(objects, inventory), apply.RolloutOptions{}), test.reason, test.words)
 		})
+	}
+}
+
+func cron(schedule string) string {
+	return `{apiVersion: batch/v1, kind: CronJob, metadata: {name: u}, spec: {schedule: "` + schedule +
+		`", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, ` + main + `}}}}}}`
+}
+
+func route(path string) string {
+	return `{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: u}, spec: {rules: [{http: {paths: [{` + path +
+		`, backend: {service: {name: a, port: {number: 80}}}}]}}]}}`
+}
+
+func binding(role string) string {
+	return `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: u}, roleRef: {apiGroup: rbac.authorization.k8s.io, ` +
+		`kind: ClusterRole, name: ` + role + `}, subjects: [{kind: ServiceAccount, name: u, namespace: NAME}]}`
+}
+
+func class(provisioner, more string) string {
+	return `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: NAME}, ` + more + `provisioner: ` + provisioner + `}`
+}
+
+func frozen(kind, content string) string {
+	return `{apiVersion: v1, kind: ` + kind + `, metadata: {name: u}, immutable: true, ` + content + `}`
+}
+
+// expectRefusal fails unless one object is refused for the reason, with the words and without its value; without a reason, unless all is
+// written.
+func expectRefusal(l *lab.Lab, progress apply.Progress, reason, words string) {
+	l.Helper()
+	if progress.Complete != (reason == "") {
+		l.Fatalf("complete is %v, refused %v", progress.Complete, progress.Refused)
+	}
+	if reason == "" {
+		return
+	}
+	l.Log(progress.Refused[0].Message)
+	note := progress.Refused[0]
+	if note.Reason != reason || !strings.Contains(note.Message, words) || strings.Contains(note.Message, "one-of-them") {
+		l.Errorf("got %s %q, want %s with %q", note.Reason, note.Message, reason, words)
 	}
 }

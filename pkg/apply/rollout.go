@@ -109,6 +109,8 @@ type item struct {
 	taken []calls.Note
 	// searched is what a search for refused fields was about that found none (surplus.go); "" for none.
 	searched string
+	// queued: it waits for dry runs of a later pass; inVain: it had its turn while others were queued.
+	queued, inVain bool
 	// sent is its size in bytes when sent last; untrue: the answer gave it impossible fields.
 	sent   int
 	untrue bool
@@ -226,7 +228,9 @@ func (r *Rollout) forgetNotes() {
 	waits := slices.ContainsFunc(r.items, func(it *item) bool {
 		return it.stage != calls.StageFoundation && it.note != nil && it.waiting && it.note.Reason == kubermaticv1.ReasonWaitingForStage
 	})
+	queued := slices.ContainsFunc(r.items, func(it *item) bool { return it.queued })
 	for _, it := range r.items {
+		it.queued, it.inVain = false, it.inVain && queued
 		it.note, it.taken, it.gaveUp, it.ready = nil, nil, nil, it.ready && (!waits || !calls.IsCRD(it.object))
 	}
 }

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,8 +20,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fieldsets"
 )
 
-// maxDryRuns bounds the search for the fields that a refusal is about.
-const maxDryRuns = 40
+// maxDryRuns bounds the searches of one pass, for all of its objects.
+const maxDryRuns = 300
 
 // surplus searches the live fields that the API server refuses together with what is wanted (ADR 105).
 type surplus struct {
@@ -28,7 +29,8 @@ type surplus struct {
 	it     *item
 	live   *unstructured.Unstructured
 	merge  *fieldsets.Merge
-	runs   int
+	// runs counts dry runs; most is how many of the pass are left for this search.
+	runs, most int
 	// mayPass: a dry run was refused by what may change its mind.
 	mayPass bool
 }
@@ -36,20 +38,9 @@ type surplus struct {
 // takeSurplus makes the fields ours that the API server refuses together with the wanted object,
 // which lacks them: the next patch removes them. Again: there were some.
 func (w *writer) takeSurplus(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {
-	if may, err := w.maySearch(ctx, client, it, cause); err != nil || !may {
+	search, taken, err := w.search(ctx, client, it, cause, how)
+	if err != nil || len(taken) == 0 {
 		return false, err
-	}
-	search, err := w.newSurplus(ctx, client, it, how)
-	if err != nil || search == nil {
-		return false, err
-	}
-	taken, err := search.find(ctx, scopesOf(cause))
-	if err != nil {
-		return false, fmt.Errorf("looking for the fields of %q that are refused: %w", it.key, calls.Masked(it.object, err))
-	}
-	if len(taken) == 0 {
-		search.remember(cause)
-		return false, nil
 	}
 	now, err := client.Read(ctx, it.key) // its status changes all the time
 	if err != nil || now == nil || contentOf(now) != contentOf(search.live) {
@@ -79,8 +70,36 @@ func (w *writer) takeSurplus(ctx context.Context, client calls.Client, it *item,
 	return true, nil
 }
 
-// maySearch says whether there is a search left, and none about this refusal has found nothing in the
-// object as it is.
+// search gives the fields that the API server refuses together with the wanted object. There are none where the object waits for
+// another pass, and where no such fields were found.
+func (w *writer) search(
+	ctx context.Context, client calls.Client, it *item, cause error, how *attempt,
+) (search *surplus, taken []fieldpath.Path, err error) {
+	w.searching.Lock() // one at a time: each can use all that is left
+	defer w.searching.Unlock()
+	if may, err := w.maySearch(ctx, client, it, cause); err != nil || !may {
+		return nil, nil, err
+	}
+	search, err = w.newSurplus(ctx, client, it, how)
+	if err != nil || search == nil {
+		return nil, nil, err
+	}
+	taken, err = search.find(ctx, scopesOf(cause))
+	w.runs += search.runs
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("looking for the fields of %q that are refused: %w", it.key, calls.Masked(it.object, err))
+	case search.isOver() && search.most < maxDryRuns:
+		it.queue()
+	case len(taken) == 0:
+		it.inVain = true
+		search.remember(cause)
+	}
+	return search, taken, nil
+}
+
+// maySearch says whether there are dry runs left, for which the object waits otherwise, and no search about
+// this refusal has found nothing in the object as it is.
 func (w *writer) maySearch(ctx context.Context, client calls.Client, it *item, cause error) (bool, error) {
 	if it.searched != "" {
 		live, err := client.Read(ctx, it.key)
@@ -88,10 +107,21 @@ func (w *writer) maySearch(ctx context.Context, client calls.Client, it *item, c
 			return false, err
 		}
 	}
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	w.searches++
-	return w.searches <= maxSearches, nil
+	switch {
+	case it.inVain: // others come first
+		return false, nil
+	case w.runs >= maxDryRuns:
+		it.queue()
+		return false, nil
+	}
+	return true, nil
+}
+
+// queue has the object wait for a pass in which there are dry runs left.
+func (i *item) queue() {
+	i.queued = true
+	i.wait(kubermaticv1.ReasonProgressing, fmt.Sprintf("%s waits until the fields of other objects were searched that the user cluster "+
+		"refuses together with what the add-on has", i.key))
 }
 
 // remember has a search that found nothing not repeated, unless what refused may change its mind.
@@ -148,7 +178,7 @@ func (w *writer) newSurplus(ctx context.Context, client calls.Client, it *item, 
 	if err != nil {
 		return nil, calls.Misbehaves("the managed fields of %q are no field sets", it.key)
 	}
-	return &surplus{client: client, it: it, live: live, merge: merge}, nil
+	return &surplus{client: client, it: it, live: live, merge: merge, most: maxDryRuns - w.runs}, nil
 }
 
 // scopesOf are the places that a refusal names, up to the first list.
@@ -176,8 +206,6 @@ const (
 	maxSurplus = 1000
 	// maxSearched is larger than any object that etcd holds, in bytes.
 	maxSearched = 2 << 20
-	// maxSearches is how many objects of one rollout are searched.
-	maxSearches = 10
 )
 
 // find looks below the refused fields first, then below their parents. It gives the fewest fields
@@ -187,6 +215,7 @@ func (s *surplus) find(ctx context.Context, scopes [][]string) (taken []fieldpat
 	if len(all) > maxSurplus {
 		return nil, nil
 	}
+	slices.SortStableFunc(all, func(a, b fieldpath.Path) int { return cmp.Compare(shapeOf(a), shapeOf(b)) })
 	for len(scopes) > 0 {
 		within := slices.DeleteFunc(slices.Clone(all), func(path fieldpath.Path) bool {
 			return !slices.ContainsFunc(scopes, func(scope []string) bool { return isWithin(path, scope) })
@@ -197,7 +226,7 @@ func (s *surplus) find(ctx context.Context, scopes [][]string) (taken []fieldpat
 				if accepted {
 					taken, err = s.fewest(ctx, nil, within, true) // none if it is not refused any more
 				}
-				if s.runs > maxDryRuns {
+				if s.isOver() {
 					return nil, err // it is not known which of them are refused
 				}
 				return taken, err
@@ -210,6 +239,21 @@ func (s *surplus) find(ctx context.Context, scopes [][]string) (taken []fieldpat
 	}
 	return nil, nil
 }
+
+// shapeOf is a path without the keys of lists. Fields that have it in common are mostly refused all or not at all:
+// side by side they take the fewest dry runs.
+func shapeOf(path fieldpath.Path) string {
+	var names strings.Builder
+	for _, element := range path {
+		if element.FieldName != nil {
+			names.WriteString("." + *element.FieldName)
+		}
+	}
+	return names.String()
+}
+
+// isOver says whether a search ended because no dry runs were left.
+func (s *surplus) isOver() bool { return s.runs > s.most }
 
 // isWithin says whether a path leads to a scope, or into it.
 func isWithin(path fieldpath.Path, scope []string) bool {
@@ -242,7 +286,7 @@ func (s *surplus) fewest(ctx context.Context, base, paths []fieldpath.Path, isNe
 
 // isAccepted tries by a dry run whether the API server takes what is wanted without these fields.
 func (s *surplus) isAccepted(ctx context.Context, without []fieldpath.Path) (bool, error) {
-	if s.runs++; s.runs > maxDryRuns {
+	if s.runs++; s.isOver() {
 		return false, nil
 	}
 	content := s.merge.Without(fieldpath.NewSet(without...))

@@ -85,6 +85,7 @@ func scaler(spec string) string {
 var unions = []union{
 	{"no strategy to Recreate", strategy("Deployment", ""), strategy("Deployment", "strategy: {type: Recreate}, ")},
 	{"RollingUpdate to Recreate", strategy("Deployment", "strategy: {type: RollingUpdate}, "), strategy("Deployment", "strategy: {type: Recreate}, ")},
+	{"no rollingUpdate", strategy("Deployment", ""), strategy("Deployment", "strategy: {type: Recreate, rollingUpdate: null}, ")},
 	{"maxSurge to Recreate", strategy("Deployment", "strategy: {rollingUpdate: {maxSurge: 1}}, "), strategy("Deployment", "strategy: {type: Recreate}, ")},
 	{"StatefulSet to OnDelete", strategy("StatefulSet", "serviceName: u, "), strategy("StatefulSet", "serviceName: u, updateStrategy: {type: OnDelete}, ")},
 	{"partition to OnDelete", strategy("StatefulSet", "updateStrategy: {rollingUpdate: {partition: 2}}, "),
@@ -278,6 +279,29 @@ func TestFieldsOfOthersThatAreRefusedTogetherGo(t *testing.T) {
 			`field .spec.maxUnavailable, which field manager "admin" owned, was removed`, []string{`"AlwaysAllow"`}},
 		{"a rule of a kind", fig("file: {path: /a}"), fig("file: {path: /a}, kind: open"), figs,
 			`field .spec.limit, which field manager "operator" owned, was removed`, []string{`"note": "theirs"`}},
+		{"an editor's volume", volume(", configMap: {name: x}"), volume(", configMap: {name: x}"), edit(lab.Deployments, "limiter", jsonPatch,
+			`[{"op":"replace","path":"/spec/template/spec/volumes/1","value":{"name":"d","emptyDir":{"sizeLimit":"1Gi"}}},`+
+				`{"op":"add","path":"/spec/template/spec/volumes/-","value":{"name":"theirs","emptyDir":{}}}]`),
+			`field .spec.template.spec.volumes[name="d"].emptyDir, which field manager "limiter" owned, was removed`, []string{`"name": "theirs"`, `"secretName": "other"`}},
+		{"an editor's bound", policy("minAvailable: 1"), policy("minAvailable: 1"), edit(unionResources["PodDisruptionBudget"], "admin", mergePatch,
+			`{"spec":{"minAvailable":null,"maxUnavailable":2,"unhealthyPodEvictionPolicy":"AlwaysAllow"}}`),
+			`field .spec.maxUnavailable, which field manager "admin" owned, was removed`, []string{`"AlwaysAllow"`}},
+		{"an operator's limit", fig("file: {path: /a}, kind: open"), fig("file: {path: /a}, kind: open"), func(l *lab.Lab, name string) {
+			edit(unionResource(l, l.Objects(fig(""))[1]), "operator", mergePatch, `{"spec":{"kind":null,"limit":3,"note":"theirs"}}`)(l, name)
+		}, `field .spec.limit, which field manager "operator" owned, was removed`, []string{`"note": "theirs"`}},
+		{"an editor's probe", probe("httpGet: {path: /, port: 80}"), probe("httpGet: {path: /, port: 80}"), edit(lab.Deployments, "kubectl-edit", jsonPatch,
+			`[{"op":"remove","path":"/spec/template/spec/containers/0/livenessProbe/httpGet"},`+
+				`{"op":"add","path":"/spec/template/spec/containers/0/livenessProbe/tcpSocket","value":{"port":81}},`+
+				`{"op":"replace","path":"/spec/template/spec/containers/0/livenessProbe/timeoutSeconds","value":9}]`),
+			`field .spec.template.spec.containers[name="main"].livenessProbe.tcpSocket, which field manager "kubectl-edit" owned, was removed`,
+			[]string{`"timeoutSeconds": 9`}},
+		{"an editor's variable", env("valueFrom: {secretKeyRef: {name: x, key: k}}"), env("valueFrom: {secretKeyRef: {name: x, key: k}}"),
+			edit(lab.Deployments, "kubectl-edit", jsonPatch, `[{"op":"replace","path":"/spec/template/spec/containers/0/env/1","value":{"name":"E","value":"e"}}]`),
+			`field .spec.template.spec.containers[name="main"].env[name="E"].value, which field manager "kubectl-edit" owned, was removed`, nil},
+		{"an injector's conversion", definition("conversion: {strategy: None}, "), definition("conversion: {strategy: None}, "), edit(lab.Definitions, "cainjector", jsonPatch,
+			`[{"op":"replace","path":"/spec/conversion","value":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":`+
+				`{"caBundle":"`+authority+`","service":{"name":"hook","namespace":"default","path":"/convert"}}}}}]`),
+			`field .spec.conversion.webhook, which field manager "cainjector" owned, was removed`, nil},
 		{"a scaler's replicas stay", strategy("Deployment", "replicas: 1, "), strategy("Deployment", "replicas: 1, strategy: {type: Recreate}, "),
 			func(l *lab.Lab, name string) { l.Edit(lab.Deployments, name, `{spec: {replicas: 2}}`, "scale") }, "", []string{`"replicas": 2`}},
 	} {

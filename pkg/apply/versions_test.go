@@ -72,29 +72,60 @@ func othersOf(l *lab.Lab) (entries []string) {
 	return entries
 }
 
+// redefine gives the definition these versions, as somebody else, and waits until the newest is served.
+func redefine(l *lab.Lab, versions ...string) {
+	l.Helper()
+	where := l.Others.Resource(lab.Definitions)
+	if len(versions) == 1 {
+		storedAsV1(l)
+	}
+	wanted := l.Objects(ashes(versions...))[0]
+	wanted.SetResourceVersion(l.Get(lab.Definitions, "", wanted.GetName()).GetResourceVersion())
+	lab.Must(where.Update(l.Context(), wanted, metav1.UpdateOptions{FieldManager: "kubectl-edit"}))(l)
+	l.Eventually("the newest version is served alone, or with others", func() bool {
+		_, newest := l.Others.Resource(ashesOf(l, "v1")).List(l.Context(), metav1.ListOptions{})
+		_, oldest := l.Others.Resource(ashesOf(l, "v1beta1")).List(l.Context(), metav1.ListOptions{})
+		return newest == nil && (oldest == nil) == (len(versions) == 2)
+	})
+}
+
+// storedAsV1 has the definition say that no object is stored as v1beta1.
+func storedAsV1(l *lab.Lab) {
+	l.Helper()
+	lab.Must(l.Others.Resource(lab.Definitions).Patch(l.Context(), "ashes."+l.Unique+".example.com", types.MergePatchType,
+		[]byte(`{"status": {"storedVersions": ["v1"]}}`), metav1.PatchOptions{}, "status"))(l)
+}
+
+// versionCase is what happens between the two versions of a custom resource, and whether the first is gone then.
+type versionCase struct {
+	between func(*lab.Lab)
+	gone    bool
+}
+
+func touch(version, manager, patch string, subresources ...string) func(*lab.Lab) {
+	return func(l *lab.Lab) { client{version, manager}.write(l, types.MergePatchType, patch, subresources...) }
+}
+
+var annotated = touch("v1beta1", "kubectl-annotate", `{"metadata":{"annotations":{"seen":"yes"}}}`)
+
+var versionCases = map[string]versionCase{
+	"untouched":                {between: func(*lab.Lab) {}},
+	"with an annotation":       {between: annotated},
+	"with a finalizer":         {between: touch("v1beta1", "operator", `{"metadata":{"finalizers":["example.com/f"]}}`)},
+	"with a status":            {between: touch("v1beta1", "operator", `{"status":{"phase":"on"}}`, "status")},
+	"with a field of another":  {between: touch("v1beta1", "operator", `{"spec":{"c":"theirs"}}`)},
+	"gone, with an annotation": {between: annotated, gone: true},
+	"gone, with a status":      {between: touch("v1beta1", "operator", `{"status":{"phase":"on"}}`, "status"), gone: true},
+	"gone, with a field of another that applies": {gone: true, between: func(l *lab.Lab) {
+		client{"v1beta1", "operator"}.write(l, types.ApplyPatchType,
+			`{"apiVersion":"`+l.Unique+`.example.com/v1beta1","kind":"Ash","spec":{"c":"theirs"}}`)
+	}},
+}
+
 // Red without moveVersions (ObjectInvalid, for good); when it moves our own entry alone, for the API server drops all entries that it
 // can't convert; and when it moves them without a refusal (calls).
 func TestCustomResourceGoesToAnotherVersion(t *testing.T) {
-	touch := func(version, manager, patch string, subresources ...string) func(*lab.Lab) {
-		return func(l *lab.Lab) { client{version, manager}.write(l, types.MergePatchType, patch, subresources...) }
-	}
-	annotated := touch("v1beta1", "kubectl-annotate", `{"metadata":{"annotations":{"seen":"yes"}}}`)
-	for name, test := range map[string]struct {
-		between func(*lab.Lab)
-		gone    bool
-	}{
-		"untouched":                {between: func(*lab.Lab) {}},
-		"with an annotation":       {between: annotated},
-		"with a finalizer":         {between: touch("v1beta1", "operator", `{"metadata":{"finalizers":["example.com/f"]}}`)},
-		"with a status":            {between: touch("v1beta1", "operator", `{"status":{"phase":"on"}}`, "status")},
-		"with a field of another":  {between: touch("v1beta1", "operator", `{"spec":{"c":"theirs"}}`)},
-		"gone, with an annotation": {between: annotated, gone: true},
-		"gone, with a status":      {between: touch("v1beta1", "operator", `{"status":{"phase":"on"}}`, "status"), gone: true},
-		"gone, with a field of another that applies": {gone: true, between: func(l *lab.Lab) {
-			client{"v1beta1", "operator"}.write(l, types.ApplyPatchType,
-				`{"apiVersion":"`+l.Unique+`.example.com/v1beta1","kind":"Ash","spec":{"c":"theirs"}}`)
-		}},
-	} {
+	for name, test := range versionCases {
 		t.Run(name, func(t *testing.T) {
 			l := lab.New(t)
 			l.Namespace()
@@ -105,8 +136,7 @@ func TestCustomResourceGoesToAnotherVersion(t *testing.T) {
 			before, versions := othersOf(l), []string{"v1beta1", "v1"}
 			if test.gone {
 				versions = []string{"v1"}
-				lab.Must(l.Others.Resource(lab.Definitions).Patch(l.Context(), "ashes."+l.Unique+".example.com", types.MergePatchType,
-					[]byte(`{"status": {"storedVersions": ["v1"]}}`), metav1.PatchOptions{}, "status"))(l)
+				storedAsV1(l)
 			}
 			inventory = l.Update(ashes(versions...)+ash("v1", "{a: 3}"), inventory)
 			check := func(after, version string, a int64, b any) {

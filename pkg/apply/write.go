@@ -33,8 +33,9 @@ type writer struct {
 	lock  sync.Mutex
 	asked bool
 	found []ownership.Sibling
-	// searches counts objects whose refused fields were searched.
-	searches int
+	// searching is for one search for refused fields at a time; runs counts their dry runs.
+	searching sync.Mutex
+	runs      int
 }
 
 type attempt struct {

@@ -99,11 +99,11 @@ func hasReason(notes []calls.Note, reason string) bool {
 // rarely, down to what keeps failing.
 func unfinished(progress apply.Progress, passes int) *Stop {
 	if len(progress.Refused) > 0 {
-		first := progress.Refused[0]
-		return &Stop{
-			About: AboutApply, Reason: first.Reason, Message: TextOf(progress.Refused),
-			Recheck: backoff.After(passes, RefusedRecheck, SlowestRetry),
+		first, wait := progress.Refused[0], backoff.After(passes, RefusedRecheck, SlowestRetry)
+		if hasReason(progress.Waiting, v1.ReasonProgressing) { // others did not have their turn
+			wait = stageWait(passes)
 		}
+		return &Stop{About: AboutApply, Reason: first.Reason, Message: TextOf(progress.Refused), Recheck: wait}
 	}
 	if len(progress.Waiting) == 0 {
 		return &Stop{Kind: Retry, About: AboutApply, Reason: v1.ReasonProgressing, Recheck: stageWait(passes)}

@@ -34,6 +34,11 @@ func TestUnfinished(t *testing.T) {
 			&Stop{About: AboutApply, Reason: "ObjectExists", Message: "ConfigMap x exists", Recheck: RefusedRecheck},
 		},
 		{
+			"what did not have its turn is looked at soon, whatever else is refused",
+			apply.Progress{Waiting: []calls.Note{{Reason: v1.ReasonProgressing, Message: "c waits"}}, Refused: refused},
+			&Stop{About: AboutApply, Reason: "ObjectExists", Message: "ConfigMap x exists", Recheck: stageRecheck},
+		},
+		{
 			"a missing namespace is somebody's to make", apply.Progress{Waiting: []calls.Note{{Reason: v1.ReasonNamespaceMissing, Message: "m"}}},
 			&Stop{About: AboutApply, Reason: "NamespaceMissing", Message: "m", Recheck: RefusedRecheck},
 		},

@@ -143,9 +143,10 @@ func (i Inventory) Only(keys []Key) (some Inventory) {
 	return some
 }
 
-// IsAppliedAs says whether the last write had the wanted content.
+// IsAppliedAs says whether the last write had the wanted content. A Job that has not ended has it without its TTL, which earlier
+// releases wrote with it.
 func (e Entry) IsAppliedAs(wanted Entry) bool {
-	return e.Applied && e.UID != "" && e.Content == wanted.Content
+	return e.Applied && e.UID != "" && e.Content == wanted.Content && (e.Finished || e.TTL != nil || wanted.TTL == nil)
 }
 
 // Unconfirmed is for a cluster that may have other content: a rollout writes every object.

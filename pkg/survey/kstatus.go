@@ -36,34 +36,38 @@ func (a *assessor) state(ctx context.Context, live *unstructured.Unstructured) (
 }
 
 // compute is kstatus, except for what a workload's owner holds back: a DaemonSet with update strategy OnDelete is healthy with Pods
-// of an earlier template, as a StatefulSet is to kstatus and both are to Helm, and a Deployment that is paused says so.
+// of an earlier template, as a StatefulSet is to kstatus and both are to Helm. A Deployment that is paused is healthy once its Pods are
+// those of the template, as to kubectl, and says so before.
 func compute(live *unstructured.Unstructured) (*status.Result, error) {
 	kind := live.GroupVersionKind().GroupKind()
-	if kind == daemonSetGK {
-		live = withoutOutdated(live)
+	strategy, _, _ := unstructured.NestedString(live.Object, "spec", "updateStrategy", "type")
+	paused, _, _ := unstructured.NestedBool(live.Object, "spec", "paused")
+	paused = paused && kind == deploymentGK
+	switch {
+	case paused: // its condition Progressing is Unknown
+		live = with(live, "spec", func(spec map[string]any) { delete(spec, "progressDeadlineSeconds") })
+	case kind == daemonSetGK && strategy == "OnDelete":
+		live = with(live, "status", func(reported map[string]any) {
+			reported["updatedNumberScheduled"] = reported["desiredNumberScheduled"]
+		})
 	}
 	result, err := status.Compute(live)
-	if err != nil || kind != deploymentGK || result.Status != status.InProgressStatus {
-		return result, err
-	}
-	if paused, _, _ := unstructured.NestedBool(live.Object, "spec", "paused"); paused {
+	if err == nil && paused && result.Status == status.InProgressStatus {
 		result.Message = "it is paused (spec.paused); " + result.Message
 	}
-	return result, nil
+	return result, err
 }
 
-// withoutOutdated is a DaemonSet whose Pods are all up to date where they are replaced by hand.
-func withoutOutdated(live *unstructured.Unstructured) *unstructured.Unstructured {
-	strategy, _, _ := unstructured.NestedString(live.Object, "spec", "updateStrategy", "type")
-	reported, isMap := live.Object["status"].(map[string]any)
-	if strategy != "OnDelete" || !isMap || reported["desiredNumberScheduled"] == nil {
-		return live
+// with is a copy of an object with a change below a field; where that is no map it is the object itself.
+func with(live *unstructured.Unstructured, field string, change func(map[string]any)) *unstructured.Unstructured {
+	below, isMap := live.Object[field].(map[string]any)
+	if isMap {
+		below = maps.Clone(below)
+		change(below)
+		live = &unstructured.Unstructured{Object: maps.Clone(live.Object)}
+		live.Object[field] = below
 	}
-	seen := &unstructured.Unstructured{Object: maps.Clone(live.Object)}
-	reported = maps.Clone(reported)
-	reported["updatedNumberScheduled"] = reported["desiredNumberScheduled"]
-	seen.Object["status"] = reported
-	return seen
+	return live
 }
 
 func isFinishing(kind schema.GroupKind, live *unstructured.Unstructured) bool {
