@@ -260,11 +260,11 @@ func TestVersionsAreSelected(t *testing.T) {
 			return made
 		}
 		w.publishVersions("drafted", kubermaticv1.CatalogueCustom, versions(true))
-		ranged, newest, tries := w.instance("drafted", "ranged", "1.x", ""), w.instance("drafted", "newest", "", ""), w.instance("drafted", "tries", "1.1.0", "")
+		ranged, newest, tries := w.instance("drafted", "d-ranged", "1.x", ""), w.instance("drafted", "d-newest", "", ""), w.instance("drafted", "d-tries", "1.1.0", "")
 		w.expectInstalled(ranged, "1.0.0", "")
 		w.expectInstalled(newest, "1.0.0", "")
 		w.expectInstalled(tries, "1.1.0", "")
-		w.expectSaid(w.instance("drafted", "above", "> 1.0.0", ""), kubermaticv1.ReasonVersionUnknown,
+		w.expectSaid(w.instance("drafted", "d-above", "> 1.0.0", ""), kubermaticv1.ReasonVersionUnknown,
 			`add-on "drafted" has no version "> 1.0.0": those in question are drafts: name one exactly to try it`, "", "")
 		w.publishVersions("drafted", kubermaticv1.CatalogueCustom, versions(false))
 		for _, object := range []*kubermaticv1.AddonInstallation{ranged, newest, tries} {

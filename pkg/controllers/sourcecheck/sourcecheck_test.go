@@ -238,7 +238,7 @@ func TestSlipsAreToldBeforeAnybodyInstallsThem(t *testing.T) {
 	}
 	image := v1.AddonVersion{
 		Version: "1.0.0", Template: &v1.Template{Method: v1.MethodGoTemplate},
-		Source: &v1.Source{Image: &v1.ImageSource{Image: "docker://" + registry.Host + "/web:1", CASecretRef: trusted}},
+		Source: &v1.Source{Docker: &v1.ImageSource{Image: "docker://" + registry.Host + "/web:1", CASecretRef: trusted}},
 	}
 	slips := map[string]struct {
 		version      v1.AddonVersion
