@@ -127,7 +127,7 @@ func TestYAMLOfARepositoryIsReadWhole(t *testing.T) {
   versions:
   - &one {version: 1.0.0, template: {method: go-template}, source: {git: {remote: "https://git.example.com/a.git", ref: {branch: main}, path: a}}}
   - {<<: *one, version: 1.1.0}
-  - {version: 1.2.0, <<: *one, source: {git: {remote: "https://git.example.com/a.git", ref: {branch: next}, path: a}}}
+  - {<<: *one, version: 1.2.0, source: {git: {remote: "https://git.example.com/a.git", ref: {branch: next}, path: a}}}
 - name: cat-other
   versions:
   - <<: [*one, {version: 9.9.9, deprecated: it was a trial}]
