@@ -9,7 +9,7 @@ import (
 // admit serves admission of what people write on a seed, and of copies of sets.
 func (s *seed) admit() error {
 	return s.options.Admit(s, map[string]admission.Handler{
-		webhook.PathCatalogues: &webhook.Catalogues{Namespace: s.options.Namespace},
+		webhook.PathCatalogues: &webhook.Catalogues{Seed: s.GetAPIReader(), Namespace: s.options.Namespace},
 		webhook.PathSets:       &webhook.Sets{Namespace: s.options.Namespace},
 		webhook.PathInstallations: &webhook.Installations{
 			Reader: s.GetClient(), Marks: s.marks, Clusters: s.Clusters,

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -123,7 +125,7 @@ func (w *writer) decide(ctx context.Context, it *item, live *metav1.PartialObjec
 	case found.Whose != ownership.Anothers && (w.Adopt || found.Whose == ownership.OfRelease):
 		it.entry.UID, it.entry.Created = live.UID, false
 	default:
-		w.refuseExisting(it, live, found)
+		w.refuseExisting(ctx, it, live, found)
 	}
 	return nil
 }
@@ -142,7 +144,7 @@ func (w *writer) decideAnothers(
 }
 
 // refuseExisting says whose the object is, and how to get it.
-func (w *writer) refuseExisting(it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership) {
+func (w *writer) refuseExisting(ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership) {
 	switch {
 	case found.Whose == ownership.Anothers:
 		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already and belongs to add-on installation %q: take it out of "+
@@ -158,7 +160,7 @@ func (w *writer) refuseExisting(it *item, live *metav1.PartialObjectMetadata, fo
 	default:
 		it.refuse(kubermaticv1.ReasonObjectExists, fmt.Sprintf("%s exists already and belongs to %s: delete it, or remove it from its owner; "+
 			"or take it out of the add-on; or annotate this installation with %s: \"true\" to take it over%s",
-			it.key, w.ownerOf(live, found), kubermaticv1.AnnotationAdopt, managersHint(live, found)))
+			it.key, w.ownerOf(ctx, it, live, found), kubermaticv1.AnnotationAdopt, managersHint(live, found)))
 	}
 }
 
@@ -195,13 +197,16 @@ func markAdopted(ctx context.Context, client calls.Client, key ownership.Key) (*
 
 // ownerOf names the owner, as far as metadata shows it. Where our own
 // label is on it, others wrote that: it names nobody.
-func (w *writer) ownerOf(live *metav1.PartialObjectMetadata, found ownership.Ownership) string {
+func (w *writer) ownerOf(ctx context.Context, it *item, live *metav1.PartialObjectMetadata, found ownership.Ownership) string {
 	if found.OtherID != "" {
 		return w.installationOf(found.OtherID)
 	}
 	if release := live.Annotations[ownership.HelmReleaseAnnotation]; release != "" {
-		namespace := live.Annotations[ownership.HelmNamespaceAnnotation]
-		return fmt.Sprintf("Helm release %q in namespace %q", calls.CutText(release), calls.CutText(namespace))
+		namespace, gone := live.Annotations[ownership.HelmNamespaceAnnotation], ""
+		if calls.IsCRD(it.object) && w.isUninstalled(ctx, namespace, release) {
+			gone = ", which is gone: it has no Secret there"
+		}
+		return fmt.Sprintf("Helm release %q in namespace %q%s", calls.CutText(release), calls.CutText(namespace), gone)
 	}
 	if addon := live.Labels[kkpAddonLabel]; addon != "" {
 		return fmt.Sprintf("KKP add-on %q", calls.CutText(addon))
@@ -211,10 +216,30 @@ func (w *writer) ownerOf(live *metav1.PartialObjectMetadata, found ownership.Own
 	}
 	for _, entry := range live.ManagedFields {
 		if entry.Subresource == "" {
-			return fmt.Sprintf("field manager %q", calls.CutText(entry.Manager))
+			return fmt.Sprintf("field manager %q%s", calls.CutText(entry.Manager), leftByHelm(it, entry.Manager))
 		}
 	}
 	return "an unknown owner"
+}
+
+// leftByHelm says what Helm does with definitions that it writes without the name of a release.
+func leftByHelm(it *item, manager string) string {
+	if manager != "helm" || !calls.IsCRD(it.object) {
+		return ""
+	}
+	return ", which leaves definitions of a chart's folder crds/ behind when its release is gone"
+}
+
+// isUninstalled says that a namespace of the user cluster has no Secret of a Helm release. Helm may keep releases elsewhere, so nothing
+// is taken over for that.
+func (w *writer) isUninstalled(ctx context.Context, namespace, release string) bool {
+	selector, err := labels.ValidatedSelectorFromSet(labels.Set{"owner": "helm", "name": release})
+	if err != nil || namespace == "" || calls.NameProblem(ownership.Key{Namespace: namespace, Name: release}) {
+		return false
+	}
+	revisions := w.target.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace)
+	list, err := revisions.List(ctx, metav1.ListOptions{LabelSelector: selector.String(), Limit: 1})
+	return err == nil && len(list.Items) == 0
 }
 
 // isInstallation says whether a field manager is another existing installation; Adopt spares it.

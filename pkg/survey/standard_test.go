@@ -81,6 +81,30 @@ func TestRulesTakeThePlaceOfKstatus(t *testing.T) {
 	}
 }
 
+// The page on health has a rule for an APIService that nothing serves. Red when it is waited for all the same, and when a rule that does not
+// hold is not believed of one that is available.
+func TestARuleOfAnAPIService(t *testing.T) {
+	programs := health.NewPrograms(time.Now)
+	for _, test := range []struct{ why, service, healthy, want string }{
+		{"nothing serves it", ", insecureSkipTLSVerify: true, service: {name: nobody, namespace: NAME}", "true", "1/1 healthy, 0 failing, in progress false, "},
+		{"the API server serves it", "", "false", "0/1 healthy, 0 failing, in progress true, APIService:InProgress"},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			l := lab.New(t)
+			inventory := l.Install(l.Prepare("{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.NAME.example.com}, "+
+				"spec: {group: NAME.example.com, version: v1, groupPriorityMinimum: 100, versionPriority: 10"+test.service+"}}"), nil)
+			defer l.Delete(apiServices, "", "v1."+l.Unique+".example.com") // else no namespace of the server goes any more
+			by := survey.Standard{
+				Rules: []survey.Rule{{Kind: schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}}},
+				Judge: programs.Look("one", []v1.HealthRule{{Healthy: test.healthy}}),
+			}
+			if got := states(lab.Must(by.Assess(t.Context(), l.Target, l.Owner, inventory))(t)); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
 // Red when a rule that names an object reads another, counts one of the add-on twice, or counts what is not there as healthy.
 func TestRulesNameObjects(t *testing.T) {
 	l := lab.New(t)

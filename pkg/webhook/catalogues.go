@@ -12,6 +12,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -29,7 +30,9 @@ import (
 // policies say who may write them.
 type Catalogues struct {
 	// Master bypasses caches; nil on a seed, which knows no other seed.
-	Master    client.Reader
+	Master client.Reader
+	// Seed bypasses caches; nil on the master.
+	Seed      client.Reader
 	Namespace string
 	// WorkerName selects the Seeds to count, as for the distributor.
 	WorkerName string
@@ -55,17 +58,25 @@ func (c *Catalogues) Handle(ctx context.Context, request admission.Request) admi
 	}
 	warnings := append(droppedNulls(request), slips(found.before, found.after)...)
 	if found.before == nil {
-		return allowed(append(warnings, c.place(found.after)...)...)
+		return allowed(append(warnings, c.place(ctx, found.after)...)...)
 	}
 	return allowed(append(warnings, c.withdrawal(ctx, found.before, &found.after.Spec)...)...)
 }
 
-// place warns of a new catalogue in a namespace that is not read.
-func (c *Catalogues) place(object *v1.AddonCatalogue) []string {
-	if object.Namespace == c.Namespace {
+// place warns of a new catalogue that nobody reads, by its namespace or its cluster.
+func (c *Catalogues) place(ctx context.Context, object *v1.AddonCatalogue) []string {
+	if object.Namespace == c.Namespace && !c.isSeedOnly(ctx) {
 		return nil
 	}
 	return []string{fmt.Sprintf("ignored: catalogues of people are read in namespace %q of the master only", c.Namespace)}
+}
+
+// isSeedOnly says whether the cluster is a seed, and not the master too: that has ConfigMap addon-usage.
+func (c *Catalogues) isSeedOnly(ctx context.Context) bool {
+	if c.Seed == nil {
+		return false
+	}
+	return apierrors.IsNotFound(c.Seed.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: v1.ConfigMapUsage}, &corev1.ConfigMap{}))
 }
 
 // checkCatalogue is why a catalogue would not be merged: *catalogue.InvalidError, or

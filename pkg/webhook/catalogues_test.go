@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -178,12 +179,49 @@ func TestCatalogues(t *testing.T) {
 	}
 }
 
-// Red when a catalogue that nobody reads is taken without a word.
-func TestCatalogueInAnotherNamespace(t *testing.T) {
-	elsewhere := authored("tools", "1.0.0")
-	elsewhere.Namespace = "default"
-	expectAdmitted(t, (&webhook.Catalogues{Namespace: platform}).Handle(t.Context(), question(t, nil, elsewhere)),
-		`ignored: catalogues of people are read in namespace "platform" of the master only`)
+// Red when a catalogue that nobody reads is taken without a warning, in another namespace or on a seed; and when a seed that is the master
+// too warns of one that is read, or any seed of what is copied there.
+func TestACatalogueThatNobodyReadsIsWarnedOf(t *testing.T) {
+	c := connect(t)
+	const both, ignored = "platform-both", `ignored: catalogues of people are read in namespace "platform`
+	create(t, c, namespace(both), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: both, Name: v1.ConfigMapUsage}})
+	master := &webhook.Catalogues{Namespace: platform}
+	seed := &webhook.Catalogues{Namespace: "platform-seed", Seed: c}
+	masterAndSeed := &webhook.Catalogues{Namespace: both, Seed: c}
+	blind := &webhook.Catalogues{Namespace: "platform-seed", Seed: unread{c}}
+	for _, test := range []struct {
+		why       string
+		handler   *webhook.Catalogues
+		namespace string
+		isUnread  bool
+	}{
+		{"where it is read", master, platform, false},
+		{"another namespace of the master", master, "default", true},
+		{"the platform namespace of a seed", seed, "platform-seed", true},
+		{"another namespace of a seed", seed, "default", true},
+		{"a seed that is the master", masterAndSeed, both, false},
+		{"another namespace of a seed that is the master", masterAndSeed, "default", true},
+		{"a seed that can't be read", blind, "platform-seed", false},
+	} {
+		object := authored("tools", "1.0.0")
+		object.Namespace = test.namespace
+		var warned []string
+		if test.isUnread {
+			warned = []string{ignored}
+		}
+		t.Run(test.why, func(t *testing.T) {
+			expectAdmitted(t, test.handler.Handle(t.Context(), question(t, nil, object)), warned...)
+			object.Labels = map[string]string{v1.LabelRole: v1.RoleMerged}
+			expectAdmitted(t, test.handler.Handle(t.Context(), question(t, nil, object)))
+		})
+	}
+}
+
+// unread gets nothing.
+type unread struct{ client.Reader }
+
+func (unread) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errForbidden
 }
 
 func catalogueOrNil(object *v1.AddonCatalogue) client.Object {

@@ -119,6 +119,10 @@ func TestWhatKubectlPrints(t *testing.T) {
 				{"replaced, which sends the null", `{a: {b: null}}`, "replace", "kubectl apply drops null", false},
 				{"many nulls", `{a: {b: null, c: null, d: null, e: null, f: null}}`, "apply", "kubectl apply drops 2 more nulls", true},
 				{"applied by the server", `{a: {b: null}}`, "apply --server-side --force-conflicts", "kubectl apply drops null", false},
+				{"removed", `{a: 1}`, "delete", "drops null", false},
+				{"created, which sends the null", `{a: {b: null, c: 1}}`, "create", "kubectl apply drops null", false},
+				// In a list that it finds equal, as in a catalogue, it leaves the null.
+				{"created with a null, and applied with it", `{a: {b: null, c: 1}}`, "apply", "values.a.b: kubectl apply drops null", kind != "AddonCatalogue"},
 			} {
 				said := kubectl(t, with(test.values), strings.Fields(test.how)...)
 				if test.says == refused && (!strings.HasPrefix(said, refused) || strings.Contains(said, "\n") || len(said) > 400) {

@@ -2,10 +2,14 @@ package addoninstallation_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -100,4 +104,90 @@ func TestAChartThatRendersToNothingIsReady(t *testing.T) {
 			expect.Gone(t, w.seed, object)
 		})
 	}
+}
+
+// hookOf is hookFiles with other events and another image.
+func hookOf(method kubermaticv1.Method, events, image string) map[string]string {
+	files := hookFiles(method)
+	files["hook.yaml"] = strings.NewReplacer("post-install,post-upgrade", events, "a:1", image).Replace(files["hook.yaml"])
+	return files
+}
+
+// Further add-ons of hooks alone. Red when one whose events are none of an upgrade waits for a hook, or runs one; when a ConfigMap as only
+// hook is missing; and when a hook that fails counts as one that ran, or is not run again when it is asked for.
+func TestHooksAloneOfEachKind(t *testing.T) {
+	t.Parallel()
+	eachMethod(t, func(t *testing.T, w *world, method kubermaticv1.Method) {
+		const config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: told, annotations: {helm.sh/hook: post-install}}\n"
+		w.migrated("before", method, hookOf(method, "pre-install", "a:1"), hookOf(method, "pre-install", "a:2"))
+		w.migrated("hookcm", method, map[string]string{"told.yaml": config})
+		w.migrated("removed", method, hookOf(method, "pre-delete", "a:1"))
+		w.migrated("failing", method, hookOf(method, "pre-install,post-upgrade", "a:1"), hookOf(method, "post-install,pre-upgrade", "a:1"))
+		w.start()
+
+		before := w.install("before", "1.0.0")
+		job := w.awaitJob(before, "migrate")
+		w.end(job, true)
+		w.expectVersionReady(before, "1.0.0")
+		w.want(before, "2.0.0")
+		w.expectVersionReady(before, "2.0.0")
+		if now := (&batchv1.Job{}); w.has(now, before.Spec.TargetNamespace, "migrate") && now.UID != job.UID {
+			t.Error("a hook of event pre-install runs at an upgrade")
+		}
+
+		if method == kubermaticv1.MethodHelm { // hooks of go-template are Jobs and Pods
+			hookcm := w.install("hookcm", "")
+			w.expectVersionReady(hookcm, "1.0.0")
+			if !w.has(&corev1.ConfigMap{}, hookcm.Spec.TargetNamespace, "told") {
+				t.Error("the only hook, a ConfigMap, is not there")
+			}
+		}
+
+		removed := w.install("removed", "")
+		w.expectVersionReady(removed, "1.0.0")
+		w.deleteAll(removed)
+		w.end(w.awaitJob(removed, "migrate"), true)
+		expect.Gone(t, w.seed, removed)
+
+		failing := w.install("failing", "1.0.0")
+		job = w.awaitJob(failing, "migrate")
+		w.end(job, false)
+		w.expectReady(failing, kubermaticv1.ReasonHookFailed, "of event pre-install")
+		w.annotate(failing, kubermaticv1.AnnotationReconcileAt, "now")
+		job = w.awaitJob(failing, "migrate", job.UID)
+		w.end(job, true)
+		w.expectVersionReady(failing, "1.0.0")
+		w.want(failing, "2.0.0")
+		w.end(w.awaitJob(failing, "migrate", job.UID), false)
+		w.expectReady(failing, kubermaticv1.ReasonHookFailed, "of event pre-upgrade")
+	})
+}
+
+// An atomic version of hooks alone whose hook fails gives way to the one before. Red when it stays as it failed, or the one before does not
+// count as installed again.
+func TestAtomicHooksAloneGiveWay(t *testing.T) {
+	t.Parallel()
+	eachMethod(t, func(t *testing.T, w *world, method kubermaticv1.Method) {
+		w.migrated("atomic", method, hookOf(method, "post-install", "a:1"), hookOf(method, "post-upgrade", "a:1"))
+		catalogue := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "atomic"}}
+		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(catalogue), catalogue); err != nil {
+			t.Fatal(err)
+		}
+		versions := catalogue.Spec.Addons[0].Versions
+		for at := range versions {
+			versions[at].Template.Atomic, versions[at].Template.Timeout = true, &metav1.Duration{Duration: time.Minute}
+		}
+		w.offer("atomic", kubermaticv1.CatalogueCustom, versions...)
+		w.start()
+		object := w.install("atomic", "1.0.0")
+		job := w.awaitJob(object, "migrate")
+		w.end(job, true)
+		w.expectVersionReady(object, "1.0.0")
+		w.want(object, "2.0.0")
+		w.end(w.awaitJob(object, "migrate", job.UID), false)
+		w.hurry(100, func() {
+			w.expectReady(object, kubermaticv1.ReasonRolledBack, `upgrade to version "2.0.0" failed; rolled back to version "1.0.0"`)
+		})
+		w.expectRevisions(object, "1 Applied 1.0.0", "2 Applied 2.0.0", "3 Applied 1.0.0 for 1 after 2")
+	})
 }

@@ -70,3 +70,30 @@ func TestAChartIsWrittenOnceAllOfItCanBe(t *testing.T) {
 		return nil
 	})
 }
+
+// A chart says that it needs a kind which is not among its own objects, as one whose operator makes them. Red when it is written before the
+// kind is served, or not by itself afterwards; by either method.
+func TestAVersionWaitsForTheKindsThatItNeeds(t *testing.T) {
+	t.Parallel()
+	eachMethod(t, func(t *testing.T, w *world, method kubermaticv1.Method) {
+		version := w.methods("1.0.0", method, "")
+		for _, kind := range []string{"Widget", "Gadget"} {
+			version.Template.RequiredResourceTypes = append(version.Template.RequiredResourceTypes,
+				kubermaticv1.ResourceType{Group: w.group(), Version: "v1", Kind: kind})
+		}
+		w.offer("needs", kubermaticv1.CatalogueCustom, version)
+		w.start()
+		object := w.install("needs", "")
+		w.expectReady(object, kubermaticv1.ReasonKindNotServed, w.group()+"/v1 Widget, "+w.group()+"/v1 Gadget", "which this version needs")
+		w.define("Widget")
+		w.hurry(20, func() {
+			w.expectReady(object, kubermaticv1.ReasonKindNotServed, "does not serve "+w.group()+"/v1 Gadget, which this version needs")
+		})
+		if w.has(&corev1.Namespace{}, "", object.Spec.TargetNamespace) {
+			t.Error("the namespace is there")
+		}
+		w.define("Gadget")
+		w.hurry(20, func() { w.ready(object) })
+		w.settings(object)
+	})
+}

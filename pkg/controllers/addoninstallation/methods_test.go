@@ -15,6 +15,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 const (
@@ -31,6 +32,32 @@ func asTemplate(objects string) map[string]string {
 // asChart are the same objects in a chart.
 func asChart(version, objects string) map[string]string {
 	return map[string]string{"Chart.yaml": "apiVersion: v2\nname: web\nversion: " + version + "\n", "templates/all.yaml": objects}
+}
+
+// eachMethod runs a test by both methods, each in a world with a clock that is looked at for drift every three seconds.
+func eachMethod(t *testing.T, test func(t *testing.T, w *world, method kubermaticv1.Method)) {
+	t.Helper()
+	for _, method := range []kubermaticv1.Method{kubermaticv1.MethodGoTemplate, kubermaticv1.MethodHelm} {
+		t.Run(string(method), func(t *testing.T) {
+			t.Parallel()
+			w := newHookWorld(t)
+			w.clock, w.driftInterval = kit.RunningClock(t), 3*time.Second
+			test(t, w, method)
+		})
+	}
+}
+
+// addonsBy is addons by either method.
+func (w *world) addonsBy(method kubermaticv1.Method, files map[string]string) func(version, addon string) kubermaticv1.AddonVersion {
+	w.t.Helper()
+	if method == kubermaticv1.MethodGoTemplate {
+		return w.addons(files)
+	}
+	charts := map[string]map[string]string{}
+	for name, text := range files {
+		charts[name] = asChart("1.0.0", strings.ReplaceAll(text, ".Variables.", ".Values."))
+	}
+	return w.charts(charts)
 }
 
 // methods is a version with a ConfigMap and a ReplicaSet, and the more that is given, by a method.

@@ -8,12 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/lab"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -27,9 +29,15 @@ func keptBy(manifests string) string {
 // that gave it up repairs or removes it later.
 func TestObjectsMoveFromOneAddonToAnother(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.clock, w.driftInterval = kit.RunningClock(t), 3*time.Second
-	w.start()
+	eachMethod(t, func(_ *testing.T, w *world, method kubermaticv1.Method) {
+		w.start()
+		w.moveObjects(method)
+	})
+}
+
+// moveObjects has an add-on give objects up that another one waits for, and removes both.
+func (w *world) moveObjects(method kubermaticv1.Method) {
+	w.t.Helper()
 	own := "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: own}}\n"
 	moved := fmt.Sprintf(`
 apiVersion: rbac.authorization.k8s.io/v1
@@ -44,12 +52,14 @@ data: {of: a}
 `, w.group(), w.unique("both"))
 	definition := w.kindOf("Widget")
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.unique("both")}})
-	addons := w.addons(map[string]string{
+	addons := w.addonsBy(method, map[string]string{
 		"a1": keptBy(definition) + "---\n" + keptBy(moved) + own, "a2": strings.TrimPrefix(own, "---\n"),
 		"b": definition + "---\n" + strings.ReplaceAll(moved, "{of: a}", "{of: b}") + strings.ReplaceAll(own, "name: own", "name: other"),
 	})
 	w.offer("mova", kubermaticv1.CatalogueCustom, addons("1.0.0", "a1"), addons("2.0.0", "a2"))
-	w.offer("movb", kubermaticv1.CatalogueCustom, addons("1.0.0", "b"))
+	last := addons("1.0.0", "b")
+	last.Template.CRDs = &kubermaticv1.CRDPolicy{Remove: kubermaticv1.CRDRemoveWhenUnused}
+	w.offer("movb", kubermaticv1.CatalogueCustom, last)
 	a := w.instance("mova", "mova", "1.0.0", "")
 	w.expectReady(a, kubermaticv1.ReasonReady)
 	b := w.instance("movb", "movb", "1.0.0", "")
@@ -70,24 +80,117 @@ data: {of: a}
 		w.expectOwner("movb", object, a, b)
 	}
 	if diff := cmp.Diff(before, w.uids(objects)); diff != "" {
-		t.Errorf("they were deleted in between (-want +got):\n%s", diff)
+		w.t.Errorf("they were deleted in between (-want +got):\n%s", diff)
 	}
 	if data := objects[2].(*corev1.ConfigMap).Data; data["of"] != "b" {
-		t.Errorf("the content is %v", data)
+		w.t.Errorf("the content is %v", data)
 	}
 	if mark := objects[1].GetAnnotations()["helm.sh/resource-policy"]; mark != "" {
-		t.Errorf("the mark of the first add-on is still there: %q", mark)
+		w.t.Errorf("the mark of the first add-on is still there: %q", mark)
 	}
 	w.deleteAll(a)
-	expect.Gone(t, w.seed, a)
+	expect.Gone(w.t, w.seed, a)
 	w.afterAnother(b)
 	for _, object := range objects {
 		w.expectOwner("movb", object, a, b)
 	}
 	w.deleteAll(b)
-	expect.Gone(t, w.seed, b)
+	expect.Gone(w.t, w.seed, b)
 	for _, object := range objects {
-		expect.Gone(t, w.seed, object)
+		expect.Gone(w.t, w.seed, object)
+	}
+}
+
+// In whatever order an add-on gives a definition up and another one comes, it is the other's, and is not deleted in between, nor is what
+// was made of its kind. Red when the other waits for ever, or needs an annotation where the first one is there and gave it up.
+func TestDefinitionsMoveInAnyOrder(t *testing.T) {
+	t.Parallel()
+	for why, act := range map[string]func(m *move){
+		"A drops it first": func(m *move) {
+			m.drop()
+			m.begin(nil, false)
+		},
+		"A drops it first, and B adopts": func(m *move) {
+			m.drop()
+			m.begin(map[string]string{kubermaticv1.AnnotationAdopt: "true"}, false)
+		},
+		"A is removed while B waits": func(m *move) {
+			m.begin(nil, true)
+			m.deleteAll(m.from)
+			expect.Gone(m.t, m.seed, m.from)
+		},
+		"A is removed before B comes": func(m *move) {
+			m.deleteAll(m.from)
+			expect.Gone(m.t, m.seed, m.from)
+			m.begin(nil, false)
+		},
+		"the label is taken off": func(m *move) {
+			m.drop()
+			patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, kubermaticv1.LabelInstallation)
+			if err := m.seed.Patch(m.t.Context(), definitionNamed("widgets."+m.group()), client.RawPatch(types.MergePatchType, patch)); err != nil {
+				m.t.Fatal(err)
+			}
+			m.begin(nil, false)
+		},
+		"A is paused while B comes": func(m *move) {
+			m.edit(m.from, func(object *kubermaticv1.AddonInstallation) {
+				object.Spec.Paused, object.Spec.AddonRef.Version = true, "2.0.0"
+			})
+			m.begin(nil, true)
+			m.edit(m.from, func(object *kubermaticv1.AddonInstallation) { object.Spec.Paused = false })
+		},
+	} {
+		t.Run(why, func(t *testing.T) {
+			t.Parallel()
+			eachMethod(t, func(t *testing.T, w *world, method kubermaticv1.Method) {
+				w.start()
+				own, definition := "{apiVersion: v1, kind: ConfigMap, metadata: {name: own}}\n", w.kindOf("Widget")
+				addons := w.addonsBy(method, map[string]string{"a1": keptBy(definition) + "---\n" + own, "a2": own, "b": definition})
+				w.offer("mova", kubermaticv1.CatalogueCustom, addons("1.0.0", "a1"), addons("2.0.0", "a2"))
+				w.offer("movb", kubermaticv1.CatalogueCustom, addons("1.0.0", "b"))
+				m := &move{world: w, from: w.instance("mova", "mova", "1.0.0", "")}
+				w.expectReady(m.from, kubermaticv1.ReasonReady)
+				made := w.custom("Widget", w.namespace, "of-a-user")
+				w.create(made)
+				objects := []client.Object{definitionNamed("widgets." + w.group()), made}
+				w.removeAtTheEnd(objects[0])
+				before := w.uids(objects)
+				act(m)
+				w.hurry(20, func() { w.expectReady(m.to, kubermaticv1.ReasonReady) })
+				w.expectOwner("movb", objects[0], m.to)
+				if diff := cmp.Diff(before, w.uids(objects)); diff != "" {
+					t.Errorf("they were deleted in between (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// move is from installation mova, whose version 2.0.0 lacks a definition, to movb, which has it.
+type move struct {
+	*world
+	from, to *kubermaticv1.AddonInstallation
+}
+
+// drop has the first one give it up.
+func (m *move) drop() {
+	m.t.Helper()
+	m.want(m.from, "2.0.0")
+	m.expectVersionReady(m.from, "2.0.0")
+}
+
+// begin makes the second one.
+func (m *move) begin(annotations map[string]string, isWaiting bool) {
+	m.t.Helper()
+	m.to = &kubermaticv1.AddonInstallation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: "movb", Annotations: annotations},
+		Spec: kubermaticv1.AddonInstallationSpec{
+			AddonRef: kubermaticv1.AddonReference{Name: "movb"}, TargetNamespace: m.unique("movb"), CreateNamespace: true,
+		},
+	}
+	m.create(m.to)
+	if isWaiting {
+		m.expectReady(m.to, kubermaticv1.ReasonObjectExists, `belongs to add-on installation "mova"`)
 	}
 }
 
@@ -144,4 +247,81 @@ func TestForgedMarksMoveNothing(t *testing.T) {
 	w.afterAnother(ours)
 	w.expectReady(ours, kubermaticv1.ReasonObjectExists, `belongs to add-on installation "theirs"`)
 	w.expectOwner("theirs", object, theirs, ours)
+}
+
+// keptEvents waits until so many events tell of objects that stay, and gives what they say.
+func (w *world) keptEvents(object client.Object, want int) (notes []string) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		var list eventsv1.EventList
+		if err := w.seed.List(w.t.Context(), &list, client.InNamespace(w.namespace)); err != nil {
+			return err
+		}
+		notes = nil
+		for _, one := range list.Items {
+			if one.Reason == kubermaticv1.EventObjectsKept && one.Regarding.Name == object.GetName() {
+				notes = append(notes, one.Note)
+				if one.Series != nil {
+					notes = append(notes, "told again: "+one.Note)
+				}
+			}
+		}
+		if len(notes) != want {
+			return fmt.Errorf("events %s: %q, want %d", kubermaticv1.EventObjectsKept, notes, want)
+		}
+		return nil
+	})
+	return notes
+}
+
+// A user rescues an object before an upgrade that lacks it, and before a removal. Red when it goes, when no event tells of it, and when one
+// tells of it again, also after a restart.
+func TestWhatAUserMarksInTheClusterOutlivesUpgradeAndRemoval(t *testing.T) {
+	t.Parallel()
+	eachMethod(t, func(t *testing.T, w *world, method kubermaticv1.Method) {
+		stop := w.startUntil()
+		both := lab.Settings + "\n---\n" + strings.Replace(lab.Settings, "settings", "rescued", 1)
+		w.migrated("livekeep", method, map[string]string{"all.yaml": both}, map[string]string{"all.yaml": lab.Settings})
+		object := w.install("livekeep", "1.0.0")
+		w.expectVersionReady(object, "1.0.0")
+		namespace := object.Spec.TargetNamespace
+		keep := func(name, annotation string) types.UID {
+			t.Helper()
+			live := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%s}}}`, annotation)
+			if err := w.seed.Patch(t.Context(), live, client.RawPatch(types.MergePatchType, patch)); err != nil {
+				t.Fatal(err)
+			}
+			return live.UID
+		}
+		stays := func(name string, uid types.UID) {
+			t.Helper()
+			if live := w.configMaps(namespace)[name]; live.UID != uid || live.DeletionTimestamp != nil {
+				t.Errorf("ConfigMap %s with UID %s is %q now", name, uid, live.UID)
+			}
+		}
+		rescued := keep("rescued", `"helm.sh/resource-policy":"keep"`)
+		w.want(object, "2.0.0")
+		w.expectVersionReady(object, "2.0.0")
+		stays("rescued", rescued)
+		if notes := w.keptEvents(object, 1); !strings.Contains(notes[0], "ConfigMap "+namespace+"/rescued") {
+			t.Errorf("the event says %q", notes)
+		}
+		w.lookedAt(object)
+		stop()
+		w.start()
+		w.lookedAt(object)
+		w.keptEvents(object, 1)
+		stays("rescued", rescued)
+
+		settings := keep("settings", `"addons.kubermatic.k8c.io/on-delete":"orphan"`)
+		w.deleteAll(object)
+		expect.Gone(t, w.seed, object)
+		stays("settings", settings)
+		stays("rescued", rescued)
+		if notes := strings.Join(w.keptEvents(object, 2), "\n"); strings.Count(notes, "ConfigMap "+namespace+"/settings") != 1 ||
+			strings.Count(notes, "ConfigMap "+namespace+"/rescued") != 1 {
+			t.Errorf("the events say %q", notes)
+		}
+	})
 }

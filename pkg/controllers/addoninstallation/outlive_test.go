@@ -2,6 +2,7 @@ package addoninstallation_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -97,42 +98,52 @@ func (w *world) expectGates(of *kubermaticv1.AddonInstallation, before []types.U
 // order they go, also all at once.
 func TestNothingOutlivesAnAddonInAnyOrder(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.clock, w.driftInterval, w.concurrency = kit.RunningClock(t), 3*time.Second, 4
-	w.start()
-	w.offer("gate", kubermaticv1.CatalogueCustom, w.addons(map[string]string{"gate": w.gate()})("1.0.0", "gate"))
-	orders := [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
-	for round, order := range orders {
-		var all []*kubermaticv1.AddonInstallation
-		for _, name := range []string{"a", "b", "c"} {
-			made := w.gateOf(fmt.Sprintf("%s%d", name, round))
-			all = append(all, made)
-			if name == "a" {
-				w.expectReady(made, kubermaticv1.ReasonReady)
-			}
+	eachMethod(t, func(t *testing.T, w *world, method kubermaticv1.Method) {
+		content := w.gate()
+		if method == kubermaticv1.MethodHelm { // as charts have it
+			content = strings.ReplaceAll(content, ".Variables.instance", ".Release.Name")
 		}
-		w.expectReady(all[1], kubermaticv1.ReasonObjectExists, `shared with installation "`+all[0].Name+`"`, "takes the object over")
-		w.expectReady(all[2], kubermaticv1.ReasonObjectExists)
-		before, gone := w.uids(w.gates()), map[int]bool{}
-		for _, next := range order {
-			w.deleteAll(all[next])
-			gone[next] = true
-			if round%2 == 1 { // all at once
-				continue
-			}
-			expect.Gone(t, w.seed, all[next])
-			if len(gone) == 2 {
-				last := all[order[2]]
-				w.expectReady(last, kubermaticv1.ReasonReady)
-				w.expectGates(last, before, all...)
-			}
+		w.concurrency = 4
+		w.start()
+		w.offer("gate", kubermaticv1.CatalogueCustom, w.addonsBy(method, map[string]string{"gate": content})("1.0.0", "gate"))
+		for round, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+			w.removeGatesInOrder(round, order)
 		}
-		for _, one := range all {
-			expect.Gone(t, w.seed, one)
+	})
+}
+
+// removeGatesInOrder makes three installations and removes them, in every other round all at once.
+func (w *world) removeGatesInOrder(round int, order []int) {
+	w.t.Helper()
+	var all []*kubermaticv1.AddonInstallation
+	for _, name := range []string{"a", "b", "c"} {
+		made := w.gateOf(fmt.Sprintf("%s%d", name, round))
+		all = append(all, made)
+		if name == "a" {
+			w.expectReady(made, kubermaticv1.ReasonReady)
 		}
-		for _, object := range w.gates() {
-			expect.Gone(t, w.seed, object)
+	}
+	w.expectReady(all[1], kubermaticv1.ReasonObjectExists, `shared with installation "`+all[0].Name+`"`, "takes the object over")
+	w.expectReady(all[2], kubermaticv1.ReasonObjectExists)
+	before, gone := w.uids(w.gates()), map[int]bool{}
+	for _, next := range order {
+		w.deleteAll(all[next])
+		gone[next] = true
+		if round%2 == 1 { // all at once
+			continue
 		}
+		expect.Gone(w.t, w.seed, all[next])
+		if len(gone) == 2 {
+			last := all[order[2]]
+			w.expectReady(last, kubermaticv1.ReasonReady)
+			w.expectGates(last, before, all...)
+		}
+	}
+	for _, one := range all {
+		expect.Gone(w.t, w.seed, one)
+	}
+	for _, object := range w.gates() {
+		expect.Gone(w.t, w.seed, object)
 	}
 }
 

@@ -109,6 +109,34 @@ func TestThePullSecretFollowsWhereContentIsPinned(t *testing.T) {
 	w.ready(object)
 }
 
+// Red when an installation that waits for its set's wave, since the platform's Secret has other content than the set granted, does not get
+// a pull Secret that was rotated meanwhile.
+func TestThePullSecretFollowsWhereAWaveIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	original := w.havePull()
+	w.markWith([]byte(grantKey))
+	version := w.content("1.0.0", kubermaticv1.MethodGoTemplate, w.unique("granted"), map[string]string{
+		"set.yaml": strings.ReplaceAll(pulling, "NAME", "granted") + "---\n" + strings.ReplaceAll(settingsTemplate, ".Values.", ".Variables."),
+	})
+	w.offer("granted", kubermaticv1.CatalogueCustom, version)
+	w.mark("granted", []byte(grantKey), nothing)
+	w.create(w.platformSecret(platformText(canary)))
+	w.start()
+	object := w.ofSet("member")
+	w.grant(object, canary)
+	w.expectGranted(object, kubermaticv1.ReasonReady, "", canary)
+	w.expectCopy(object.Spec.TargetNamespace, "first-word")
+	w.putPlatform(platformText(canary + "-2"))
+	w.expectGranted(object, kubermaticv1.ReasonPinned, `Secret "shared" changed`, canary)
+	w.updateOriginal(original, func() { original.Data[corev1.DockerConfigJsonKey] = pullLogin("second-word") })
+	w.expectCopy(object.Spec.TargetNamespace, "second-word")
+	w.expectGranted(object, kubermaticv1.ReasonPinned, `Secret "shared" changed`, canary)
+	w.grant(object, canary+"-2")
+	w.expectGranted(object, kubermaticv1.ReasonReady, "", canary+"-2")
+	w.expectCopy(object.Spec.TargetNamespace, "second-word")
+}
+
 // AG24: Copies come before the pods, in labelled namespaces too, follow the original, are put back, stay while another
 // installation needs them, and go with the last. Red when any of this does not hold.
 func TestThePullSecretFollows(t *testing.T) {

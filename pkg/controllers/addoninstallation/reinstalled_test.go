@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -15,23 +16,32 @@ import (
 // something would be; when it counts as one that was there before; and when the refusal does not say that the installation is gone.
 func TestAddonIsInstalledAgainUnderAnotherName(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.clock, w.driftInterval = kit.RunningClock(t), 3*time.Second
-	w.start()
+	eachMethod(t, func(t *testing.T, w *world, method kubermaticv1.Method) {
+		w.start()
+		w.installAgain(method)
+	})
+}
+
+// installAgain installs add-ons one after the other which bring the same definition and, but for the last, keep it.
+func (w *world) installAgain(method kubermaticv1.Method) {
+	w.t.Helper()
 	schema := func(properties string) string {
 		open := "{type: object, x-kubernetes-preserve-unknown-fields: true}"
 		return strings.ReplaceAll(w.kindOf("Widget"), open, "{type: object, properties: {spec: {type: object, properties: "+properties+"}}}")
 	}
-	addons := w.addons(map[string]string{
+	addons := w.addonsBy(method, map[string]string{
 		"equal": schema("{size: {type: integer}}"), "more": schema("{size: {type: integer}, color: {type: string}}"),
 		"less": schema("{weight: {type: integer}}"),
 	})
-	keep := func(version, content string) kubermaticv1.AddonVersion {
+	removing := func(version, content string, remove kubermaticv1.CRDRemove) kubermaticv1.AddonVersion {
 		made := addons(version, content)
-		made.Template.CRDs = &kubermaticv1.CRDPolicy{Remove: kubermaticv1.CRDRemoveKeep}
+		made.Template.CRDs = &kubermaticv1.CRDPolicy{Remove: remove}
 		return made
 	}
-	used := addons("1.3.0", "more")
+	keep := func(version, content string) kubermaticv1.AddonVersion {
+		return removing(version, content, kubermaticv1.CRDRemoveKeep)
+	}
+	used := removing("1.3.0", "more", kubermaticv1.CRDRemoveWhenUnused)
 	w.offer("kind", kubermaticv1.CatalogueCustom, keep("1.0.0", "equal"), keep("1.1.0", "more"), keep("1.2.0", "less"), used)
 	w.offer("also", kubermaticv1.CatalogueCustom, keep("1.0.0", "equal"), keep("1.1.0", "more"), keep("1.2.0", "less"))
 	definition := definitionNamed("widgets." + w.group())
@@ -52,17 +62,56 @@ func TestAddonIsInstalledAgainUnderAnotherName(t *testing.T) {
 			w.expectReady(one, kubermaticv1.ReasonReady)
 			w.expectOwner(name, definition, one)
 			if uid != nil && definition.GetUID() != uid {
-				t.Errorf("step %d: UID %v became %s", at, uid, definition.GetUID())
+				w.t.Errorf("step %d: UID %v became %s", at, uid, definition.GetUID())
 			}
 			uid = definition.GetUID()
 			if mark := definition.GetAnnotations()[kubermaticv1.AnnotationAdopted]; mark != "" {
-				t.Errorf("step %d: it counts as one that was there before", at)
+				w.t.Errorf("step %d: it counts as one that was there before", at)
 			}
 		} else {
 			w.expectReady(one, kubermaticv1.ReasonObjectExists, "is gone", "versions or fields that this add-on lacks", kubermaticv1.AnnotationAdopt)
 		}
 		w.deleteAll(one)
-		expect.Gone(t, w.seed, one)
+		expect.Gone(w.t, w.seed, one)
 	}
-	expect.Gone(t, w.seed, definition)
+	expect.Gone(w.t, w.seed, definition)
+}
+
+// What `helm uninstall` leaves: definitions of the folder crds/, and those that their chart keeps. Red when the refusal does not say that
+// the release is gone, or says so of one that is there; and when annotation adopt does not take them over.
+func TestDefinitionsThatHelmLeftAreTakenOver(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ why, file, says string }{
+		{"of folder crds", "crds/widget.yaml", `field manager "helm", which leaves definitions of a chart's folder crds/ behind when its release is gone`},
+		{"kept by the chart", "templates/widget.yaml", `, which is gone: it has no Secret there`},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			t.Parallel()
+			w := newHookWorld(t)
+			w.clock = kit.RunningClock(t)
+			files := webChart("1.0.0")
+			files[test.file] = keptBy(w.kindOf("Widget"))
+			definition := definitionNamed("widgets." + w.group())
+			w.removeAtTheEnd(definition)
+			namespace := w.unique("helm")
+			w.program("helm", "", "install", "before", folder(t, files), "-n", namespace, "--create-namespace")
+			w.offer("after", kubermaticv1.CatalogueCustom, w.content("1.0.0", kubermaticv1.MethodHelm, "after", files))
+			w.start()
+			object := w.install("after", "")
+			w.expectReady(object, kubermaticv1.ReasonObjectExists, "widgets."+w.group())
+			if strings.Contains(fmt.Sprint(object.Status.Conditions), "it has no Secret") {
+				t.Error("a release that is there counts as gone")
+			}
+			w.program("helm", "", "uninstall", "before", "-n", namespace)
+			before := w.uids([]client.Object{definition})
+			w.annotate(object, kubermaticv1.AnnotationReconcileAt, "now")
+			w.expectReady(object, kubermaticv1.ReasonObjectExists, test.says, kubermaticv1.AnnotationAdopt+`: "true"`)
+			w.adopt(object)
+			w.ready(object)
+			w.expectOwner("after", definition, object)
+			if after := w.uids([]client.Object{definition}); after[0] != before[0] {
+				t.Errorf("UID %s became %s", before[0], after[0])
+			}
+		})
+	}
 }

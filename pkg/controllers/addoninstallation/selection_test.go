@@ -252,6 +252,30 @@ func TestVersionsAreSelected(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("a draft is for those who name it", func(t *testing.T) {
+		w.t = t
+		versions := func(isDraft bool) []kubermaticv1.AddonVersion {
+			made := []kubermaticv1.AddonVersion{w.version(offered{version: "1.0.0"}), w.version(offered{version: "1.1.0"})}
+			made[1].Draft = isDraft
+			return made
+		}
+		w.publishVersions("drafted", kubermaticv1.CatalogueCustom, versions(true))
+		ranged, newest, tries := w.instance("drafted", "d-ranged", "1.x", ""), w.instance("drafted", "d-newest", "", ""), w.instance("drafted", "d-tries", "1.1.0", "")
+		w.expectInstalled(ranged, "1.0.0", "")
+		w.expectInstalled(newest, "1.0.0", "")
+		w.expectInstalled(tries, "1.1.0", "")
+		w.expectSaid(w.instance("drafted", "d-above", "> 1.0.0", ""), kubermaticv1.ReasonVersionUnknown,
+			`add-on "drafted" has no version "> 1.0.0": those in question are drafts: name one exactly to try it`, "", "")
+		w.publishVersions("drafted", kubermaticv1.CatalogueCustom, versions(false))
+		for _, object := range []*kubermaticv1.AddonInstallation{ranged, newest, tries} {
+			w.expectInstalled(object, "1.1.0", "")
+		}
+		w.publishVersions("drafted", kubermaticv1.CatalogueCustom, versions(true)) // taken back: what is installed stays
+		w.want(newest, "1.x")
+		for _, object := range []*kubermaticv1.AddonInstallation{ranged, newest, tries} {
+			w.expectInstalled(object, "1.1.0", "")
+		}
+	})
 	t.Run("core add-ons are not users'", func(t *testing.T) {
 		w.t = t
 		w.publish("core", kubermaticv1.CatalogueCore, offered{version: "1.0.0"})

@@ -188,7 +188,7 @@ func projectSelected(f *facts) {
 	}
 }
 
-// projectPipeline: the steps before the failing one have passed; what comes after stays as it was.
+// projectPipeline: the steps before the failing one have passed; what passed after it stays as it was.
 func projectPipeline(f *facts, result verdict) {
 	if !result.done && result.condition == kubermaticv1.ConditionReady {
 		return
@@ -198,12 +198,15 @@ func projectPipeline(f *facts, result verdict) {
 	if isHeld {
 		beginWait(list)
 	}
-	for _, step := range pipeline {
+	for at, step := range pipeline {
 		if isHeld && step.condition == kubermaticv1.ConditionRendered {
 			continue
 		}
 		if !result.done && step.condition == result.condition {
 			conditions.Set(list, result.as(step.condition, generation))
+			for _, later := range pipeline[at+1:] {
+				forgetFailure(list, generation, later.condition, step.condition)
+			}
 			return
 		}
 		if f.stays(step.condition) || step.condition == kubermaticv1.ConditionAccessReady { // few versions have access
@@ -212,6 +215,17 @@ func projectPipeline(f *facts, result verdict) {
 		reason, message := f.success(step.condition, step.reason)
 		conditions.True(list, generation, step.condition, reason, message)
 	}
+}
+
+// forgetFailure has a condition that was False become Unknown while an earlier one fails: the failure was found with other inputs.
+// Healthy and AccessReady are about what is in the clusters, and a wait for others has its clock in condition Applied.
+func forgetFailure(list *[]metav1.Condition, generation int64, condition, earlier string) {
+	former := meta.FindStatusCondition(*list, condition)
+	isLive := condition == kubermaticv1.ConditionHealthy || condition == kubermaticv1.ConditionAccessReady
+	if former == nil || former.Status != metav1.ConditionFalse || isLive || order.IsHeld(former.Reason) {
+		return
+	}
+	conditions.Unknown(list, generation, condition, kubermaticv1.ReasonProgressing, "is tried again once "+earlier+" is True")
 }
 
 // success is what a condition says that was earned, where it has more to say than its word.

@@ -97,6 +97,68 @@ func TestProjectKeepsLaterConditions(t *testing.T) {
 	}
 }
 
+// Red when a failure of an earlier try is still told beside one of an earlier step, as RenderFailed beside ValuesMissing; and when what is
+// told of the clusters, or a wait that has its clock there, goes with it.
+func TestFailuresBehindAnEarlierOneAreUnknown(t *testing.T) {
+	const progressing = "Unknown Progressing"
+	for _, test := range []struct {
+		why          string
+		before       []metav1.Condition
+		now          loop.Outcome
+		want         map[string]string
+		isTriedAgain string
+	}{
+		{
+			"RenderFailed, and then a value is missing",
+			[]metav1.Condition{{Type: "Rendered", Status: "False", Reason: "RenderFailed"}, {Type: "Applied", Status: "True", Reason: "Applied"}},
+			loop.Waiting{Condition: "ValuesResolved", Reason: "ValuesMissing"},
+			map[string]string{"ValuesResolved": "False ValuesMissing", "Rendered": progressing, "Applied": "True Applied"}, "ValuesResolved",
+		},
+		{
+			"everything failed once, and then the version is withdrawn",
+			[]metav1.Condition{
+				{Type: "ValuesResolved", Status: "False", Reason: "ValuesInvalid"}, {Type: "Fetched", Status: "False", Reason: "FetchFailed"},
+				{Type: "Rendered", Status: "False", Reason: "RenderFailed"}, {Type: "Applied", Status: "False", Reason: "ObjectExists"},
+				{Type: "Healthy", Status: "False", Reason: "Unhealthy"},
+			},
+			loop.Stalled{Condition: "Compatible", Reason: "Withdrawn"},
+			map[string]string{
+				"Compatible": "False Withdrawn", "ValuesResolved": progressing, "Fetched": progressing, "Rendered": progressing,
+				"Applied": progressing, "Healthy": "False Unhealthy",
+			}, "Compatible",
+		},
+		{
+			"it waits for others, and then its content is fetched",
+			[]metav1.Condition{{Type: "Applied", Status: "False", Reason: kubermaticv1.ReasonWaitingForOrder}},
+			loop.Waiting{Condition: "Fetched", Reason: kubermaticv1.ReasonFetching},
+			map[string]string{"Fetched": "False Fetching", "Applied": "False WaitingForOrder"}, "",
+		},
+		{
+			"a cluster that can't be reached says nothing of the steps",
+			[]metav1.Condition{{Type: "Rendered", Status: "False", Reason: "RenderFailed"}},
+			loop.RetryAt{Condition: "Ready", Reason: "ClusterUnreachable", Unknown: true},
+			map[string]string{"Rendered": "False RenderFailed"}, "",
+		},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			f := passOver(&kubermaticv1.AddonInstallation{Status: kubermaticv1.AddonInstallationStatus{Conditions: test.before}}, &memory{})
+			project(f, test.now, time.Now())
+			got := map[string]string{}
+			for _, one := range f.installation.Status.Conditions {
+				if _, asked := test.want[one.Type]; asked {
+					got[one.Type] = string(one.Status) + " " + one.Reason
+				}
+				if one.Reason == kubermaticv1.ReasonProgressing && !strings.Contains(one.Message, "once "+test.isTriedAgain+" is True") {
+					t.Errorf("%s says %q", one.Type, one.Message)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // Red when a restart with an empty store writes the status of all that is installed and Ready, or when an edit, another version or
 // trouble are not said because content is being fetched.
 func TestContentThatIsFetchedAgainIsNotSaid(t *testing.T) {

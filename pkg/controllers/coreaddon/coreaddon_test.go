@@ -194,10 +194,12 @@ func TestRemovesNothingOverWhatIsNotKnown(t *testing.T) {
 	w.event(v1.EventCoreSetUnknown)
 	// The list can't be read: later, and at the start.
 	w.listed("- {")
-	w.event(v1.EventListRefused)
+	w.event(v1.EventListRefused, "; the last good list stays in force")
 	stop()
 	w.start()
-	w.event(v1.EventListRefused)
+	const none = "; no list was good since this process began, and the core add-ons stay as they are"
+	w.event(v1.EventListRefused, none)
+	w.expectList(of, "Unknown CoreSetUnknown", "refused", none)
 	w.tells(of, "3 total, 0 ready, 0 failing, 0 missing", "Unknown CoreSetUnknown")
 	// There is no list any more.
 	w.remove(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "custom-core-addons"}})

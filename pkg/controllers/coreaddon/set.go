@@ -100,12 +100,16 @@ func (r *Reconciler) recordList(found *corev1.ConfigMap, state listState) {
 	}
 	r.interesting.Store(&names)
 	if state.Problem != nil {
-		stays := "the last good list stays in force"
-		if !state.Read {
-			stays = "no list was good since this process began, so what core add-ons there are stays as it is"
-		}
-		r.Recorder.Eventf(found, nil, corev1.EventTypeWarning, v1.EventListRefused, "Read", "%s: %s", state.Problem, stays)
+		r.Recorder.Eventf(found, nil, corev1.EventTypeWarning, v1.EventListRefused, "Read", "%s", refusedText(state))
 	}
+}
+
+// refusedText says why a list is not in force, and what is in place of it.
+func refusedText(list listState) string {
+	if list.Read {
+		return list.Problem.Error() + "; the last good list stays in force"
+	}
+	return list.Problem.Error() + "; no list was good since this process began, and the core add-ons stay as they are"
 }
 
 // unknownNamed is how many add-ons an event names that no catalogue has.
@@ -181,9 +185,9 @@ func setFor(found target.Description, list listState, seed string) set {
 	result := set{held: map[string]string{}, keepListed: list.Absent, of: found.Ref}
 	switch {
 	case list.Problem != nil && !list.Read:
-		result.frozen = list.Problem.Error()
+		result.frozen = refusedText(list)
 	case list.Problem != nil:
-		result.refused = list.Problem.Error()
+		result.refused = refusedText(list)
 	}
 	facts := cluster.Labels(found, seed)
 	listed := map[string]bool{}

@@ -54,7 +54,7 @@ func conditionOf(f *facts) metav1.Condition {
 		name := slices.Sorted(maps.Keys(f.failures))[0]
 		return say(metav1.ConditionFalse, v1.ReasonFailed, "%s", f.failures[name])
 	case f.set.frozen != "":
-		return say(metav1.ConditionUnknown, v1.ReasonCoreSetUnknown, "%s; the core add-ons stay as they are", f.set.frozen)
+		return say(metav1.ConditionUnknown, v1.ReasonCoreSetUnknown, "%s", f.set.frozen)
 	case len(waiting) > 0:
 		message := fmt.Sprintf("%d of %d core add-ons are ready; %s", counts.Ready, counts.Total-counts.Missing, text.Names(waiting, namedAtMost))
 		if len(f.plan.unknown) > 0 {
@@ -97,7 +97,7 @@ func missingText(p *plan) string {
 // unknownText says which part of the set is not known; empty where all is.
 func unknownText(f *facts) string {
 	if f.set.refused != "" {
-		return f.set.refused + "; the last good list stays in force"
+		return f.set.refused
 	}
 	if held := heldText(&f.set); held != "" {
 		return held + "; it stays as it is"

@@ -119,6 +119,41 @@ func TestFollowsEveryKindOfReference(t *testing.T) {
 	}
 }
 
+// Anchors, merge keys with overrides and closed documents are read in a repository as kubectl reads them in a manifest. Red when the commit
+// is refused, or a version is another than with all of it written out.
+func TestYAMLOfARepositoryIsReadWhole(t *testing.T) {
+	w := newWorld(t)
+	anchored := `- name: cat-anchor
+  versions:
+  - &one {version: 1.0.0, template: {method: go-template}, source: {git: {remote: "https://git.example.com/a.git", ref: {branch: main}, path: a}}}
+  - {<<: *one, version: 1.1.0}
+  - {<<: *one, version: 1.2.0, source: {git: {remote: "https://git.example.com/a.git", ref: {branch: next}, path: a}}}
+- name: cat-other
+  versions:
+  - <<: [*one, {version: 9.9.9, deprecated: it was a trial}]
+    values: &v {a: 1, b: 2}
+  - {<<: *one, version: 2.0.0, values: {<<: *v, b: 3}}
+`
+	written := func(version, branch, more string) string {
+		return fmt.Sprintf("  - {version: %s, template: {method: go-template}, source: {git: {remote: \"https://git.example.com/a.git\", "+
+			"ref: {branch: %s}, path: a}}%s}\n", version, branch, more)
+	}
+	plain := "- name: plain-anchor\n  versions:\n" + written("1.0.0", "main", "") + written("1.1.0", "main", "") + written("1.2.0", "next", "") +
+		"- name: plain-other\n  versions:\n" + written("1.0.0", "main", ", deprecated: it was a trial, values: {a: 1, b: 2}") +
+		written("2.0.0", "main", ", values: {a: 1, b: 3}")
+	commit := w.commit(map[string]string{"anchored.yaml": anchored + "---\n", "plain.yaml": "---\n" + plain})
+	w.start("", "")
+	object := w.catalogue("anchors")
+	w.create(object)
+	children := w.expectAddons(object, commit, "cat-anchor", "1.0.0", "cat-other", "1.0.0", "plain-anchor", "1.0.0", "plain-other", "1.0.0")
+	for _, name := range []string{"anchor", "other"} {
+		want, got := children["plain-"+name].Spec.Addons[0].Versions, children["cat-"+name].Spec.Addons[0].Versions
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-written out +got):\n%s", name, diff)
+		}
+	}
+}
+
 // AG01: A version that asks for Secrets of the seed has the whole commit refused.
 func TestACommitIsTakenWholeOrNotAtAll(t *testing.T) {
 	w := newWorld(t)

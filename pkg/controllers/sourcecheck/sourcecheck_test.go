@@ -227,6 +227,19 @@ func TestSlipsAreToldBeforeAnybodyInstallsThem(t *testing.T) {
 	good := w.catalogueOf("good", w.chart("1.0.0", "good", "1.0.0"), folder("2.0.0", v1.MethodGoTemplate, repository, "main", "web"))
 	unreachable := w.chart("1.0.0", "good", "1.0.0")
 	unreachable.Source.Helm.URL = "https://127.0.0.1:1"
+	registry := fetchtest.ServeRegistry(t)
+	registry.Chart("charts/good", "1.0.0", fetchtest.Chart("good", "1.0.0", nil))
+	tag := folder("1.0.0", v1.MethodGoTemplate, repository, "", "web")
+	tag.Source.Git.Ref.Tag = "v1.0.0"
+	ofURL := func(url, version string) v1.AddonVersion {
+		made := w.chart("1.0.0", "good", version)
+		made.Source.Helm.URL = url
+		return made
+	}
+	image := v1.AddonVersion{
+		Version: "1.0.0", Template: &v1.Template{Method: v1.MethodGoTemplate},
+		Source: &v1.Source{Docker: &v1.ImageSource{Image: "docker://" + registry.Host + "/web:1", CASecretRef: trusted}},
+	}
 	slips := map[string]struct {
 		version      v1.AddonVersion
 		reason, word string
@@ -238,6 +251,12 @@ func TestSlipsAreToldBeforeAnybodyInstallsThem(t *testing.T) {
 		"no-manifests":  {folder("1.0.0", v1.MethodGoTemplate, repository, "main", "docs"), v1.ReasonArtifactNotFound, "*.yaml"},
 		"no-chart":      {folder("1.0.0", v1.MethodHelm, repository, "main", "web"), v1.ReasonArtifactNotFound, "Chart.yaml"},
 		"unreachable":   {unreachable, v1.ReasonFetchFailed, "https://127.0.0.1:1"},
+		"wrong-tag":     {tag, v1.ReasonArtifactNotFound, `tag "v1.0.0"`},
+		"plain-http":    {ofURL(strings.Replace(w.charts.URL, "https", "http", 1), "1.0.0"), v1.ReasonArtifactRefused, "plain http is served only with"},
+		"an-index":      {ofURL(w.charts.URL+"/index.yaml", "1.0.0"), v1.ReasonArtifactNotFound, "/index.yaml"},
+		"a-range":       {ofURL(w.charts.URL, "2.x"), v1.ReasonArtifactNotFound, "known versions: 1.0.0"},
+		"oci-tag":       {ofURL("oci://"+registry.Host+"/charts", "1.0.1"), v1.ReasonArtifactNotFound, `tag "1.0.1" in repository`},
+		"docker-scheme": {image, v1.ReasonArtifactRefused, "docker://"},
 	}
 	wrong := map[string]*v1.AddonCatalogue{}
 	for name, slip := range slips {

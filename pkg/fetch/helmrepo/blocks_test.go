@@ -219,6 +219,6 @@ func FuzzIndex(f *testing.F) {
 				t.Errorf("got %v", entry)
 			}
 		}
-		_, _ = pick(versions["x"], Location{Chart: "x", Version: "1.0.0"}, "x")
+		_, _ = pick(versions["x"], nil, Location{Chart: "x", Version: "1.0.0"}, "x")
 	})
 }

@@ -105,10 +105,14 @@ func TestMissing(t *testing.T) {
 	for _, version := range []string{"1.0.0", "1.10.0", "1.9.0", "0.1.0", "2.0.0-rc.1", "latest", "1.2.0"} {
 		server.Add("redis", version, nil)
 	}
+	for _, chart := range []string{"d", "c", "b", "a", "red", "my-redis", "kube-prometheus-stack"} {
+		server.Add(chart, "1.0.0", nil)
+	}
 	for _, test := range []struct {
 		why, chart, version, says string
 	}{
-		{"a chart", "rediss", "1.0.0", `chart "rediss" in ` + server.URL + " not found"},
+		{"a slip", "rediss", "1.0.0", `chart "rediss" in ` + server.URL + " not found; nearest charts: redis, red, d, a, b"},
+		{"a part of names", "prometheus", "1.0.0", "nearest charts: kube-prometheus-stack, a, b, c, d"},
 		{"a version", "redis", "3.0.0", `chart "redis" version "3.0.0" in ` + server.URL +
 			" not found; known versions: 2.0.0-rc.1, 1.10.0, 1.9.0, 1.2.0, 1.0.0"},
 		{"a range is no version", "redis", "1.x", "known versions"},
@@ -117,6 +121,11 @@ func TestMissing(t *testing.T) {
 		if _, ok := errors.AsType[*fetch.NotFoundError](err); !ok || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: got %v", test.why, err)
 		}
+	}
+	source := client(t)
+	_, used := source.Resolve(t.Context(), reference(server, "redis", "1.0.0"))
+	if _, err := source.Resolve(t.Context(), reference(server, "redsi", "1.0.0")); used != nil || !strings.Contains(fmt.Sprint(err), "nearest charts: redis, ") {
+		t.Errorf("beside one that is used: got %v, %v", used, err)
 	}
 	nowhere := reference(server, "redis", "1.0.0")
 	nowhere.Location = helmrepo.Location{URL: server.URL + "/nowhere/", Chart: "redis", Version: "1.0.0"}

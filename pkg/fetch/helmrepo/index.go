@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,6 +38,7 @@ type index struct {
 	wanted             map[string]bool      // requested charts
 	charts             map[string][]version // those of them that the last read index has
 	read               map[string]bool      // charts that the last read searched for
+	names              []string             // the first charts that it passed, for messages
 	etag, lastModified string
 }
 
@@ -106,7 +108,13 @@ func (i *index) refresh(ctx context.Context, network *outbound.Network, chart st
 	i.mu.Lock()
 	searched := maps.Clone(i.wanted) // charts asked for from now on may have passed by already
 	i.mu.Unlock()
-	charts, err := readIndex(answer.Body, outbound.Shown(&at), i.isWanted)
+	var names []string
+	charts, err := readIndex(answer.Body, outbound.Shown(&at), func(chart string) bool {
+		if len(names) < namesLimit && chartName.MatchString(chart) {
+			names = append(names, strings.Clone(chart))
+		}
+		return i.isWanted(chart)
+	})
 	if err != nil {
 		return err
 	}
@@ -115,9 +123,16 @@ func (i *index) refresh(ctx context.Context, network *outbound.Network, chart st
 	for name := range charts {
 		searched[name] = true
 	}
-	i.charts, i.read = charts, searched
+	i.charts, i.read, i.names = charts, searched, names
 	i.etag, i.lastModified = answer.Header.Get("ETag"), answer.Header.Get("Last-Modified")
 	return nil
+}
+
+// named are charts of the index that was read last.
+func (i *index) named() []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.names
 }
 
 func (i *index) condition(chart string) http.Header {

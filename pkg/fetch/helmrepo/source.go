@@ -53,11 +53,12 @@ func (s *Source) find(ctx context.Context, location Location, credentials fetch.
 	if err != nil {
 		return version{}, err
 	}
-	versions, err := s.index(at, credentials).chart(ctx, s.network, location.Chart, fresh)
+	index := s.index(at, credentials)
+	versions, err := index.chart(ctx, s.network, location.Chart, fresh)
 	if err != nil {
 		return version{}, err
 	}
-	return pick(versions, location, outbound.Shown(at))
+	return pick(versions, index.named(), location, outbound.Shown(at))
 }
 
 // chartName follows Helm's naming rules. Paths are only built from matching names.

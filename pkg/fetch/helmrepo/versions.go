@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/values"
 )
 
 type version struct {
@@ -49,10 +51,14 @@ func versionsOf(entries []*entry) []version {
 	return versions
 }
 
-// pick finds the entry for a version: by exact spelling, else as equal semver.
-func pick(versions []version, location Location, repository string) (version, error) {
+// pick finds the entry for a version: by exact spelling, else as equal semver. Names are charts of the index.
+func pick(versions []version, names []string, location Location, repository string) (version, error) {
 	if len(versions) == 0 {
-		return version{}, &fetch.NotFoundError{What: fmt.Sprintf("chart %q in %s", location.Chart, repository)}
+		missing := &fetch.NotFoundError{What: fmt.Sprintf("chart %q in %s", location.Chart, repository)}
+		if len(names) > 0 {
+			missing.Mend = "nearest charts: " + strings.Join(nearest(location.Chart, names), ", ")
+		}
+		return version{}, missing
 	}
 	subject := fmt.Sprintf("chart %q version %q in %s", location.Chart, string(location.Version), repository)
 	fitting := filter(versions, func(v version) bool { return v.Version == string(location.Version) })
@@ -88,9 +94,28 @@ func sameVersion(text string) func(version) bool {
 	}
 }
 
+// shown is how many versions, or charts, a message names.
+const shown = 5
+
+// nearest are up to five names: first those that differ by a slip, then those of which one is part of the other.
+func nearest(name string, names []string) []string {
+	alike := map[string]int{}
+	for _, other := range names {
+		switch {
+		case values.IsSlip(name, other):
+			alike[other] = 2 * nameLimit
+		case strings.Contains(other, name) || strings.Contains(name, other):
+			alike[other] = nameLimit + min(len(name), len(other))
+		default:
+			alike[other] = 0
+		}
+	}
+	sorted := slices.SortedFunc(maps.Keys(alike), func(a, b string) int { return cmp.Or(alike[b]-alike[a], strings.Compare(a, b)) })
+	return sorted[:min(shown, len(sorted))]
+}
+
 // newest lists up to five versions, the highest first; other texts than semver are last.
 func newest(versions []version) string {
-	const shown = 5
 	sorted := slices.Clone(versions)
 	slices.SortStableFunc(sorted, func(a, b version) int { return -compare(a.Version, b.Version) })
 	names := []string{}
@@ -121,6 +146,7 @@ const (
 	chartLimit   = 16 << 20
 	resultLimit  = 8 << 20
 	entriesLimit = 50_000
+	namesLimit   = 1000
 )
 
 // readIndex decodes the wanted charts of an index: YAML in Helm's block style, or JSON.
