@@ -52,6 +52,11 @@ func sourcesOf(t testing.TB, objects ...*v1.AddonCatalogue) []*catalogue.Source 
 	return sources
 }
 
+// asBefore merges where nobody owns anything yet, as at an upgrade: all that win a version have their part.
+func asBefore(sources []*catalogue.Source) catalogue.Merged {
+	return catalogue.Merge(sources, catalogue.Claims{Adopt: true})
+}
+
 // story tells a merge in lines: what is merged with origins, then what is refused and the conflicts
 // of each catalogue.
 func story(merged catalogue.Merged) []string {
@@ -140,7 +145,7 @@ func TestMerge(t *testing.T) {
 				`refused: merged add-on "loki" has 200 versions, more than 128: take old versions out of its catalogues`,
 			}},
 	} {
-		got := story(catalogue.Merge(sourcesOf(t, test.objects...)))
+		got := story(asBefore(sourcesOf(t, test.objects...)))
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s: %s", test.why, diff)
 		}
@@ -153,7 +158,7 @@ func TestMergeRefusesWhatIsTooLarge(t *testing.T) {
 	for i := range object.Spec.Addons[0].Versions {
 		object.Spec.Addons[0].Versions[i].ValuesTemplate = strings.Repeat("x", 64<<10)
 	}
-	merged := catalogue.Merge(sourcesOf(t, object))
+	merged := asBefore(sourcesOf(t, object))
 	refused := merged.Refused["big"]
 	if refused == nil || refused.What != "bytes" || refused.Have <= refused.Limit || refused.Limit != catalogue.MergedLimit {
 		t.Fatalf("refused %+v", refused)
@@ -170,10 +175,10 @@ func TestMergeDoesNotDependOnOrder(t *testing.T) {
 	for range 200 {
 		objects := randomCatalogues(random)
 		sources := sourcesOf(t, objects...)
-		want := catalogue.Merge(sources)
+		want := asBefore(sources)
 		for range 5 {
 			random.Shuffle(len(sources), func(i, j int) { sources[i], sources[j] = sources[j], sources[i] })
-			got := catalogue.Merge(sources)
+			got := asBefore(sources)
 			if diff := cmp.Diff(story(want), story(got)); diff != "" {
 				t.Fatalf("another order, another merge: %s", diff)
 			}
@@ -419,13 +424,13 @@ func BenchmarkRead(b *testing.B) {
 func BenchmarkMerge(b *testing.B) {
 	sources := sourcesOf(b, large()...)
 	for b.Loop() {
-		catalogue.Merge(sources)
+		asBefore(sources)
 	}
 }
 
 func BenchmarkAvailable12Platforms(b *testing.B) {
 	var entries []*catalogue.Entry
-	for name, addon := range catalogue.Merge(sourcesOf(b, large()...)).Addons {
+	for name, addon := range asBefore(sourcesOf(b, large()...)).Addons {
 		entry, err := catalogue.NewEntry(&v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: addon.Spec})
 		if err != nil {
 			b.Fatal(err)
@@ -465,7 +470,7 @@ func TestTheFirstCatalogueThatNamesASlotDecides(t *testing.T) {
 			}
 			sources = append(sources, source)
 		}
-		return catalogue.Merge(sources).Addons["net"]
+		return asBefore(sources).Addons["net"]
 	}
 	for _, test := range []struct {
 		why   string
@@ -514,7 +519,7 @@ func TestTheFirstCatalogueThatNamesANamespaceDecides(t *testing.T) {
 		}
 		sources = append(sources, source)
 	}
-	merged := catalogue.Merge(sources).Addons["net"].Spec.Addons[0]
+	merged := asBefore(sources).Addons["net"].Spec.Addons[0]
 	if merged.TargetNamespace != "first" || merged.CreateNamespace {
 		t.Errorf("namespace %q, made: %t", merged.TargetNamespace, merged.CreateNamespace)
 	}

@@ -3,6 +3,7 @@ package distributor
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -18,6 +19,7 @@ import (
 // merger remembers the last merge: the sources are mostly the same.
 type merger struct {
 	sources []*catalogue.Source
+	claims  catalogue.Claims
 	merged  catalogue.Merged
 	// uses are the versions with sources, by catalogue.
 	uses map[string][]catalogue.SourceUse
@@ -32,9 +34,10 @@ func (r *Reconciler) merge(_ context.Context, f *facts) loop.Outcome {
 	}
 	// A source is a new one when its catalogue changes. A cache lists in any order.
 	slices.SortFunc(sources, func(a, b *catalogue.Source) int { return strings.Compare(a.Name, b.Name) })
-	if r.merger.merged.Addons == nil || !slices.Equal(r.merger.sources, sources) {
+	if r.merger.merged.Addons == nil || !slices.Equal(r.merger.sources, sources) || !reflect.DeepEqual(r.merger.claims, f.claims) {
 		before := r.merger.merged
-		r.merger.sources, r.merger.merged = sources, catalogue.Merge(sources)
+		r.merger.sources, r.merger.claims, r.merger.merged = sources, f.claims, catalogue.Merge(sources, f.claims)
+		f.mergedAnew = true
 		r.merger.uses = catalogue.SourcesOf(r.merger.merged)
 		r.announce(f.readings, catalogue.Changes(before, r.merger.merged))
 	}
