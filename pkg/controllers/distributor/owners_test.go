@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
 	"github.com/trellis-addons/trellis/test/expect"
 	kit "github.com/trellis-addons/trellis/test/world"
@@ -306,4 +307,44 @@ func TestNothingReachesSeedsBeforeItsOwnerIsKept(t *testing.T) {
 	edit(w, first, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].DisplayName = "Web" })
 	w.expectOwned("web", "1.0.0", "first")
 	w.expectOwners("web", "first")
+}
+
+// Red when a catalogue in git gives an add-on up while what is generated from it is incomplete, as after a restore, or when nobody sees that
+// its content is known.
+func TestARepositoryGivesUpWhatItIsKnownToLack(t *testing.T) {
+	w := newWorld(t)
+	w.seed("local", kubeconfigOf("master"))
+	kept := w.ownersMap()
+	kept.Data = map[string]string{"web": "team"}
+	w.create(w.master, kept)
+	team := w.catalogueOf("team", nil)
+	team.Spec.Git = &v1.CatalogueGit{Remote: "https://git.example.com/team.git"}
+	w.create(w.master, team)
+	generated := func(addons int32) {
+		t.Helper()
+		expect.Eventually(t, expect.Patience, func() error {
+			if err := w.master.Get(t.Context(), client.ObjectKeyFromObject(team), team); err != nil {
+				return err
+			}
+			team.Status.Addons = addons
+			conditions.True(&team.Status.Conditions, team.Generation, v1.ConditionFetched, v1.ReasonFetched, "as tested")
+			return w.master.Status().Update(t.Context(), team)
+		})
+	}
+	generated(1) // and none is there
+	shadow := w.shadowOf("web")
+	w.create(w.master, shadow)
+	w.start()
+	w.expectCondition(shadow, v1.ConditionConflicting, "True", v1.ReasonOwnedByOther)
+	w.steady(func() error {
+		if err := w.master.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil {
+			return err
+		}
+		if kept.Data["web"] != "team" {
+			return fmt.Errorf("web belongs to %q", kept.Data["web"])
+		}
+		return nil
+	})
+	generated(0)
+	w.expectOwners("web", "shadow")
 }
