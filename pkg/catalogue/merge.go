@@ -44,6 +44,8 @@ func (m *MergedAddon) OriginsJSON() string {
 // TooLargeError says that a merged object would be too large. The seeds keep the former one.
 type TooLargeError struct {
 	Addon string
+	// Author is the catalogue whose share of owned add-ons is used up; empty: it is about something else.
+	Author string
 	// What is counted, such as "versions" or "bytes"; Have exceeds Limit.
 	What        string
 	Have, Limit int
@@ -52,8 +54,12 @@ type TooLargeError struct {
 }
 
 func (e *TooLargeError) Error() string {
+	if e.Author != "" {
+		return fmt.Sprintf("add-on %q is not merged: with it, the names of add-ons that belong to catalogue %q would take %d bytes, more than %d: "+
+			"take add-ons out of it", e.Addon, e.Author, e.Have, e.Limit)
+	}
 	if e.What == ownersCounted {
-		return fmt.Sprintf("add-on %q is not merged: the names of all add-ons of Custom catalogues and of their owners would have %d bytes, "+
+		return fmt.Sprintf("add-on %q is not merged: the names of all add-ons of Custom catalogues and of their owners would take %d bytes, "+
 			"more than %d: take add-ons out of them", e.Addon, e.Have, e.Limit)
 	}
 	return fmt.Sprintf("merged add-on %q has %d %s, more than %d: take old versions out of its catalogues",
@@ -254,10 +260,10 @@ func slotOf(offers []offer) v1.Slot {
 // tooLarge checks the limits. Size is that of all versions as JSON.
 func (m *MergedAddon) tooLarge(name string, size int) *TooLargeError {
 	if have := len(m.Spec.Addons[0].Versions); have > VersionLimit {
-		return &TooLargeError{name, "versions", have, VersionLimit, m.Contributors}
+		return &TooLargeError{Addon: name, What: "versions", Have: have, Limit: VersionLimit, Contributors: m.Contributors}
 	}
 	if have := size + len(m.OriginsJSON()); have > MergedLimit {
-		return &TooLargeError{name, "bytes", have, MergedLimit, m.Contributors}
+		return &TooLargeError{Addon: name, What: "bytes", Have: have, Limit: MergedLimit, Contributors: m.Contributors}
 	}
 	return nil
 }

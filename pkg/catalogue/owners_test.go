@@ -79,6 +79,15 @@ func TestAnAddonStaysWithItsCatalogue(t *testing.T) {
 		{"an owner that can't be read gives nothing up",
 			catalogue.Claims{Owners: catalogue.Owners{"web": {"victim"}}, Held: map[string]bool{"victim": true}},
 			[]*v1.AddonCatalogue{shadow("web: 1.0.1")}, "; on shadow: won by victim", "victim"},
+		{"an owner that lacks it for a short while keeps it",
+			catalogue.Claims{Owners: catalogue.Owners{"web": {"victim"}}, Missing: map[string]map[string]bool{"victim": {"web": true}}},
+			[]*v1.AddonCatalogue{shadow("web: 1.0.1")}, "; on shadow: won by victim", "victim"},
+		{"and keeps nothing else",
+			catalogue.Claims{Owners: catalogue.Owners{"web": {"victim"}}, Missing: map[string]map[string]bool{"victim": {"db": true}}},
+			[]*v1.AddonCatalogue{shadow("web: 1.0.1")}, "1.0.1 from shadow", "shadow"},
+		{"but for who takes it over meanwhile",
+			catalogue.Claims{Owners: catalogue.Owners{"web": {"victim"}}, Missing: map[string]map[string]bool{"victim": {"web": true}}},
+			[]*v1.AddonCatalogue{takes(shadow("web: 1.0.1"), "web")}, "1.0.1 from shadow", "shadow victim"},
 		{"the next owner has it when the first gives it up", catalogue.Claims{Owners: catalogue.Owners{"web": {"shadow", "victim"}}},
 			[]*v1.AddonCatalogue{victim(), authored("third", custom, 1000, "web: 1.0.0")}, "1.0.0 from victim; on third: won by victim", "victim"},
 		{"catalogues of one repository are one author", catalogue.Claims{Owners: catalogue.Owners{"web": {"git"}}},
@@ -141,6 +150,24 @@ func TestSlotAndNamespaceStayWithTheOwner(t *testing.T) {
 	}
 }
 
+// At the upgrade it stays as it is, too: whose slot or namespace counts is an owner, in its place, and nobody behind it that adds nothing.
+func TestAtTheUpgradeSlotAndNamespaceStay(t *testing.T) {
+	t.Parallel()
+	first, slot := authored("first", "", 9, "web: 1.0.0"), authored("slot", "", 7, "web: 1.0.0")
+	space, last := authored("space", "", 5, "web: 1.0.0"), authored("last", "", 3, "web: 1.0.0 1.1.0")
+	slot.Spec.Addons[0].Slot, space.Spec.Addons[0].TargetNamespace = v1.SlotCNI, "kube-system"
+	last.Spec.Addons[0].TargetNamespace = "elsewhere"
+	none := authored("none", "", 1, "web: 1.0.0")
+	none.Spec.Addons[0].Slot = v1.SlotCNI
+	merged := catalogue.Merge(sourcesOf(t, first, slot, space, last, none), catalogue.Claims{Adopt: true})
+	if got := strings.Join(merged.Owners["web"], " "); got != "first slot space last" {
+		t.Errorf("owners %q", got)
+	}
+	if addon := merged.Addons["web"].Spec.Addons[0]; addon.Slot != v1.SlotCNI || addon.TargetNamespace != "kube-system" {
+		t.Errorf("slot %q, namespace %q", addon.Slot, addon.TargetNamespace)
+	}
+}
+
 // Whatever catalogues come, go, take over and can't be read: the order of the sources does not matter, a merge with the owners that
 // it returned is the same, owners change only where one gives up or another takes over, and no version is of a catalogue that owns nothing.
 func TestOwnersOnlyChangeWhereTheyMay(t *testing.T) {
@@ -157,6 +184,7 @@ func TestOwnersOnlyChangeWhereTheyMay(t *testing.T) {
 			}
 			claims := claimsOf(owners, objects...)
 			claims.Held = map[string]bool{fmt.Sprintf("catalogue-%d", random.IntN(8)): true}
+			claims.Missing = map[string]map[string]bool{fmt.Sprintf("catalogue-%d", random.IntN(8)): {"loki": true}}
 			sources := sourcesOf(t, objects...)
 			merged := catalogue.Merge(sources, claims)
 			random.Shuffle(len(sources), func(i, j int) { sources[i], sources[j] = sources[j], sources[i] })
@@ -182,7 +210,7 @@ func checkOwners(t *testing.T, objects []*v1.AddonCatalogue, claims catalogue.Cl
 	}
 	for name, before := range claims.Owners {
 		for _, owner := range before {
-			if stays := claims.Held[owner] || offers(owner, name); stays != slices.Contains(merged.Owners[name], owner) {
+			if stays := claims.Held[owner] || claims.Missing[owner][name] || offers(owner, name); stays != slices.Contains(merged.Owners[name], owner) {
 				t.Fatalf("owner %q of %q: stays: %t; owners are %v", owner, name, stays, merged.Owners[name])
 			}
 		}
@@ -222,37 +250,93 @@ func TestOwnersAreStoredAsTheyAre(t *testing.T) {
 	}
 }
 
-// Red when a flood of names takes an owner its add-on, when a name is merged that nobody will remember, or when the bound is passed.
-func TestOwnersAreBounded(t *testing.T) {
-	t.Parallel()
-	var lines []string
-	const many = 20_000
+// flood is a catalogue with many names.
+func flood(author string, many int, more ...string) *v1.AddonCatalogue {
 	for i := range many {
-		lines = append(lines, fmt.Sprintf("flood-%05d-%s: 1.0.0", i, strings.Repeat("x", 40)))
+		more = append(more, fmt.Sprintf("%s-%05d-%s: 1.0.0", author, i, strings.Repeat("x", 40)))
 	}
-	victim := authored("zz", "", 0, "zz: 1.0.0")
-	flood := authored("flood", "", 1000, append(lines, "late: 1.0.0")...)
-	merged := catalogue.Merge(sourcesOf(t, victim, flood), catalogue.Claims{Owners: catalogue.Owners{"zz": {"zz"}}})
-	size := 0
-	for name, text := range merged.Owners.Encode() {
-		size += len(name) + len(text)
+	return authored(author, "", 1000, more...)
+}
+
+// sizes are what owners take in etcd, by the first of them, and in all.
+func sizes(owners catalogue.Owners) (by map[string]int, all int) {
+	by = map[string]int{}
+	for name, text := range owners.Encode() {
+		size := 2*len(name) + len(text) + 16
+		by[owners[name][0]] += size
+		all += size
 	}
-	if size > catalogue.OwnersLimit || size < catalogue.OwnersLimit-100 {
-		t.Errorf("%d bytes of names", size)
+	return by, all
+}
+
+// Red when an author's flood of names takes others theirs, an owner its add-on, when a name is merged that nobody will remember, or when
+// an author's share is passed.
+func TestAnAuthorHasAShareOfNames(t *testing.T) {
+	t.Parallel()
+	const many = 2000
+	stored := catalogue.Owners{"zz": {"victim"}, "late": {"flood"}}
+	objects := []*v1.AddonCatalogue{flood("flood", many, "late: 1.0.0", "zzz: 1.0.0"), authored("victim", "", 0, "zz: 1.0.0", "zzz: 1.0.0")}
+	merged := catalogue.Merge(sourcesOf(t, objects...), catalogue.Claims{Owners: stored})
+	if by, _ := sizes(merged.Owners); by["flood"] > catalogue.OwnersShare || by["flood"] < catalogue.OwnersShare-200 {
+		t.Errorf("%d bytes are the flood's", by["flood"])
 	}
-	if merged.Addons["zz"] == nil {
-		t.Error("what had an owner is not merged")
+	for name, owner := range map[string]string{"zz": "victim", "late": "flood", "zzz": "victim"} {
+		if merged.Addons[name] == nil || !slices.Equal(merged.Owners[name], []string{owner}) {
+			t.Errorf("%q belongs to %v", name, merged.Owners[name])
+		}
 	}
 	for name := range merged.Addons {
 		if merged.Owners[name] == nil {
 			t.Fatalf("%q is merged without an owner", name)
 		}
 	}
-	if len(merged.Refused)+len(merged.Addons) != many+2 {
+	if len(merged.Refused)+len(merged.Addons) != many+3 {
 		t.Errorf("%d refused, %d merged", len(merged.Refused), len(merged.Addons))
 	}
 	last := slices.Max(slices.Collect(maps.Keys(merged.Refused)))
-	if said := merged.Refused[last].Error(); !strings.Contains(said, last) || !strings.Contains(said, "take add-ons out") {
+	refused := merged.Refused[last]
+	if said := refused.Error(); !strings.Contains(said, last) || !strings.Contains(said, `catalogue "flood" would take`) {
 		t.Error(said)
+	}
+	if !slices.Equal(refused.Contributors, []types.UID{objects[0].UID}) {
+		t.Errorf("it is told to %v", refused.Contributors)
+	}
+	// What was there before there were owners stays.
+	if merged := catalogue.Merge(sourcesOf(t, objects...), catalogue.Claims{Adopt: true}); len(merged.Refused) > 0 {
+		t.Errorf("%d refused at the upgrade", len(merged.Refused))
+	}
+}
+
+// Red when all owners together pass what etcd takes, or when the names of an author with few are refused before those of one with many.
+func TestOwnersAreBounded(t *testing.T) {
+	t.Parallel()
+	few := authored("few", "", 0, "zz: 1.0.0")
+	var floods []*v1.AddonCatalogue
+	for i := range 18 {
+		floods = append(floods, flood(fmt.Sprintf("flood-%02d", i), 500))
+	}
+	for why, test := range map[string]struct {
+		objects []*v1.AddonCatalogue
+		claims  catalogue.Claims
+	}{
+		"by one, at the upgrade": {[]*v1.AddonCatalogue{flood("flood", 10_000)}, catalogue.Claims{Adopt: true}},
+		"by many":                {floods, catalogue.Claims{}},
+	} {
+		sources := sourcesOf(t, append(test.objects, few)...)
+		merged := catalogue.Merge(sources, test.claims)
+		if _, all := sizes(merged.Owners); all > catalogue.OwnersLimit || all < catalogue.OwnersLimit-200 {
+			t.Errorf("%s: %d bytes", why, all)
+		}
+		if merged.Addons["zz"] == nil || len(merged.Refused) == 0 {
+			t.Errorf("%s: an author with one name has it: %t; %d are refused", why, merged.Addons["zz"] != nil, len(merged.Refused))
+		}
+		for name, refused := range merged.Refused {
+			if said := refused.Error(); !strings.Contains(said, name) || !strings.Contains(said, "take add-ons out of them") {
+				t.Fatal(said)
+			}
+		}
+		if again := catalogue.Merge(sources, catalogue.Claims{Owners: merged.Owners}); cmp.Diff(merged.Owners, again.Owners) != "" {
+			t.Errorf("%s: merged again, it is not the same", why)
+		}
 	}
 }

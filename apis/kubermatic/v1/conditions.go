@@ -426,6 +426,8 @@ const (
 	EventConflict = "Conflict"
 	// EventChanged: a version of an add-on has other content than before under the same name.
 	EventChanged = "Changed"
+	// EventTakeOverIgnored: annotation take-over was set before owners of add-ons were known, as at the upgrade, and does not count.
+	EventTakeOverIgnored = "TakeOverIgnored"
 	// EventFetched: a git catalogue took another commit.
 	EventFetched = "Fetched"
 	// EventRolloutStarted: an AddonSet has a new revision, which begins to roll on the seed.

@@ -21,8 +21,8 @@ type facts struct {
 	// claims decide whose add-ons are.
 	claims catalogue.Claims
 	merged catalogue.Merged
-	// mergedAnew says that this pass merged, and did not find the last merge.
-	mergedAnew bool
+	// isNewMerge says that this pass merged, and did not find the last merge.
+	isNewMerge bool
 	// sources are the versions with sources, by catalogue.
 	sources map[string][]catalogue.SourceUse
 	// secrets are copied with merged; secretProblems say by name why one is not.
@@ -44,6 +44,13 @@ type facts struct {
 func (f *facts) trouble(err error) {
 	if err != nil {
 		f.troubles = append(f.troubles, err)
+	}
+}
+
+// recheckIn has the next pass made after a time, or sooner.
+func (f *facts) recheckIn(after time.Duration) {
+	if f.recheck == 0 || after < f.recheck {
+		f.recheck = after
 	}
 }
 
