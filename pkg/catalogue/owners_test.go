@@ -313,7 +313,7 @@ func TestOwnersAreBounded(t *testing.T) {
 	few := authored("few", "", 0, "zz: 1.0.0")
 	var floods []*v1.AddonCatalogue
 	for i := range 18 {
-		floods = append(floods, flood(fmt.Sprintf("flood-%02d", i), 500))
+		floods = append(floods, flood(fmt.Sprintf("flood-%02d", i), 480))
 	}
 	for why, test := range map[string]struct {
 		objects []*v1.AddonCatalogue

@@ -19,7 +19,9 @@ func offering(t *testing.T, name string, addons ...string) *reading {
 	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
 	for _, addon := range addons {
 		object.Spec.Addons = append(object.Spec.Addons, v1.Addon{Name: v1.AddonName(addon), Versions: []v1.AddonVersion{
-			{Version: "1.0.0", Source: &v1.AddonSource{Git: &v1.GitSource{Remote: "https://git.example.com/a.git"}}},
+			{Version: "1.0.0", Template: &v1.Template{Method: v1.MethodGoTemplate}, Source: &v1.Source{Git: &v1.GitSource{
+				Remote: "https://git.example.com/a.git", Path: "a",
+			}}},
 		}})
 	}
 	source, err := catalogue.Read(object)
@@ -76,7 +78,9 @@ func TestAnAnnotationOfBeforeTheUpgradeDoesNotCount(t *testing.T) {
 	t.Parallel()
 	r, _, recorder := owning(catalogue.Owners{}, true)
 	early := offering(t, "early", "web")
-	annotate := func(object *v1.AddonCatalogue, value string) { object.Annotations = map[string]string{v1.AnnotationTakeOver: value} }
+	annotate := func(object *v1.AddonCatalogue, value string) {
+		object.Annotations = map[string]string{v1.AnnotationTakeOver: value}
+	}
 	annotate(early.object, "web")
 	if taken := r.owned(t, early).claims.TakeOver; len(taken) > 0 {
 		t.Errorf("at the upgrade: %v", taken)

@@ -67,7 +67,9 @@ func (w *world) expectOwners(addon, owners string) *corev1.ConfigMap {
 func TestAnAddonStaysWithTheCatalogueThatBroughtIt(t *testing.T) {
 	w := newWorld(t)
 	w.seed("local", kubeconfigOf("master"))
-	stop := w.start()
+	now := kit.RunningClock(t)
+	clocked := func(options *distributor.Options) { options.Clock = now }
+	stop := w.start(clocked)
 	victim := w.catalogueOf("victim", map[string][]string{"web": {"1.0.0"}})
 	w.create(w.master, victim)
 	w.expectOwned("web", "1.0.0", "victim")
@@ -75,8 +77,8 @@ func TestAnAddonStaysWithTheCatalogueThatBroughtIt(t *testing.T) {
 	shadow := w.shadowOf("web")
 	w.create(w.master, shadow)
 	shadow = w.expectCondition(shadow, v1.ConditionConflicting, "True", v1.ReasonOwnedByOther)
-	want := []v1.CatalogueConflict{{Addon: "web", WonBy: "victim", Reason: v1.ReasonOwnedByOther}}
-	if diff := cmp.Diff(want, shadow.Status.Conflicts); diff != "" {
+	conflicts := []v1.CatalogueConflict{{Addon: "web", WonBy: "victim", Reason: v1.ReasonOwnedByOther}}
+	if diff := cmp.Diff(conflicts, shadow.Status.Conflicts); diff != "" {
 		t.Error(diff)
 	}
 	w.expectCondition(victim, v1.ConditionConflicting, "False", v1.ReasonNoConflict)
@@ -92,7 +94,7 @@ func TestAnAddonStaysWithTheCatalogueThatBroughtIt(t *testing.T) {
 
 	// Nor after a restart, and nothing is written where nothing changed.
 	kept := w.expectOwners("web", "victim")
-	stop = w.start()
+	stop = w.start(clocked)
 	edit(w, victim, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].DisplayName = "Web" })
 	expect.Object(t, w.master, w.merged("web"), func(object *v1.AddonCatalogue) error {
 		if object.Spec.Addons[0].DisplayName != "Web" {
@@ -110,7 +112,7 @@ func TestAnAddonStaysWithTheCatalogueThatBroughtIt(t *testing.T) {
 	if err := w.master.Delete(t.Context(), w.ownersMap()); err != nil {
 		t.Fatal(err)
 	}
-	w.start()
+	w.start(clocked)
 	w.expectOwners("web", "victim")
 	w.steady(stays)
 
@@ -125,8 +127,40 @@ func TestAnAddonStaysWithTheCatalogueThatBroughtIt(t *testing.T) {
 	w.expectOwners("web", "victim")
 	w.steady(stays)
 
-	// The owner gives it up.
+	// Nor where it is replaced: for a while it is gone, and back with another UID.
+	if err := w.master.Delete(t.Context(), victim); err != nil {
+		t.Fatal(err)
+	}
+	w.steady(func() error {
+		kept := w.ownersMap()
+		if err := w.master.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil {
+			return err
+		}
+		if kept.Data["web"] != "victim" {
+			return fmt.Errorf("web belongs to %q", kept.Data["web"])
+		}
+		return nil
+	})
+	victim = w.catalogueOf("victim", map[string][]string{"web": {"1.0.0"}})
+	w.create(w.master, victim)
+	w.expectOwned("web", "1.0.0", "victim")
+
+	// What is restored while the manager runs counts, and is not overwritten.
+	edit(w, w.ownersMap(), func(kept *corev1.ConfigMap) { kept.Data = map[string]string{"web": "other victim", "old": "victim"} })
+	edit(w, victim, func(object *v1.AddonCatalogue) {
+		object.Spec.Addons = append(object.Spec.Addons, addonOf("new", "1.0.0"))
+	})
+	kept = w.expectOwners("new", "victim")
+	want := map[string]string{"web": "other victim", "old": "victim", "new": "victim"}
+	if diff := cmp.Diff(want, kept.Data); diff != "" {
+		t.Error(diff)
+	}
+
+	// The owners give it up.
 	edit(w, victim, func(object *v1.AddonCatalogue) { object.Spec.Addons = object.Spec.Addons[1:] })
+	w.steady(func() error { return w.master.Get(t.Context(), client.ObjectKeyFromObject(kept), kept) })
+	now.Step(10 * time.Minute)
+	edit(w, shadow, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].DisplayName = "looked at" })
 	w.expectVersions("master", "web", "1.0.1", "1.0.0")
 	w.expectOwners("web", "shadow")
 	w.expectCondition(shadow, v1.ConditionConflicting, "False", v1.ReasonNoConflict)
@@ -137,7 +171,8 @@ func TestAnAddonStaysWithTheCatalogueThatBroughtIt(t *testing.T) {
 func TestACatalogueTakesAnAddonOver(t *testing.T) {
 	w := newWorld(t)
 	w.seed("local", kubeconfigOf("master"))
-	w.start()
+	now := kit.RunningClock(t)
+	w.start(func(options *distributor.Options) { options.Clock = now })
 	victim := w.catalogueOf("victim", map[string][]string{"web": {"1.0.0", "0.9.0"}})
 	w.create(w.master, victim)
 	w.expectOwners("web", "victim")
@@ -170,6 +205,8 @@ func TestACatalogueTakesAnAddonOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.expectVersions("master", "web", "1.0.0", "0.9.0")
+	now.Step(10 * time.Minute)
+	edit(w, victim, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].DisplayName = "looked at" })
 	w.expectOwners("web", "victim")
 }
 
@@ -181,16 +218,22 @@ func TestAtTheUpgradeWhoWinsIsTheOwner(t *testing.T) {
 		w.catalogueOf("first", map[string][]string{"web": {"1.0.0"}}), w.catalogueOf("second", map[string][]string{"web": {"1.1.0"}}),
 		w.catalogueOf("third", map[string][]string{"web": {"1.1.0"}}),
 	} {
+		if object.Name == "first" { // before the policy was there
+			object.Annotations = map[string]string{v1.AnnotationTakeOver: "web"}
+		}
 		object.Spec.Priority = map[string]int32{"second": 7, "third": 3}[object.Name]
 		w.create(w.master, object)
 	}
-	w.start()
+	stop := w.start()
 	w.expectVersions("master", "web", "1.1.0", "1.0.0")
 	w.expectOwners("web", "second first")
+	stop()
+	w.start()
 	late := w.shadowOf("web")
 	w.create(w.master, late)
 	w.expectCondition(late, v1.ConditionConflicting, "True", v1.ReasonOwnedByOther)
 	w.expectVersions("master", "web", "1.1.0", "1.0.0")
+	w.expectOwners("web", "second first")
 }
 
 // A restore brings objects one by one, with other UIDs. Red when a catalogue that comes back later than others has lost its add-ons, or
@@ -334,7 +377,8 @@ func TestARepositoryGivesUpWhatItIsKnownToLack(t *testing.T) {
 	generated(1) // and none is there
 	shadow := w.shadowOf("web")
 	w.create(w.master, shadow)
-	w.start()
+	now := kit.RunningClock(t)
+	w.start(func(options *distributor.Options) { options.Clock = now })
 	w.expectCondition(shadow, v1.ConditionConflicting, "True", v1.ReasonOwnedByOther)
 	w.steady(func() error {
 		if err := w.master.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil {
@@ -345,6 +389,40 @@ func TestARepositoryGivesUpWhatItIsKnownToLack(t *testing.T) {
 		}
 		return nil
 	})
+	now.Step(time.Hour)
 	generated(0)
+	w.steady(func() error { return w.master.Get(t.Context(), client.ObjectKeyFromObject(kept), kept) })
+	now.Step(10 * time.Minute)
+	edit(w, shadow, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].DisplayName = "looked at" })
 	w.expectOwners("web", "shadow")
+}
+
+// Red when an API server refuses the owners of as many add-ons as there may be: nothing would reach any seed again.
+func TestAnAPIServerTakesAllOwners(t *testing.T) {
+	w := newWorld(t)
+	for name, length := range map[string]int{"long": 63, "short": 6} {
+		object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: "f"}}
+		for i := range catalogue.OwnersLimit / (2 * length) {
+			addon := addonOf(fmt.Sprintf("x%0*d", length-1, i), "1.0.0")
+			object.Spec.Addons = append(object.Spec.Addons, addon)
+		}
+		source, err := catalogue.Read(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		merged := catalogue.Merge([]*catalogue.Source{source}, catalogue.Claims{Adopt: true})
+		if len(merged.Refused) == 0 {
+			t.Fatal("there is room left")
+		}
+		kept := w.ownersMap()
+		kept.Name, kept.Data = name, merged.Owners.Encode()
+		kept.Data["_ignored"] = strings.Repeat("0123456789ab ", 10_000)
+		w.create(w.master, kept)
+		for addon := range merged.Owners {
+			kept.Data[addon] = "g"
+		}
+		if err := client.WithFieldOwner(w.master, "another").Update(t.Context(), kept); err != nil {
+			t.Error(err)
+		}
+	}
 }
