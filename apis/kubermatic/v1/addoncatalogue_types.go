@@ -606,7 +606,7 @@ type CatalogueConflict struct {
 	// version is empty where the whole add-on is concerned.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// wonBy is the name of the catalogue whose entry counts.
+	// wonBy is the name of the catalogue whose entry counts, a generated one too; with OwnedByOther, of the one that people wrote.
 	// +required
 	WonBy string `json:"wonBy,omitempty"`
 	// reason is Duplicate, OwnedByOther or CoreReserved.
