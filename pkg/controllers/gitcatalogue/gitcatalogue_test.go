@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 func TestEachAddonBecomesACatalogue(t *testing.T) {
@@ -622,10 +624,12 @@ func TestACatalogueThatIsStuckIsToldOnce(t *testing.T) {
 }
 
 // AC76: an add-on of a repository stays with it: while the repository can't be read, while what is generated is made again, and where a
-// commit changes the add-on. A commit without it gives it up. Red when a child is the owner and not its catalogue, or when what a repository
+// commit changes the add-on. A commit without it gives it up, after a while. Red when a child is the owner and not its catalogue, or when what a repository
 // that can't be read does not show counts as given up.
 func TestARepositoryOwnsWhatItBrought(t *testing.T) {
 	w := aloneInWorld(t)
+	now := kit.RunningClock(t)
+	w.clock = now
 	commit := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0", "tempo", "1.0.0")})
 	w.start("", w.platform+"-merged")
 	team := w.catalogue("team")
@@ -677,5 +681,9 @@ func TestARepositoryOwnsWhatItBrought(t *testing.T) {
 	commit = w.commit(map[string]string{"a.yaml": file("tempo", "1.0.0")})
 	w.look(team)
 	w.expectAddons(team, commit, "tempo", "1.0.0")
+	w.manager.Stays(leftOut, "distributor", "gitcatalogue")
+	owned("team")
+	now.Step(10 * time.Minute)
+	w.look(shadow)
 	owned("shadow")
 }
