@@ -25,7 +25,7 @@ func sealed(t *testing.T, key []byte) *v1.AddonCatalogue {
 	if err != nil {
 		t.Fatal(err)
 	}
-	merged := catalogue.Merge([]*catalogue.Source{source}).Addons["web"]
+	merged := asBefore([]*catalogue.Source{source}).Addons["web"]
 	if origin := merged.Origins["1.0.0"]; origin.Git != "git" || origin.Catalogue != "tools" {
 		t.Fatalf("the origin is %+v", origin)
 	}

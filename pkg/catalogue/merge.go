@@ -44,6 +44,8 @@ func (m *MergedAddon) OriginsJSON() string {
 // TooLargeError says that a merged object would be too large. The seeds keep the former one.
 type TooLargeError struct {
 	Addon string
+	// Author is the catalogue whose share of owned add-ons is used up; empty: it is about something else.
+	Author string
 	// What is counted, such as "versions" or "bytes"; Have exceeds Limit.
 	What        string
 	Have, Limit int
@@ -52,6 +54,14 @@ type TooLargeError struct {
 }
 
 func (e *TooLargeError) Error() string {
+	if e.Author != "" {
+		return fmt.Sprintf("add-on %q is not merged: with it, the names of add-ons that belong to catalogue %q would take %d bytes, more than %d: "+
+			"take add-ons out of it", e.Addon, e.Author, e.Have, e.Limit)
+	}
+	if e.What == ownersCounted {
+		return fmt.Sprintf("add-on %q is not merged: the names of all add-ons of Custom catalogues and of their owners would take %d bytes, "+
+			"more than %d: take add-ons out of them", e.Addon, e.Have, e.Limit)
+	}
 	return fmt.Sprintf("merged add-on %q has %d %s, more than %d: take old versions out of its catalogues",
 		e.Addon, e.Have, e.What, e.Limit)
 }
@@ -63,22 +73,26 @@ type Merged struct {
 	Refused map[string]*TooLargeError
 	// Conflicts by catalogue, sorted by add-on and version.
 	Conflicts map[types.UID][]v1.CatalogueConflict
+	// Owners are those of the add-ons of Custom catalogues from now on.
+	Owners Owners
 }
 
-// Merge makes one catalogue of many. The order of the sources does not matter.
-func Merge(sources []*Source) Merged {
+// Merge makes one catalogue of many. The order of the sources does not matter. Merged again with the owners that
+// it returns, the same sources give the same.
+func Merge(sources []*Source, claims Claims) Merged {
 	m := merger{
 		Merged: Merged{
 			Addons: map[string]*MergedAddon{}, Refused: map[string]*TooLargeError{},
-			Conflicts: map[types.UID][]v1.CatalogueConflict{},
+			Conflicts: map[types.UID][]v1.CatalogueConflict{}, Owners: Owners{},
 		},
-		offers: map[string][]offer{}, reserved: map[string]*Source{},
+		claims: claims, offers: map[string][]offer{}, reserved: map[string]*Source{}, brought: map[string][]string{},
 	}
 	ranked := slices.Clone(sources)
 	slices.SortFunc(ranked, rank)
 	for _, source := range ranked {
 		m.collect(source)
 	}
+	m.own()
 	for _, name := range slices.Sorted(maps.Keys(m.offers)) {
 		m.unite(name)
 	}
@@ -90,7 +104,8 @@ func Merge(sources []*Source) Merged {
 	return m.Merged
 }
 
-// rank orders sources: Core before Custom, then by higher priority, age and name.
+// rank orders sources: Core before Custom, then by higher priority, age and name. Of Custom ones it decides between those
+// that are new to an add-on; after that the order of its owners does.
 func rank(a, b *Source) int {
 	return cmp.Or(
 		-cmp.Compare(coreFirst(a), coreFirst(b)),
@@ -110,10 +125,13 @@ func coreFirst(source *Source) int {
 
 type merger struct {
 	Merged
+	claims Claims
 	// offers by add-on, by precedence.
 	offers map[string][]offer
 	// reserved is the first Core catalogue that uses a name.
 	reserved map[string]*Source
+	// brought are the authors of Custom catalogues that offer an add-on, by rank, also where its name is reserved.
+	brought map[string][]string
 }
 
 type offer struct {
@@ -131,6 +149,9 @@ func (m *merger) collect(source *Source) {
 	for i := range source.addons {
 		addon := &source.addons[i]
 		name := string(addon.addon.Name)
+		if source.Type != v1.CatalogueCore && !slices.Contains(m.brought[name], source.author()) {
+			m.brought[name] = append(m.brought[name], source.author())
+		}
 		if core := m.reserved[name]; core != nil && source.Type != v1.CatalogueCore {
 			m.conflict(source, v1.CatalogueConflict{Addon: name, WonBy: core.Name, Reason: v1.ReasonCoreReserved})
 			continue
@@ -239,10 +260,10 @@ func slotOf(offers []offer) v1.Slot {
 // tooLarge checks the limits. Size is that of all versions as JSON.
 func (m *MergedAddon) tooLarge(name string, size int) *TooLargeError {
 	if have := len(m.Spec.Addons[0].Versions); have > VersionLimit {
-		return &TooLargeError{name, "versions", have, VersionLimit, m.Contributors}
+		return &TooLargeError{Addon: name, What: "versions", Have: have, Limit: VersionLimit, Contributors: m.Contributors}
 	}
 	if have := size + len(m.OriginsJSON()); have > MergedLimit {
-		return &TooLargeError{name, "bytes", have, MergedLimit, m.Contributors}
+		return &TooLargeError{Addon: name, What: "bytes", Have: have, Limit: MergedLimit, Contributors: m.Contributors}
 	}
 	return nil
 }

@@ -52,6 +52,11 @@ func sourcesOf(t testing.TB, objects ...*v1.AddonCatalogue) []*catalogue.Source 
 	return sources
 }
 
+// asBefore merges where nobody owns anything yet, as at an upgrade: all that win a version have their part.
+func asBefore(sources []*catalogue.Source) catalogue.Merged {
+	return catalogue.Merge(sources, catalogue.Claims{Adopt: true})
+}
+
 // story tells a merge in lines: what is merged with origins, then what is refused and the conflicts
 // of each catalogue.
 func story(merged catalogue.Merged) []string {
@@ -99,23 +104,23 @@ func TestMerge(t *testing.T) {
 				"tempo (Custom, tempo of b): 1.0.0 from b",
 			}},
 		{"priority wins a duplicate in another spelling",
-			[]*v1.AddonCatalogue{authored("a", custom, 0, "loki: v1.0.0"), authored("b", custom, 5, "loki: 1.0.0+build")},
+			[]*v1.AddonCatalogue{authored("a", custom, 0, "loki: v1.0.0 0.9.0"), authored("b", custom, 5, "loki: 1.0.0+build")},
 			[]string{
-				"loki (Custom, loki of b): 1.0.0+build from b",
+				"loki (Custom, loki of b): 1.0.0+build from b, 0.9.0 from a",
 				"on a: loki v1.0.0 won by b, Duplicate", "on b: loki 1.0.0+build won by b, Duplicate",
 			}},
 		{"the older one wins at equal priority",
-			[]*v1.AddonCatalogue{authored("a", custom, 0, "loki: 1.0.0"), older},
+			[]*v1.AddonCatalogue{authored("a", custom, 0, "loki: 1.0.0 0.9.0"), older},
 			[]string{
-				"loki (Custom, loki of older): 1.0.0 from older",
+				"loki (Custom, loki of older): 1.0.0 from older, 0.9.0 from a",
 				"on a: loki 1.0.0 won by older, Duplicate", "on older: loki 1.0.0 won by older, Duplicate",
 			}},
 		{"the name decides at last, and three report it",
 			[]*v1.AddonCatalogue{
-				authored("c", custom, 0, "loki: 1.0.0"), authored("a", custom, 0, "loki: 1.0.0"), authored("b", custom, 0, "loki: 1.0.0"),
+				authored("c", custom, 0, "loki: 1.0.0 0.8.0"), authored("a", custom, 0, "loki: 1.0.0"), authored("b", custom, 0, "loki: 1.0.0 0.9.0"),
 			},
 			[]string{
-				"loki (Custom, loki of a): 1.0.0 from a",
+				"loki (Custom, loki of a): 1.0.0 from a, 0.9.0 from b, 0.8.0 from c",
 				"on a: loki 1.0.0 won by a, Duplicate", "on b: loki 1.0.0 won by a, Duplicate", "on c: loki 1.0.0 won by a, Duplicate",
 			}},
 		{"core reserves names against any priority",
@@ -140,7 +145,7 @@ func TestMerge(t *testing.T) {
 				`refused: merged add-on "loki" has 200 versions, more than 128: take old versions out of its catalogues`,
 			}},
 	} {
-		got := story(catalogue.Merge(sourcesOf(t, test.objects...)))
+		got := story(asBefore(sourcesOf(t, test.objects...)))
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s: %s", test.why, diff)
 		}
@@ -153,7 +158,7 @@ func TestMergeRefusesWhatIsTooLarge(t *testing.T) {
 	for i := range object.Spec.Addons[0].Versions {
 		object.Spec.Addons[0].Versions[i].ValuesTemplate = strings.Repeat("x", 64<<10)
 	}
-	merged := catalogue.Merge(sourcesOf(t, object))
+	merged := asBefore(sourcesOf(t, object))
 	refused := merged.Refused["big"]
 	if refused == nil || refused.What != "bytes" || refused.Have <= refused.Limit || refused.Limit != catalogue.MergedLimit {
 		t.Fatalf("refused %+v", refused)
@@ -170,10 +175,10 @@ func TestMergeDoesNotDependOnOrder(t *testing.T) {
 	for range 200 {
 		objects := randomCatalogues(random)
 		sources := sourcesOf(t, objects...)
-		want := catalogue.Merge(sources)
+		want := asBefore(sources)
 		for range 5 {
 			random.Shuffle(len(sources), func(i, j int) { sources[i], sources[j] = sources[j], sources[i] })
-			got := catalogue.Merge(sources)
+			got := asBefore(sources)
 			if diff := cmp.Diff(story(want), story(got)); diff != "" {
 				t.Fatalf("another order, another merge: %s", diff)
 			}
@@ -419,13 +424,13 @@ func BenchmarkRead(b *testing.B) {
 func BenchmarkMerge(b *testing.B) {
 	sources := sourcesOf(b, large()...)
 	for b.Loop() {
-		catalogue.Merge(sources)
+		asBefore(sources)
 	}
 }
 
 func BenchmarkAvailable12Platforms(b *testing.B) {
 	var entries []*catalogue.Entry
-	for name, addon := range catalogue.Merge(sourcesOf(b, large()...)).Addons {
+	for name, addon := range asBefore(sourcesOf(b, large()...)).Addons {
 		entry, err := catalogue.NewEntry(&v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: addon.Spec})
 		if err != nil {
 			b.Fatal(err)
@@ -465,7 +470,7 @@ func TestTheFirstCatalogueThatNamesASlotDecides(t *testing.T) {
 			}
 			sources = append(sources, source)
 		}
-		return catalogue.Merge(sources).Addons["net"]
+		return asBefore(sources).Addons["net"]
 	}
 	for _, test := range []struct {
 		why   string
@@ -514,7 +519,7 @@ func TestTheFirstCatalogueThatNamesANamespaceDecides(t *testing.T) {
 		}
 		sources = append(sources, source)
 	}
-	merged := catalogue.Merge(sources).Addons["net"].Spec.Addons[0]
+	merged := asBefore(sources).Addons["net"].Spec.Addons[0]
 	if merged.TargetNamespace != "first" || merged.CreateNamespace {
 		t.Errorf("namespace %q, made: %t", merged.TargetNamespace, merged.CreateNamespace)
 	}

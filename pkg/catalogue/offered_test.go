@@ -26,7 +26,7 @@ func longNamed(name string, addons int) *v1.AddonCatalogue {
 // stored are the entries of catalogues, each with its add-ons alone.
 func stored(t *testing.T, objects ...*v1.AddonCatalogue) (entries []*catalogue.Entry) {
 	t.Helper()
-	for _, merged := range catalogue.Merge(sourcesOf(t, objects...)).Addons {
+	for _, merged := range asBefore(sourcesOf(t, objects...)).Addons {
 		object := &v1.AddonCatalogue{Spec: merged.Spec}
 		object.Annotations = map[string]string{v1.AnnotationVersions: merged.OriginsJSON()}
 		entry, err := catalogue.NewEntry(object)

@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -66,6 +67,13 @@ func Read(catalogue *v1.AddonCatalogue, checks ...VersionCheck) (*Source, error)
 	source.Digest = source.digest()
 	return source, nil
 }
+
+// author is as in Author.
+func (s *Source) author() string { return cmp.Or(s.git, s.Name) }
+
+// Author is the name of the catalogue that people wrote and that a catalogue comes from: its own, or that of the catalogue in
+// git which it was generated from. A restore changes UIDs, and no names.
+func Author(catalogue *v1.AddonCatalogue) string { return cmp.Or(inGit(catalogue), catalogue.Name) }
 
 // inGit is the catalogue in git that a catalogue was generated from; empty: none.
 func inGit(catalogue *v1.AddonCatalogue) string {

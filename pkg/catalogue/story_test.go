@@ -1,7 +1,9 @@
 package catalogue_test
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +20,7 @@ func TestMergeStory(t *testing.T) {
 	const custom, core = v1.CatalogueCustom, v1.CatalogueCore
 	story := golden.NewStory("A merge: what seeds get after each change of a catalogue")
 	var all []*v1.AddonCatalogue
+	owners := catalogue.Owners{}
 	made := int64(0)
 	set := func(step string, object *v1.AddonCatalogue) {
 		t.Helper()
@@ -28,19 +31,29 @@ func TestMergeStory(t *testing.T) {
 			all = slices.Delete(all, at, at+1)
 		}
 		all = append(all, object)
-		story.Tell(step, storyOf(t, all)...)
+		story.Tell(step, storyOf(t, &owners, all)...)
 	}
 	set("Catalogue tools comes.", authored("tools", custom, 0, "loki: 1.0.0 1.1.0", "tempo: 2.0.0"))
 	set("Catalogue team comes, with a version of tools and one of its own.", authored("team", custom, 0, "loki: 1.1.0 1.2.0"))
 	set("Team raises its priority.", authored("team", custom, 5, "loki: 1.1.0 1.2.0"))
+	taking := authored("team", custom, 5, "loki: 1.1.0 1.2.0")
+	taking.Annotations = map[string]string{v1.AnnotationTakeOver: "loki"}
+	set("Team may take loki over.", taking)
 	set("Catalogue platform makes loki a core add-on.", authored("platform", core, 0, "loki: 1.1.0"))
 	set("Tools withdraws version 1.0.0.", authored("tools", custom, 0, "loki: 1.1.0", "tempo: 2.0.0"))
 	all = slices.DeleteFunc(all, func(object *v1.AddonCatalogue) bool { return object.Name == "platform" })
-	story.Tell("Platform goes.", storyOf(t, all)...)
+	story.Tell("Platform goes.", storyOf(t, &owners, all)...)
 	story.Match(t, "testdata/merge.golden")
 }
 
-func storyOf(t *testing.T, objects []*v1.AddonCatalogue) []string {
+// storyOf tells a merge with the owners of the merge before, and then who the owners are.
+func storyOf(t *testing.T, owners *catalogue.Owners, objects []*v1.AddonCatalogue) []string {
 	t.Helper()
-	return story(catalogue.Merge(sourcesOf(t, objects...)))
+	merged := catalogue.Merge(sourcesOf(t, objects...), claimsOf(*owners, objects...))
+	*owners = merged.Owners
+	lines := story(merged)
+	for _, name := range slices.Sorted(maps.Keys(merged.Owners)) {
+		lines = append(lines, name+" belongs to "+strings.Join(merged.Owners[name], ", then "))
+	}
+	return lines
 }

@@ -57,6 +57,7 @@ func (c *Catalogues) Handle(ctx context.Context, request admission.Request) admi
 		return invalid(request, found.after, err)
 	}
 	warnings := append(droppedNulls(request), slips(found.before, found.after)...)
+	warnings = append(warnings, c.owned(ctx, found.after)...)
 	if found.before == nil {
 		return allowed(append(warnings, c.place(ctx, found.after)...)...)
 	}
@@ -92,7 +93,7 @@ func checkCatalogue(ctx context.Context, object *v1.AddonCatalogue) error {
 	if err != nil {
 		return err
 	}
-	for _, refused := range catalogue.Merge([]*catalogue.Source{source}).Refused {
+	for _, refused := range catalogue.Merge([]*catalogue.Source{source}, catalogue.Claims{}).Refused {
 		return refused
 	}
 	return nil
@@ -110,7 +111,33 @@ func sameCatalogue(found change[v1.AddonCatalogue]) bool {
 const (
 	seedsWarned    = 15
 	versionsWarned = 3
+	ownedWarned    = 5
 )
+
+// owned warns of add-ons that are another Custom catalogue's. What can't be read warns of nothing: the status tells it.
+func (c *Catalogues) owned(ctx context.Context, object *v1.AddonCatalogue) (warnings []string) {
+	if c.Master == nil || object.Namespace != c.Namespace || object.Spec.Type == v1.CatalogueCore {
+		return nil
+	}
+	var kept corev1.ConfigMap
+	if err := c.Master.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: v1.ConfigMapOwners}, &kept); err != nil {
+		return nil
+	}
+	owners, _ := catalogue.DecodeOwners(kept.Data)
+	takesOver := catalogue.TakesOver(object)
+	for i := range object.Spec.Addons {
+		name := string(object.Spec.Addons[i].Name)
+		if of := owners[name]; len(of) == 0 || slices.Contains(of, object.Name) || takesOver[name] {
+			continue
+		}
+		if len(warnings) == ownedWarned {
+			return append(warnings, "more add-ons belong to other catalogues: condition Conflicting counts them")
+		}
+		warnings = append(warnings, fmt.Sprintf("addon %q belongs to catalogue %q and is left out here until that gives it up, or a user "+
+			"with verb %s sets annotation %s", name, text.Cut(owners[name][0], 32), v1.VerbManageCore, v1.AnnotationTakeOver))
+	}
+	return warnings
+}
 
 // withdrawal warns, by seed, of installations that use what an edit withdraws; after is nil for a
 // deletion. If something can't be read, it warns too, and never refuses.

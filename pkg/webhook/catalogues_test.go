@@ -309,3 +309,57 @@ func TestGitCatalogueGoes(t *testing.T) {
 	answer := (&webhook.Catalogues{Master: c, Namespace: place}).Handle(t.Context(), question(t, parent, nil))
 	expectAdmitted(t, answer, `seed "north": 2 installations`)
 }
+
+// Red when nobody hears at once that an add-on is another catalogue's, or when its owner does, a Core catalogue or one that takes it over.
+func TestAnAddonOfAnotherCatalogueIsWarnedOf(t *testing.T) {
+	c := connect(t)
+	const place = "platform-owned"
+	create(t, c, namespace(place), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: v1.ConfigMapOwners},
+		Data:       catalogue.Owners{"web": {"team", "helpers"}, "db": {"other"}}.Encode(),
+	})
+	offered := func(name string, change ...func(*v1.AddonCatalogue)) *v1.AddonCatalogue {
+		object := authored(name, "1.0.0")
+		object.Namespace = place
+		for _, one := range change {
+			one(object)
+		}
+		return object
+	}
+	takingOver := func(addons string) func(*v1.AddonCatalogue) {
+		return func(object *v1.AddonCatalogue) { object.Annotations = map[string]string{v1.AnnotationTakeOver: addons} }
+	}
+	told := []string{`addon "web" belongs to catalogue "team" and is left out here until that gives it up, or a user with verb manage-core ` +
+		`sets annotation addons.kubermatic.k8c.io/take-over`}
+	for _, test := range []struct {
+		why           string
+		before, after *v1.AddonCatalogue
+		warned        []string
+	}{
+		{"another catalogue", nil, offered("shadow"), told},
+		{"an edit of it", offered("shadow"), offered("shadow", func(object *v1.AddonCatalogue) { object.Spec.Priority = 7 }), told},
+		{"the owner", nil, offered("team"), nil},
+		{"one of its owners", nil, offered("helpers"), nil},
+		{"a Core catalogue", nil, offered("core", func(object *v1.AddonCatalogue) { object.Spec.Type = v1.CatalogueCore }), nil},
+		{"one that takes it over", nil, offered("shadow", takingOver("web")), nil},
+		{"one that takes another one over", nil, offered("shadow", takingOver("db")), told},
+	} {
+		answer := (&webhook.Catalogues{Master: c, Namespace: place}).Handle(t.Context(), question(t, catalogueOrNil(test.before), catalogueOrNil(test.after)))
+		expectAdmitted(t, answer, test.warned...)
+	}
+	many := map[string][]string{}
+	flood := offered("shadow")
+	for i := range 7 {
+		name := fmt.Sprintf("addon-%d", i)
+		many[name] = []string{"team"}
+		flood.Spec.Addons = append(flood.Spec.Addons, v1.Addon{Name: v1.AddonName(name), Versions: flood.Spec.Addons[0].Versions})
+	}
+	flood.Spec.Addons = flood.Spec.Addons[1:]
+	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: v1.ConfigMapOwners}, Data: catalogue.Owners(many).Encode()}
+	if err := c.Update(t.Context(), kept); err != nil {
+		t.Fatal(err)
+	}
+	answer := (&webhook.Catalogues{Master: c, Namespace: place}).Handle(t.Context(), question(t, nil, flood))
+	expectAdmitted(t, answer, `addon "addon-0" belongs`, `addon "addon-1"`, `addon "addon-2"`, `addon "addon-3"`, `addon "addon-4"`,
+		"more add-ons belong to other catalogues")
+}

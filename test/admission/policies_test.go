@@ -173,6 +173,43 @@ func coreRequests() []request {
 	}
 }
 
+// takeOverRequests are about who lets a Custom catalogue take add-ons over from another one.
+func takeOverRequests() []request {
+	users := []string{tenant, controller, coreAuthor}
+	taking := func(name, addons string) *kubermaticv1.AddonCatalogue {
+		object := catalogue(name, platform, "")
+		object.Annotations = map[string]string{kubermaticv1.AnnotationTakeOver: addons}
+		return object
+	}
+	inGit := func(name string) *kubermaticv1.AddonCatalogue {
+		object := catalogue(name, platform, "")
+		object.Spec.Addons = nil
+		object.Spec.Git = &kubermaticv1.CatalogueGit{Remote: "https://git.example.com/team.git"}
+		return object
+	}
+	gitTaking := inGit("t-b")
+	gitTaking.Annotations = map[string]string{kubermaticv1.AnnotationTakeOver: "web"}
+	set := func(addons string) func(context.Context, client.Client, client.Object) error {
+		return patch(func(c anyCatalogue) { c.Annotations = map[string]string{kubermaticv1.AnnotationTakeOver: addons} })
+	}
+	generated := taking("t-i", "web")
+	generated.Labels = map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleGenerated}
+	says := "take-over"
+	return []request{
+		{why: "a catalogue that takes over is made", do: create(taking("t-a", "web")), users: users, needs: whoManages, says: says},
+		{why: "one in git that takes over is made", do: create(gitTaking), users: users, needs: whoManages, says: `"kubermatic/t-b"`},
+		{why: "a catalogue is to take over", object: catalogue("t-c", platform, ""), do: set("web"), users: users, needs: whoManages, says: says},
+		{why: "one in git is to take over", object: inGit("t-d"), do: set("web"), users: users, needs: whoManages, says: says},
+		{why: "it is to take over more", object: taking("t-e", "web"), do: set("web,db"), users: users, needs: whoManages, says: says},
+		{why: "one that takes over is changed otherwise", object: taking("t-f", "web"), users: people, needs: anybodysTurn,
+			do: patch(func(c anyCatalogue) { c.Spec.Priority = 7 })},
+		{why: "one that takes over is to take over nothing more", object: taking("t-g", "web"), users: people, needs: anybodysTurn,
+			do: patch(func(c anyCatalogue) { c.Annotations = nil })},
+		{why: "one that takes over is deleted", object: taking("t-h", "web"), do: remove, users: people, needs: anybodysTurn},
+		{why: "a generated one that takes over is made", do: create(generated), users: []string{controller, masterManager}, needs: whoManages, says: says},
+	}
+}
+
 // free takes the finalizers off.
 func free(made *kubermaticv1.AddonInstallation) *kubermaticv1.AddonInstallation {
 	made.Finalizers = nil
@@ -261,7 +298,7 @@ func installationRequests() []request {
 // every cluster; an unlabelled catalogue beside the merged ones.)
 func TestWhoMayWrite(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
-		for _, r := range slices.Concat(catalogueRequests(), coreRequests(), installationRequests(), setRequests(), setInstallationRequests()) {
+		for _, r := range slices.Concat(catalogueRequests(), coreRequests(), takeOverRequests(), installationRequests(), setRequests(), setInstallationRequests()) {
 			t.Run(r.why, func(t *testing.T) {
 				object := w.keep(t, r.object)
 				for _, user := range r.users {

@@ -229,6 +229,7 @@ func attempts(home string) []attempt {
 		{what: "write that of one of several clusters", do: creating(roleOf(host, "available-prod", kubermaticv1.RoleAvailable)), inherent: seedOnly("it says what fits")},
 		{what: "write a catalogue of such a name without its role", do: creating(roleOf(host, "available-web", ""))},
 		{what: "change the spec of an authored catalogue", do: merging(roleOf(home, "existing", ""), `{"spec":{"priority":7}}`)},
+		{what: "have an authored catalogue take an add-on over", do: merging(roleOf(home, "existing", ""), `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/take-over":"web"}}}`)},
 		{what: "make an installation, a core one too", do: creating(installation("thief", host, true)), inherent: seedOnly(
 			"it makes core add-ons; with the kubeconfigs it reads it can do the same")},
 		{what: "write an AddonSet", do: creating(setIn(home, "planted", ""))},

@@ -189,6 +189,11 @@ func (w *world) awaitPolicies(t *testing.T) {
 			return user.Create(t.Context(), coreCatalogue("probe-author", platform, ""), client.DryRunAll)
 		},
 		func() error {
+			taking := catalogue("probe-taking", platform, "")
+			taking.Annotations = map[string]string{kubermaticv1.AnnotationTakeOver: "web"}
+			return user.Create(t.Context(), taking, client.DryRunAll)
+		},
+		func() error {
 			return user.Create(t.Context(), copyOf("probe-copy", seedCatalogues), client.DryRunAll)
 		},
 		func() error {

@@ -69,7 +69,8 @@ type AddonCatalogueSpec struct {
 	// +kubebuilder:default=Custom
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="type can't be changed: delete the catalogue and create it anew"
 	Type CatalogueType `json:"type,omitempty"`
-	// priority decides which catalogue wins when two define the same version of an add-on: the higher one.
+	// priority decides which of two Core catalogues wins that define the same version of an add-on, and which of two Custom catalogues owns
+	// an add-on that is new in both: the higher one.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
@@ -597,7 +598,7 @@ type AddonCatalogueStatus struct {
 	Core *CoreAddonCounts `json:"core,omitempty"`
 }
 
-// CatalogueConflict is a version that more than one catalogue defines, or a reserved name.
+// CatalogueConflict is a version that more than one catalogue defines, an add-on of another catalogue, or a reserved name.
 type CatalogueConflict struct {
 	// addon is the name of the add-on.
 	// +required
@@ -605,10 +606,10 @@ type CatalogueConflict struct {
 	// version is empty where the whole add-on is concerned.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// wonBy is the name of the catalogue whose entry counts.
+	// wonBy is the name of the catalogue whose entry counts, a generated one too; with OwnedByOther, of the one that people wrote.
 	// +required
 	WonBy string `json:"wonBy,omitempty"`
-	// reason is Duplicate or CoreReserved.
+	// reason is Duplicate, OwnedByOther or CoreReserved.
 	// +required
 	Reason string `json:"reason,omitempty"`
 }

@@ -76,6 +76,8 @@ const (
 	ReasonDuplicate = "Duplicate"
 	// ReasonCoreReserved: a Core catalogue uses the name.
 	ReasonCoreReserved = "CoreReserved"
+	// ReasonOwnedByOther: the add-on belongs to another Custom catalogue, which brought it first or took it over.
+	ReasonOwnedByOther = "OwnedByOther"
 	// ReasonNoConflict: no other catalogue defines the same.
 	ReasonNoConflict = "NoConflict"
 	// ReasonTooLarge: the merged object of an add-on would be too large; the last good one stays.
@@ -420,10 +422,12 @@ const (
 	// EventLeftBehind: the Cluster is being deleted, and what was to be removed before was not in time, can't be read from its record, or its
 	// API server does not answer; it goes with the cluster, or stays.
 	EventLeftBehind = "LeftBehind"
-	// EventConflict: another catalogue defines the same version, or reserves the name.
+	// EventConflict: another catalogue defines the same version, owns the add-on, or reserves the name.
 	EventConflict = "Conflict"
 	// EventChanged: a version of an add-on has other content than before under the same name.
 	EventChanged = "Changed"
+	// EventTakeOverIgnored: annotation take-over was set before owners of add-ons were known, as at the upgrade, and does not count.
+	EventTakeOverIgnored = "TakeOverIgnored"
 	// EventFetched: a git catalogue took another commit.
 	EventFetched = "Fetched"
 	// EventRolloutStarted: an AddonSet has a new revision, which begins to roll on the seed.

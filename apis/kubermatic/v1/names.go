@@ -125,6 +125,9 @@ const (
 	AnnotationConfirmDeletion = Prefix + "confirm-deletion"
 	// AnnotationApproveRevision on a git catalogue holds the commit that may take many add-ons out.
 	AnnotationApproveRevision = Prefix + "approve-revision"
+	// AnnotationTakeOver on a Custom catalogue that people wrote names add-ons of other Custom catalogues that it adds versions to, or
+	// replaces, separated by commas. It becomes their owner. To set it takes verb manage-core.
+	AnnotationTakeOver = Prefix + "take-over"
 	// AnnotationRevision on a generated catalogue is the commit that last changed it.
 	AnnotationRevision = Prefix + "revision"
 	// AnnotationHosts on a source Secret limits the hosts that it is sent to, a comma list.
@@ -198,6 +201,9 @@ const (
 
 // ConfigMapUsage, in the platform namespace of the master, has how many installations on each seed have which versions.
 const ConfigMapUsage = "addon-usage"
+
+// ConfigMapOwners, in the platform namespace of the master, has the catalogues that own each add-on of Custom catalogues.
+const ConfigMapOwners = "addon-owners"
 
 // ConfigMapSourceChecks, in the platform namespace of each seed, has what the seed found out about the sources of versions,
 // for the distributor.

@@ -44,11 +44,17 @@
   verbs: [patch]
 {{- end }}
 {{- define "trellis.rights.platform" -}}
+# controllers/distributor: RBAC can't bind a creation to a name
 # controllers/distributor/seed: RBAC can't bind a creation to a name
 # controllers/distributor/usage: RBAC can't bind a creation to a name
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [create]
+# controllers/distributor: whose the add-ons of Custom catalogues are
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [addon-owners]
+  verbs: [get, update]
 # controllers/distributor/seed: the identity of each seed
 - apiGroups: [""]
   resources: [configmaps]

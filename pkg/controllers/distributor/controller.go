@@ -65,6 +65,7 @@ type Reconciler struct {
 	readings    readings
 	revisions   revisions
 	merger      merger
+	owners      owners
 	secrets     secretReader
 	kubeconfigs kubeconfigs
 	failures    loop.Failures

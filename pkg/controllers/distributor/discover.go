@@ -43,7 +43,7 @@ func (r *Reconciler) discover(ctx context.Context, f *facts) loop.Outcome {
 		}
 		f.targets = append(f.targets, r.target(ctx, f, listed, fresh))
 		if listed.Secret.Namespace != r.options.Namespace {
-			f.recheck = foreignSecretInterval
+			f.recheckIn(foreignSecretInterval)
 		}
 	}
 	r.kubeconfigs = fresh

@@ -76,11 +76,13 @@ func TestReportsDuplicatesOnBothSides(t *testing.T) {
 	w.start()
 	first := w.catalogueOf("first", map[string][]string{"loki": {"v1.0.0"}})
 	second := w.catalogueOf("second", map[string][]string{"loki": {"1.0.0", "1.1.0"}})
-	second.Spec.Priority = 10
+	second.Annotations = map[string]string{v1.AnnotationTakeOver: "loki"}
 	core := w.catalogueOf("core", map[string][]string{"canal": {"1.0.0"}})
 	core.Spec.Type = v1.CatalogueCore
 	third := w.catalogueOf("third", map[string][]string{"canal": {"9.0.0"}})
-	for _, object := range []*v1.AddonCatalogue{first, second, third, core} {
+	w.create(w.master, first)
+	w.expectVersions("master", "loki", "v1.0.0") // and so it is the owner
+	for _, object := range []*v1.AddonCatalogue{second, third, core} {
 		w.create(w.master, object)
 	}
 	merged := w.expectVersions("master", "loki", "1.1.0", "1.0.0")
@@ -103,6 +105,8 @@ func TestReportsDuplicatesOnBothSides(t *testing.T) {
 		w.expectCondition(object, v1.ConditionReady, "True", v1.ReasonDistributed)
 	}
 	w.expectCondition(core, v1.ConditionConflicting, "False", v1.ReasonNoConflict)
+	w.expectEvent(first, `Conflict: add-on "loki" version "v1.0.0" is left out: catalogue "second" has it with precedence`)
+	w.expectEvent(second, `Conflict: add-on "loki" version "1.0.0" is in other catalogues too; this one wins`)
 
 	// A name that is reserved later changes the type of the merged object, which the CRD keeps from
 	// changing.

@@ -7,7 +7,8 @@
 // seed.
 //
 // Writes, on the master: one ControllerRevision for each authored catalogue with its last valid
-// spec; and what its rooms write:
+// spec; ConfigMap addon-owners, which says whose the add-ons of Custom catalogues are (ADR 119), before
+// seeds get what follows from it; and what its rooms write:
 //
 //	seed    writes to one seed what is wanted: merged catalogues, Secrets, the key of the marks;
 //	        ConfigMap addon-seeds has the identity of each seed
@@ -25,5 +26,7 @@
 //
 //rights:master list,watch addoncatalogues.kubermatic.k8c.io -- catalogues are merged; one in the wrong namespace is told so
 //rights:master-platform get,list,watch secrets -- kubeconfigs of seeds, and what goes to the seeds
+//rights:master-platform create configmaps -- RBAC can't bind a creation to a name
+//rights:master-platform get,update configmaps names=addon-owners -- whose the add-ons of Custom catalogues are
 //rights:master-platform get,list,create,update,delete controllerrevisions.apps -- the last valid spec of each catalogue
 package distributor

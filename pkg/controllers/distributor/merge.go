@@ -3,6 +3,7 @@ package distributor
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -18,28 +19,34 @@ import (
 // merger remembers the last merge: the sources are mostly the same.
 type merger struct {
 	sources []*catalogue.Source
+	claims  catalogue.Claims
 	merged  catalogue.Merged
 	// uses are the versions with sources, by catalogue.
 	uses map[string][]catalogue.SourceUse
 }
 
 func (r *Reconciler) merge(_ context.Context, f *facts) loop.Outcome {
-	var sources []*catalogue.Source
-	for _, reading := range f.readings {
-		if reading.source != nil {
-			sources = append(sources, reading.source)
-		}
-	}
-	// A source is a new one when its catalogue changes. A cache lists in any order.
-	slices.SortFunc(sources, func(a, b *catalogue.Source) int { return strings.Compare(a.Name, b.Name) })
-	if r.merger.merged.Addons == nil || !slices.Equal(r.merger.sources, sources) {
+	sources := sourcesOf(f.readings)
+	if r.merger.merged.Addons == nil || !slices.Equal(r.merger.sources, sources) || !reflect.DeepEqual(r.merger.claims, f.claims) {
 		before := r.merger.merged
-		r.merger.sources, r.merger.merged = sources, catalogue.Merge(sources)
+		r.merger.sources, r.merger.claims, r.merger.merged = sources, f.claims, catalogue.Merge(sources, f.claims)
+		f.isNewMerge = true
 		r.merger.uses = catalogue.SourcesOf(r.merger.merged)
 		r.announce(f.readings, catalogue.Changes(before, r.merger.merged))
 	}
 	f.merged, f.sources = r.merger.merged, r.merger.uses
 	return nil
+}
+
+// sourcesOf are sorted, as a cache lists in any order. A source is a new one when its catalogue changes.
+func sourcesOf(readings []*reading) (sources []*catalogue.Source) {
+	for _, reading := range readings {
+		if reading.source != nil {
+			sources = append(sources, reading.source)
+		}
+	}
+	slices.SortFunc(sources, func(a, b *catalogue.Source) int { return strings.Compare(a.Name, b.Name) })
+	return sources
 }
 
 // changesNamed is how many versions an event names; it counts all of them.

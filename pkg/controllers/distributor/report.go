@@ -52,13 +52,23 @@ func complete(found *report.Findings, reading *reading, secretProblems map[strin
 		found.Reason, found.Refusal = reading.reason, reading.refusal.Error()
 	}
 	slices.Sort(found.TooLarge)
-	slices.SortStableFunc(found.Conflicts, func(a, b v1.CatalogueConflict) int { return cmp.Compare(a.Addon, b.Addon) })
+	slices.SortStableFunc(found.Conflicts, func(a, b v1.CatalogueConflict) int { // a list is cut, and these count (see addLeftOut)
+		return cmp.Or(cmp.Compare(ownedFirst(a), ownedFirst(b)), cmp.Compare(a.Addon, b.Addon))
+	})
 	found.SecretProblems = map[string]string{}
 	for _, name := range found.Secrets {
 		if problem := secretProblems[name]; problem != "" {
 			found.SecretProblems[name] = problem
 		}
 	}
+}
+
+// ownedFirst is less for add-ons that belong to others.
+func ownedFirst(conflict v1.CatalogueConflict) int {
+	if conflict.Reason == v1.ReasonOwnedByOther {
+		return 0
+	}
+	return 1
 }
 
 // partsOf are the catalogues' parts in the merge, for one in git those of its generated ones.

@@ -17,8 +17,12 @@ type facts struct {
 	// readings are all authored and generated catalogues.
 	readings []*reading
 	// leave are the versions of core add-ons that clusters are to leave.
-	leave  catalogue.Leave
+	leave catalogue.Leave
+	// claims decide whose add-ons are.
+	claims catalogue.Claims
 	merged catalogue.Merged
+	// isNewMerge says that this pass merged, and did not find the last merge.
+	isNewMerge bool
 	// sources are the versions with sources, by catalogue.
 	sources map[string][]catalogue.SourceUse
 	// secrets are copied with merged; secretProblems say by name why one is not.
@@ -43,13 +47,22 @@ func (f *facts) trouble(err error) {
 	}
 }
 
+// recheckIn has the next pass made after a time, or sooner.
+func (f *facts) recheckIn(after time.Duration) {
+	if f.recheck == 0 || after < f.recheck {
+		f.recheck = after
+	}
+}
+
 func failed(err error) loop.Outcome { return loop.RetryAt{Message: err.Error()} }
 
 func (r *Reconciler) steps() []loop.Step[facts] {
 	return []loop.Step[facts]{
 		{Name: "read", Run: r.read},           // catalogues become sources, invalid ones by their last valid spec
 		{Name: "remember", Run: r.remember},   // keep last valid specs, before they are on any seed
+		{Name: "own", Run: r.own},             // whose the add-ons were, and who may take some over
 		{Name: "merge", Run: r.merge},         // all sources become one catalogue; what changed is announced
+		{Name: "keep", Run: r.keepOwners},     // whose the add-ons are is kept, before seeds get them
 		{Name: "secrets", Run: r.findSecrets}, // find the Secrets that go along
 		{Name: "sets", Run: r.readSets},       // which AddonSets are copied
 		{Name: "values", Run: r.findValues},   // find the Secrets with values that sets name

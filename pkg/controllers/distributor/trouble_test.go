@@ -103,13 +103,13 @@ func TestTellsWhatChanges(t *testing.T) {
 		return nil
 	})
 
-	// A duplicate is told on both sides, once.
+	// What another owns is told, to who does not.
 	second := w.catalogueOf("second", map[string][]string{"velero": {"v1.1"}})
 	w.create(w.master, second)
-	w.expectEvent(second, `Conflict: add-on "velero" version "v1.1" is left out: catalogue "first" has it with precedence`)
-	w.expectEvent(first, `Conflict: add-on "velero" version "1.1.0" is in other catalogues too; this one wins`)
+	w.expectEvent(second, `Conflict: add-on "velero" is left out: it belongs to Custom catalogue "first": take it out of catalogue "second", `+
+		`or have that one give it up, or ask a user with verb manage-core to annotate "second" with addons.kubermatic.k8c.io/take-over=velero`)
 	for _, told := range w.eventsOn(first) {
-		if strings.Contains(told, "1.1.0") && strings.HasPrefix(told, v1.EventChanged) {
+		if strings.HasPrefix(told, v1.EventConflict) || strings.Contains(told, "1.1.0") && strings.HasPrefix(told, v1.EventChanged) {
 			t.Errorf("what did not change is told: %s", told)
 		}
 	}
@@ -134,11 +134,11 @@ func TestTellsWhatChanges(t *testing.T) {
 func TestHoldsWhatItCantTell(t *testing.T) {
 	w := newWorld(t)
 	w.seed("remote", kubeconfigOf("seed"))
-	stop := w.start()
 	custom := w.catalogueOf("custom", map[string][]string{"argo": {"1.0.0"}, "shared": {"1.0.0"}})
 	other := w.catalogueOf("other", map[string][]string{"shared": {"2.0.0"}, "own": {"1.0.0"}})
 	w.create(w.master, custom)
 	w.create(w.master, other)
+	stop := w.start() // both own what was merged of both
 	w.expectVersions("seed", "argo", "1.0.0")
 	w.expectVersions("seed", "shared", "2.0.0", "1.0.0")
 	w.expectVersions("seed", "own", "1.0.0")

@@ -58,12 +58,19 @@ func (r *Reconciler) watchInputs(mgr ctrl.Manager, from cache.Cache) error {
 	edits := predicate.Or[client.Object](
 		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{},
 	)
+	catalogues := predicate.Or[client.Object](edits, gitRead)
 	return loop.Register(mgr, "distributor", controller.Options{Reconciler: r, MaxConcurrentReconciles: 1},
-		source.Kind[client.Object](from, &v1.AddonCatalogue{}, toEverything(), edits),
+		source.Kind[client.Object](from, &v1.AddonCatalogue{}, toEverything(), catalogues),
 		source.Kind[client.Object](from, &v1.AddonSet{}, toEverything(), predicate.Or[client.Object](edits, protected)),
 		source.Kind[client.Object](from, usercluster.SeedObject(), toEverything()),
 		source.Kind[client.Object](from, loop.Metadata(corev1.SchemeGroupVersion.WithKind("Secret")), toEverything()))
 }
+
+// gitRead passes on that a catalogue in git was read, or can't be read any more: what its content lacks it gives up.
+var gitRead = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	before, after := e.ObjectOld.(*v1.AddonCatalogue), e.ObjectNew.(*v1.AddonCatalogue)
+	return after.Spec.Git != nil && (before.Status.Addons != after.Status.Addons || isFetched(before) != isFetched(after))
+}}
 
 // protected passes on that a set got its finalizer, or lost it.
 var protected = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 func TestEachAddonBecomesACatalogue(t *testing.T) {
@@ -297,7 +299,7 @@ func TestAConflictNamesTheCatalogueInGit(t *testing.T) {
 	commit := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0")})
 	w.start("", w.platform+"-merged")
 	team := w.catalogue("team")
-	team.Spec.Priority = 10
+	team.Spec.Priority, team.Spec.Type = 10, v1.CatalogueCore
 	w.create(team)
 	generated := w.expectAddons(team, commit, "loki", "1.0.0")["loki"]
 	hand := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "hand"}, Spec: *generated.Spec.DeepCopy()}
@@ -654,4 +656,69 @@ func TestACatalogueThatIsStuckIsToldOnce(t *testing.T) {
 	told(v1.ReasonInvalid, v1.ReasonRevisionNeedsApproval)
 	w.annotate(object, v1.AnnotationApproveRevision, empty)
 	told(v1.ReasonDistributed, v1.ReasonInvalid, v1.ReasonRevisionNeedsApproval)
+}
+
+// AC76: an add-on of a repository stays with it: while the repository can't be read, while what is generated is made again, and where a
+// commit changes the add-on. A commit without it gives it up, after a while. Red when a child is the owner and not its catalogue, or when what a repository
+// that can't be read does not show counts as given up.
+func TestARepositoryOwnsWhatItBrought(t *testing.T) {
+	w := aloneInWorld(t)
+	now := kit.RunningClock(t)
+	w.clock = now
+	commit := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0", "tempo", "1.0.0")})
+	w.start("", w.platform+"-merged")
+	team := w.catalogue("team")
+	w.create(team)
+	generated := w.expectAddons(team, commit, "loki", "1.0.0", "tempo", "1.0.0")["loki"]
+	owned := func(owner string) {
+		t.Helper()
+		kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.ConfigMapOwners}}
+		expect.Object(t, w.client, kept, func(kept *corev1.ConfigMap) error {
+			if kept.Data["loki"] != owner {
+				return fmt.Errorf("loki belongs to %q, want %q", kept.Data["loki"], owner)
+			}
+			return nil
+		})
+	}
+	owned("team")
+	shadow := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "shadow"}, Spec: *generated.Spec.DeepCopy()}
+	shadow.Spec.Priority, shadow.Spec.Addons[0].Versions[0].Version = 1000, "1.0.1"
+	w.create(shadow)
+	leftOut := func() error {
+		if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(shadow), shadow); err != nil {
+			return err
+		}
+		return expect.Condition(shadow, v1.ConditionConflicting, "True", v1.ReasonOwnedByOther)
+	}
+	expect.Eventually(t, expect.Patience, leftOut)
+
+	// The repository is away, and what came of it is deleted meanwhile.
+	w.gate.set(hangUp)
+	w.look(team)
+	w.expectFetched(team, "False", v1.ReasonFetchFailed)
+	if err := w.client.Delete(t.Context(), generated); err != nil {
+		t.Fatal(err)
+	}
+	w.manager.Stays(leftOut, "distributor", "gitcatalogue")
+	owned("team")
+	w.gate.set(nil)
+	w.look(team)
+	w.expectAddons(team, commit, "loki", "1.0.0", "tempo", "1.0.0")
+	w.manager.Stays(leftOut, "distributor", "gitcatalogue")
+	owned("team")
+
+	// Another commit has another version; one without it gives it up.
+	commit = w.commit(map[string]string{"a.yaml": file("loki", "1.1.0", "tempo", "1.0.0")})
+	w.look(team)
+	w.expectAddons(team, commit, "loki", "1.1.0", "tempo", "1.0.0")
+	w.manager.Stays(leftOut, "distributor", "gitcatalogue")
+	owned("team")
+	commit = w.commit(map[string]string{"a.yaml": file("tempo", "1.0.0")})
+	w.look(team)
+	w.expectAddons(team, commit, "tempo", "1.0.0")
+	w.manager.Stays(leftOut, "distributor", "gitcatalogue")
+	owned("team")
+	now.Step(10 * time.Minute)
+	w.look(shadow)
+	owned("shadow")
 }

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -46,6 +47,8 @@ type world struct {
 	end        func()
 	// manager is that of the controllers that were started last.
 	manager *kit.Manager
+	// clock is the distributor's; nil: the real one.
+	clock clock.WithTicker
 }
 
 // newWorld has a test run beside others: the controller sees what is in the platform namespace only.
@@ -152,7 +155,7 @@ func (w *world) setUp(made *kit.Manager, content *store.Store, kinds fetch.Kinds
 	}
 	made.SetUp(gitcatalogue.New(wiring.GitCatalogue(made, master, content, kinds, gitcatalogue.Options{Namespace: w.platform})))
 	if merged != "" {
-		options := distributor.Options{Namespace: w.platform, CatalogueNamespace: merged, KKPVersion: "v2.31.0"}
+		options := distributor.Options{Namespace: w.platform, CatalogueNamespace: merged, KKPVersion: "v2.31.0", Clock: w.clock}
 		made.SetUp(distributor.New(wiring.Distributor(made, master, kinds, options)))
 	}
 }

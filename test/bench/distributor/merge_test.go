@@ -71,7 +71,7 @@ func BenchmarkMerge(b *testing.B) {
 			}
 			sources = append(sources, source)
 		}
-		merged = len(catalogue.Merge(sources).Addons)
+		merged = len(catalogue.Merge(sources, catalogue.Claims{}).Addons)
 	}
 	spent := (processorTime(b) - before) / time.Duration(b.N)
 	if merged != catalogues*addonsOfEach {

@@ -28,7 +28,7 @@ func (r *Reporter) announceConflicts(ctx context.Context, object *v1.AddonCatalo
 	if len(fresh) == 0 {
 		return
 	}
-	message := conflictText(object.Name, fresh[0], r.inGit(ctx, object.Namespace, fresh[0].WonBy))
+	message := conflictText(object, fresh[0], r.inGit(ctx, object.Namespace, fresh[0].WonBy))
 	if len(fresh) > 1 {
 		message += fmt.Sprintf("; and %d more", len(fresh)-1)
 	}

@@ -55,7 +55,7 @@ func statusOf(object *v1.AddonCatalogue, f *facts) v1.AddonCatalogueStatus {
 	next.ConflictCount = int32(len(f.Conflicts)) // at most all versions
 	next.Seeds, next.SyncedSeeds = rowsOf(object.Status.Seeds, f)
 	for _, condition := range []metav1.Condition{
-		conflicting(object.Name, f), sourcesReady(object, f), ready(object, next.Seeds, f), leaving(f),
+		conflicting(object, f), sourcesReady(object, f), ready(object, next.Seeds, f), leaving(f),
 	} {
 		if condition.Reason == "" {
 			meta.RemoveStatusCondition(&next.Conditions, condition.Type)
@@ -77,16 +77,16 @@ func isFalse(kind, reason, message string) metav1.Condition {
 
 func absent(kind string) metav1.Condition { return metav1.Condition{Type: kind} }
 
-func conflicting(self string, f *facts) metav1.Condition {
+func conflicting(object *v1.AddonCatalogue, f *facts) metav1.Condition {
 	if len(f.Conflicts) == 0 {
 		return isFalse(v1.ConditionConflicting, v1.ReasonNoConflict, "no other catalogue defines the same")
 	}
 	first := f.Conflicts[0]
 	return isTrue(v1.ConditionConflicting, first.Reason,
-		fmt.Sprintf("%s; status.conflicts has %d in all", conflictText(self, first, f.wonInGit), len(f.Conflicts)))
+		fmt.Sprintf("%s; status.conflicts has %d in all", conflictText(object, first, f.wonInGit), len(f.Conflicts)))
 }
 
-func conflictText(self string, conflict v1.CatalogueConflict, inGit string) string {
+func conflictText(object *v1.AddonCatalogue, conflict v1.CatalogueConflict, inGit string) string {
 	winner := fmt.Sprintf("%q", conflict.WonBy)
 	if inGit != "" {
 		winner = fmt.Sprintf("%q in git (generated: %q)", inGit, conflict.WonBy)
@@ -94,7 +94,11 @@ func conflictText(self string, conflict v1.CatalogueConflict, inGit string) stri
 	switch {
 	case conflict.Reason == v1.ReasonCoreReserved:
 		return fmt.Sprintf("add-on %q is left out: Core catalogue %s reserves the name", conflict.Addon, winner)
-	case conflict.WonBy == self, inGit == self:
+	case conflict.Reason == v1.ReasonOwnedByOther:
+		return fmt.Sprintf("add-on %q is left out: it belongs to Custom catalogue %s: take it out of catalogue %q, or have that one give it up, "+
+			"or ask a user with verb %s to annotate %q with %s=%s", conflict.Addon, winner, catalogue.Author(object),
+			v1.VerbManageCore, catalogue.Author(object), v1.AnnotationTakeOver, conflict.Addon)
+	case conflict.WonBy == object.Name, inGit == object.Name:
 		return fmt.Sprintf("add-on %q version %q is in other catalogues too; this one wins", conflict.Addon, conflict.Version)
 	}
 	return fmt.Sprintf("add-on %q version %q is left out: catalogue %s has it with precedence",
