@@ -9,6 +9,7 @@ var podRefusals = []*regexp.Regexp{
 	regexp.MustCompile(`^Internal error occurred: failed calling webhook "[a-z0-9.-]{1,100}"`),
 	regexp.MustCompile(`violates PodSecurity "[a-z0-9.:]{1,40}"`),
 	regexp.MustCompile(`exceeded quota: [a-z0-9.-]{1,100}`),
+	regexp.MustCompile(`(?:max|min)imum [a-z0-9./-]{1,63} usage per (?:Container|Pod)`),
 	regexp.MustCompile(`serviceaccount "[a-z0-9.-]{1,100}" not found`),
 	regexp.MustCompile(`no PriorityClass with name [a-z0-9.-]{1,100} was found`),
 }

@@ -25,7 +25,9 @@ type Decision struct {
 // groups that this strategy gives them: after a start, nothing is decided before.
 func Decide(strategy Strategy, tally *Tally, gate Allowance) Decision {
 	counts, may := tally.GroupCounts(strategy), gate.permit(strategy)
-	may.excesses, may.others = excesses(strategy, counts), tally.others
+	may.excesses, may.others, may.listed = excesses(strategy, counts), tally.others, func() []kubermaticv1.SetClusterStatus {
+		return tally.Troubled(strategy)
+	}
 	found := judge(strategy, counts, tally.total, may)
 	decision := Decision{Groups: found.states, Open: found.open, Reason: found.reason, Message: found.message}
 	for i := range found.groups {

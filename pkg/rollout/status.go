@@ -72,12 +72,15 @@ func rowsBefore(a, b *entry) bool {
 
 // Troubled are the rows of status.clusters: those that failed first, then sick, away and blocked
 // ones, at most 50.
-func (t *Tally) Troubled() []kubermaticv1.SetClusterStatus {
+func (t *Tally) Troubled(strategy Strategy) []kubermaticv1.SetClusterStatus {
 	var rows []kubermaticv1.SetClusterStatus
 	for _, e := range t.troubled.first(maxRows) {
-		trouble := e.standing.Trouble
+		trouble, group := e.standing.Trouble, ""
+		if at := e.standing.Group; at >= 0 && at < len(strategy.Groups) {
+			group = strategy.Groups[at].Name
+		}
 		rows = append(rows, kubermaticv1.SetClusterStatus{
-			Name: fit(e.cluster, maxName), State: e.standing.shownState(), Item: trouble.Item, Reason: trouble.Reason, Message: trouble.Message,
+			Name: fit(e.cluster, maxName), Group: group, State: e.standing.shownState(), Item: trouble.Item, Reason: trouble.Reason, Message: trouble.Message,
 		})
 	}
 	return rows
@@ -244,7 +247,7 @@ func SumClusters(seeds map[string][]kubermaticv1.SetClusterStatus) []kubermaticv
 			}
 			trouble := bounded(Trouble{Item: row.Item, Reason: row.Reason, Message: row.Message})
 			rows = append(rows, kubermaticv1.SetClusterStatus{
-				Name: fit(row.Name, maxName), Seed: seed, State: row.State, Item: trouble.Item, Reason: trouble.Reason, Message: trouble.Message,
+				Name: fit(row.Name, maxName), Seed: seed, Group: fit(row.Group, maxItem), State: row.State, Item: trouble.Item, Reason: trouble.Reason, Message: trouble.Message,
 			})
 		}
 	}

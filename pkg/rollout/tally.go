@@ -33,6 +33,9 @@ type Standing struct {
 	Lost bool
 	// Trouble is what the status says of a failed, sick, away or blocked cluster.
 	Trouble Trouble
+	// Cause is the reason that a sick cluster may have of its own; empty: it is sick for another. It is failed once another cluster of the
+	// set has the same: then it is the revision's.
+	Cause string
 	// Changes that are pending there.
 	Changes []Change
 }
@@ -64,6 +67,8 @@ type Tally struct {
 	changes  map[Change]*bucket
 	pending  int
 	others   bool
+	// causes are the clusters that report a reason of their own, by it.
+	causes map[string]map[*entry]bool
 }
 
 // groupTally is what a Tally has of one group.
@@ -91,7 +96,7 @@ type entry struct {
 // clusters move, so that not the same cluster is always first.
 func NewTally(set string) *Tally {
 	tally := &Tally{
-		set: set, clusters: map[string]*entry{}, changes: map[Change]*bucket{},
+		set: set, clusters: map[string]*entry{}, changes: map[Change]*bucket{}, causes: map[string]map[*entry]bool{},
 		troubled: queue{less: rowsBefore, at: func(e *entry) *int { return &e.row }},
 	}
 	for i := range tally.groups {
@@ -121,19 +126,73 @@ func (t *Tally) Put(cluster string, standing Standing) {
 		t.clusters[cluster] = found
 	} else {
 		t.take(found)
+		t.clear(found)
 	}
 	changes := standing.Changes
 	standing.Changes = nil
 	standing.Group = min(max(standing.Group, NoGroup), maxGroups-1)
 	standing.Trouble = bounded(standing.Trouble)
 	found.standing = standing
+	t.blame(found)
 	t.add(found, changes)
+}
+
+// sharedFrom is how many clusters report the same reason from when it is the revision's. Half of those that moved would ask for no fewer, but
+// of two: there one good cluster is to be enough.
+const sharedFrom = 2
+
+// blame notes the reason that a cluster may have of its own. The second cluster with it makes failures of both.
+func (t *Tally) blame(e *entry) {
+	cause := e.standing.Cause
+	if cause == "" || e.standing.State != kubermaticv1.ClusterSick {
+		return
+	}
+	if t.causes[cause] == nil {
+		t.causes[cause] = map[*entry]bool{}
+	}
+	t.causes[cause][e] = true
+	if len(t.causes[cause]) < sharedFrom {
+		return
+	}
+	e.standing.State = kubermaticv1.ClusterFailed
+	if len(t.causes[cause]) == sharedFrom {
+		t.restate(cause, e, kubermaticv1.ClusterFailed)
+	}
+}
+
+// clear is blame undone: one that is left alone with its reason is sick again.
+func (t *Tally) clear(e *entry) {
+	cause := e.standing.Cause
+	if !t.causes[cause][e] {
+		return
+	}
+	delete(t.causes[cause], e)
+	if len(t.causes[cause]) == sharedFrom-1 {
+		t.restate(cause, e, kubermaticv1.ClusterSick)
+	}
+}
+
+// restate the clusters with a reason, but for one.
+func (t *Tally) restate(cause string, but *entry, state kubermaticv1.ClusterState) {
+	for other := range t.causes[cause] {
+		if other == but {
+			continue
+		}
+		changes := make([]Change, len(other.changes))
+		for i := range other.changes {
+			changes[i] = other.changes[i].bucket.change
+		}
+		t.take(other)
+		other.standing.State = state
+		t.add(other, changes)
+	}
 }
 
 // Drop forgets a cluster that is gone, or in which the set has and wants nothing.
 func (t *Tally) Drop(cluster string) {
 	if found := t.clusters[cluster]; found != nil {
 		t.take(found)
+		t.clear(found)
 		delete(t.clusters, cluster)
 	}
 }

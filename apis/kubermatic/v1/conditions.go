@@ -469,4 +469,15 @@ const (
 	// ReasonSetUnreadable: another set may want the item, and what that says can't be gone by: its copy was edited on the seed, or can't
 	// be read.
 	ReasonSetUnreadable = "SetUnreadable"
+	// ReasonLeftOut: annotation leave-out names the cluster.
+	ReasonLeftOut = "LeftOut"
+	// ReasonUnschedulable: a pod finds no node, as where nodes are cordoned or full. So that a cluster stops nobody by what is its own, this and
+	// the next three make it sick and not failed, until a second cluster reports the same.
+	ReasonUnschedulable = "Unschedulable"
+	// ReasonQuotaExceeded: a ResourceQuota of the user cluster refuses objects or pods.
+	ReasonQuotaExceeded = "QuotaExceeded"
+	// ReasonLimitRange: a LimitRange of the user cluster refuses objects or pods.
+	ReasonLimitRange = "LimitRange"
+	// ReasonWebhookRefused: an admission webhook of the user cluster, which is not the add-on's, refuses objects or pods, or does not answer.
+	ReasonWebhookRefused = "WebhookRefused"
 )
