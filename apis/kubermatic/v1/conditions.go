@@ -418,7 +418,8 @@ const (
 	// EventRemoved: the installation was removed from the user cluster.
 	EventRemoved = "Removed"
 	// EventLeftBehind: the Cluster is being deleted, and what was to be removed before was not in time, can't be read from its record, or its
-	// API server does not answer; it goes with the cluster, or stays.
+	// API server does not answer; it goes with the cluster, or stays. Of a Cluster, or a copy of an AddonSet, that is being deleted:
+	// finalizers of others held an installation for too long, and were taken off.
 	EventLeftBehind = "LeftBehind"
 	// EventConflict: another catalogue defines the same version, or reserves the name.
 	EventConflict = "Conflict"
