@@ -26,7 +26,7 @@ var words = map[string]rollout.Standing{
 
 // ownReason is how a cluster stands that failed for a reason that may be its own.
 func ownReason(reason string) rollout.Standing {
-	return rollout.Standing{State: v1.ClusterSick, Again: true, Cause: reason, Trouble: rollout.Trouble{Item: "web", Reason: reason}}
+	return rollout.Standing{State: v1.ClusterSick, Cause: reason, Trouble: rollout.Trouble{Item: "web", Reason: reason}}
 }
 
 // tallied reads "current,behind | behind": groups, and in them clusters by how they stand. Their names are c0, c1 … in that order.
@@ -92,14 +92,14 @@ func TestDecide(t *testing.T) {
 		{"they are no evidence", "lost | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
 		{"and turn no set red", "lost |", spec, byRule, "NoEvidence,Done", "", v1.ReasonComplete},
 		{"a canary that is cordoned halts nobody, and shows nothing", "cordoned | behind", strict, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
-		{"beside a good one the next group opens", "cordoned,current | behind", strict, byRule, "Done,Open", "c0 c2", v1.ReasonRollingOut},
+		{"beside a good one the next group opens", "cordoned,current | behind", strict, byRule, "Done,Open", "c2", v1.ReasonRollingOut},
 		{"two for the same reason are the revision's", "cordoned,cordoned | behind", strict, byRule, "Halted,Waiting", "", v1.ReasonHalted},
 		{"beside a good one too", "cordoned,cordoned,current | behind", strict, byRule, "Halted,Waiting", "", v1.ReasonHalted},
 		{"in whatever groups", "cordoned,current | cordoned,behind", strict, byRule, "Halted,Halted", "", v1.ReasonHalted},
-		{"two for reasons of their own are not", "cordoned,full,current | behind", strict, byRule, "Done,Open", "c1 c3", v1.ReasonRollingOut},
-		{"nor one beside a sick one", "cordoned,sick,current | behind", strict, byRule, "Done,Open", "c0 c3", v1.ReasonRollingOut},
+		{"two for reasons of their own are not", "cordoned,full,current | behind", strict, byRule, "Done,Open", "c3", v1.ReasonRollingOut},
+		{"nor one beside a sick one", "cordoned,sick,current | behind", strict, byRule, "Done,Open", "c3", v1.ReasonRollingOut},
 		{"maxFailures is for them too", "cordoned,cordoned,current | behind", lenient, byRule, "Done,Open", "c3", v1.ReasonRollingOut},
-		{"all that is left is sick", "cordoned |", strict, byRule, "NoEvidence,Done", "c0", v1.ReasonNoEvidence},
+		{"all that is left is sick", "cordoned |", strict, byRule, "NoEvidence,Done", "", v1.ReasonNoEvidence},
 		{"and no success", "sick | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
 		{"a dead canary is no evidence", "away,away | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
 		{"one failed within the limit is none", "failed | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
