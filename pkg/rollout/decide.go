@@ -28,7 +28,7 @@ func Decide(strategy Strategy, tally *Tally, gate Allowance) Decision {
 	may.excesses, may.others, may.listed = excesses(strategy, counts), tally.others, func() []kubermaticv1.SetClusterStatus {
 		return tally.Troubled(strategy)
 	}
-	found := judge(strategy, counts, tally.total, may)
+	found := judge(strategy, counts, tally.Counts(), may)
 	decision := Decision{Groups: found.states, Open: found.open, Reason: found.reason, Message: found.message}
 	for i := range found.groups {
 		decision.Move = append(decision.Move, tally.groups[i].turns(strategy.Groups[i], i == found.open)...)

@@ -75,12 +75,15 @@ func rowsBefore(a, b *entry) bool {
 func (t *Tally) Troubled(strategy Strategy) []kubermaticv1.SetClusterStatus {
 	var rows []kubermaticv1.SetClusterStatus
 	for _, e := range t.troubled.first(maxRows) {
-		trouble, group := e.standing.Trouble, ""
+		trouble, group, state := e.standing.Trouble, "", e.standing.shownState()
+		if state == kubermaticv1.ClusterSick && t.isShared(e.standing.Cause) {
+			state = kubermaticv1.ClusterFailed
+		}
 		if at := e.standing.Group; at >= 0 && at < len(strategy.Groups) {
 			group = strategy.Groups[at].Name
 		}
 		rows = append(rows, kubermaticv1.SetClusterStatus{
-			Name: fit(e.cluster, maxName), Group: group, State: e.standing.shownState(), Item: trouble.Item, Reason: trouble.Reason, Message: trouble.Message,
+			Name: fit(e.cluster, maxName), Group: group, State: state, Item: trouble.Item, Reason: trouble.Reason, Message: trouble.Message,
 		})
 	}
 	return rows

@@ -67,8 +67,8 @@ type Tally struct {
 	changes  map[Change]*bucket
 	pending  int
 	others   bool
-	// causes are the clusters that report a reason of their own, by it.
-	causes map[string]map[*entry]bool
+	// causes count the clusters that report a reason of their own, by it: all, and those of each group.
+	causes map[string][maxGroups + 1]int32
 }
 
 // groupTally is what a Tally has of one group.
@@ -96,7 +96,7 @@ type entry struct {
 // clusters move, so that not the same cluster is always first.
 func NewTally(set string) *Tally {
 	tally := &Tally{
-		set: set, clusters: map[string]*entry{}, changes: map[Change]*bucket{}, causes: map[string]map[*entry]bool{},
+		set: set, clusters: map[string]*entry{}, changes: map[Change]*bucket{}, causes: map[string][maxGroups + 1]int32{},
 		troubled: queue{less: rowsBefore, at: func(e *entry) *int { return &e.row }},
 	}
 	for i := range tally.groups {
@@ -126,14 +126,12 @@ func (t *Tally) Put(cluster string, standing Standing) {
 		t.clusters[cluster] = found
 	} else {
 		t.take(found)
-		t.clear(found)
 	}
 	changes := standing.Changes
 	standing.Changes = nil
 	standing.Group = min(max(standing.Group, NoGroup), maxGroups-1)
 	standing.Trouble = bounded(standing.Trouble)
 	found.standing = standing
-	t.blame(found)
 	t.add(found, changes)
 }
 
@@ -141,58 +139,35 @@ func (t *Tally) Put(cluster string, standing Standing) {
 // of two: there one good cluster is to be enough.
 const sharedFrom = 2
 
-// blame notes the reason that a cluster may have of its own. The second cluster with it makes failures of both.
-func (t *Tally) blame(e *entry) {
-	cause := e.standing.Cause
-	if cause == "" || e.standing.State != kubermaticv1.ClusterSick {
-		return
+// blamed are counts of a group, or of all clusters (NoGroup), in which those are failed that are sick for a reason that others have too.
+func (t *Tally) blamed(counts kubermaticv1.ClusterCounts, group int) kubermaticv1.ClusterCounts {
+	for cause, by := range t.causes {
+		if t.isShared(cause) {
+			counts.Sick, counts.Failed = counts.Sick-by[group+1], counts.Failed+by[group+1]
+		}
 	}
-	if t.causes[cause] == nil {
-		t.causes[cause] = map[*entry]bool{}
-	}
-	t.causes[cause][e] = true
-	if len(t.causes[cause]) < sharedFrom {
-		return
-	}
-	e.standing.State = kubermaticv1.ClusterFailed
-	if len(t.causes[cause]) == sharedFrom {
-		t.restate(cause, e, kubermaticv1.ClusterFailed)
-	}
+	return counts
 }
 
-// clear is blame undone: one that is left alone with its reason is sick again.
-func (t *Tally) clear(e *entry) {
-	cause := e.standing.Cause
-	if !t.causes[cause][e] {
+func (t *Tally) isShared(cause string) bool { return t.causes[cause][0] >= sharedFrom }
+
+// noteCause counts the reason that a sick cluster may have of its own, in all and in its group.
+func (t *Tally) noteCause(standing *Standing, by int32) {
+	if standing.Cause == "" || standing.State != kubermaticv1.ClusterSick {
 		return
 	}
-	delete(t.causes[cause], e)
-	if len(t.causes[cause]) == sharedFrom-1 {
-		t.restate(cause, e, kubermaticv1.ClusterSick)
+	counted := t.causes[standing.Cause]
+	counted[0] += by
+	if standing.Group != NoGroup {
+		counted[standing.Group+1] += by
 	}
-}
-
-// restate the clusters with a reason, but for one.
-func (t *Tally) restate(cause string, but *entry, state kubermaticv1.ClusterState) {
-	for other := range t.causes[cause] {
-		if other == but {
-			continue
-		}
-		changes := make([]Change, len(other.changes))
-		for i := range other.changes {
-			changes[i] = other.changes[i].bucket.change
-		}
-		t.take(other)
-		other.standing.State = state
-		t.add(other, changes)
-	}
+	t.causes[standing.Cause] = counted
 }
 
 // Drop forgets a cluster that is gone, or in which the set has and wants nothing.
 func (t *Tally) Drop(cluster string) {
 	if found := t.clusters[cluster]; found != nil {
 		t.take(found)
-		t.clear(found)
 		delete(t.clusters, cluster)
 	}
 }
@@ -212,6 +187,7 @@ func (t *Tally) order(cluster string) uint64 {
 // add counts an entry and puts it where it waits.
 func (t *Tally) add(e *entry, changes []Change) {
 	count(&t.total, &e.standing, 1)
+	t.noteCause(&e.standing, 1)
 	if e.isTroubled() {
 		t.troubled.push(e)
 	}
@@ -230,6 +206,7 @@ func (t *Tally) add(e *entry, changes []Change) {
 // take is add undone.
 func (t *Tally) take(e *entry) {
 	count(&t.total, &e.standing, -1)
+	t.noteCause(&e.standing, -1)
 	if e.isTroubled() {
 		t.troubled.remove(e)
 	}
@@ -296,13 +273,13 @@ func count(counts *kubermaticv1.ClusterCounts, standing *Standing, by int32) {
 }
 
 // Counts of all clusters.
-func (t *Tally) Counts() kubermaticv1.ClusterCounts { return t.total }
+func (t *Tally) Counts() kubermaticv1.ClusterCounts { return t.blamed(t.total, NoGroup) }
 
 // GroupCounts are the counts of each group of a strategy.
 func (t *Tally) GroupCounts(strategy Strategy) []kubermaticv1.ClusterCounts {
 	counts := make([]kubermaticv1.ClusterCounts, len(strategy.Groups))
 	for i := range counts {
-		counts[i] = t.groups[i].counts
+		counts[i] = t.blamed(t.groups[i].counts, i)
 	}
 	return counts
 }

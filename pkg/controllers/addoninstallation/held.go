@@ -12,17 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	order "github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-const (
-	// heldRecheck is how often an installation is looked at that finalizers of others hold: its set, or its Cluster, may end.
-	heldRecheck = 5 * time.Minute
-	// holdersNamed is how many finalizers an event names.
-	holdersNamed = 5
-)
+// heldRecheck is how often an installation is looked at that finalizers of others hold: its set, or its Cluster, may end.
+const heldRecheck = 5 * time.Minute
 
 // free an installation, of which nothing is left to do, of finalizers of others that held the end of its set or its Cluster for as long as
 // they may. They stay where neither ends.
@@ -36,22 +33,16 @@ func (r *Reconciler) free(ctx context.Context, f *facts) (ctrl.Result, error) {
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	left := object.DeletionTimestamp.Add(order.HeldAtMost).Sub(r.Clock.Now())
-	if ending == nil || left > 0 {
-		wait := heldRecheck
-		if left > 0 {
-			wait = min(wait, max(left, time.Second))
-		}
-		return ctrl.Result{RequeueAfter: wait}, nil
+	if left := object.DeletionTimestamp.Add(order.HeldAtMost).Sub(r.Clock.Now()); ending == nil || left > 0 {
+		return ctrl.Result{RequeueAfter: backoff.Sooner(max(left, 0), heldRecheck)}, nil
 	}
 	before := object.DeepCopy()
 	object.Finalizers = slices.DeleteFunc(object.Finalizers, func(one string) bool { return slices.Contains(foreign, one) })
-	err = r.Client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if err != nil {
+	if err := r.Client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	message := fmt.Sprintf("installation %q was held for more than %s by finalizers of others, which were taken off: %s: what they stand for may be left",
-		client.ObjectKeyFromObject(object), order.HeldAtMost, text.Names(foreign, holdersNamed))
+		client.ObjectKeyFromObject(object), order.HeldAtMost, text.Names(foreign, 5))
 	r.Recorder.Eventf(ending, object, corev1.EventTypeWarning, kubermaticv1.EventLeftBehind, "Remove", "%s", text.Message(message))
 	return ctrl.Result{}, nil
 }
@@ -66,13 +57,11 @@ func (r *Reconciler) endingOf(ctx context.Context, f *facts) (runtime.Object, er
 	case !isKnown && f.installation.Status.Cluster != nil, isKnown && cluster.GoesWithFormer(f.cluster.Ref, f.installation):
 		return f.installation, nil
 	}
-	name := f.installation.Labels[kubermaticv1.LabelSet]
+	name, set := f.installation.Labels[kubermaticv1.LabelSet], &kubermaticv1.AddonSet{}
 	if name == "" {
 		return nil, nil
 	}
-	set := &kubermaticv1.AddonSet{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: name}, set)
-	if err != nil {
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: name}, set); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	if set.DeletionTimestamp.IsZero() || set.Annotations[kubermaticv1.AnnotationConfirmDeletion] != name || !r.Marks.BelievesSet(set) {

@@ -51,7 +51,7 @@ func TestAClusterThatFailsForItsOwnReasonsHaltsNobody(t *testing.T) {
 
 	w.cordon("1.1.0", w.names[0])
 	w.offers("web", "1.0.0", "1.1.0")
-	w.rows(of, w.names[0]+" canary sick Unschedulable")
+	w.rows(of, w.names[0]+" canary Sick Unschedulable")
 	w.open(of, 2)
 	w.says(of, v1.ReasonComplete, current(3))
 	w.told("RolloutStarted,GroupOpened,GroupOpened,Completed,RolloutStarted,GroupOpened,GroupOpened,Completed")
@@ -65,7 +65,7 @@ func TestAClusterThatFailsForItsOwnReasonsHaltsNobody(t *testing.T) {
 	w.cordon("1.2.0", w.names[0], w.names[1])
 	w.offers("web", "1.0.0", "1.2.0")
 	w.says(of, v1.ReasonHalted)
-	w.rows(of, w.names[0]+" canary failed Unschedulable", w.names[1]+" canary failed Unschedulable")
+	w.rows(of, w.names[0]+" canary Failed Unschedulable", w.names[1]+" canary Failed Unschedulable")
 	w.open(of, 2) // as if an admin approved: that ends no halt
 	w.quiet()
 	of.Annotations[v1.AnnotationLeaveOut] = "cluster-" + w.names[0]
@@ -77,7 +77,7 @@ func TestAClusterThatFailsForItsOwnReasonsHaltsNobody(t *testing.T) {
 		return nil
 	})
 	w.says(of, v1.ReasonComplete, current(2))
-	w.rows(of, w.names[0]+" canary sick LeftOut", w.names[1]+" canary sick Unschedulable")
+	w.rows(of, w.names[0]+" canary Sick LeftOut", w.names[1]+" canary Sick Unschedulable")
 	delete(of.Annotations, v1.AnnotationLeaveOut)
 	w.write(of)
 	w.says(of, v1.ReasonHalted)
@@ -94,7 +94,7 @@ func TestWhoIsLeftOutMovesLast(t *testing.T) {
 	w.says(of, v1.ReasonComplete, current(3))
 	of.Annotations[v1.AnnotationLeaveOut] = w.names[0]
 	w.write(of)
-	w.rows(of, w.names[0]+" canary sick LeftOut")
+	w.rows(of, w.names[0]+" canary Sick LeftOut")
 	w.player.Direct(t, standins.Rule{Of: standins.And(standins.InClusters(w.names[0]), standins.AtVersion("web", "1.1.0")), Act: standins.Act{Fate: standins.Hangs}})
 	w.offers("web", "1.0.0", "1.1.0")
 	w.open(of, 2)
