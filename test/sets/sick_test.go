@@ -13,12 +13,20 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// cordoned has the scheduler of a user cluster say of its pods that the only node is cordoned, until the installation says so.
+// cordoned makes the pod of an add-on, of which the scheduler of its user cluster says that the only node is cordoned, until the installation
+// says so.
 func (w *world) cordoned(cluster string) {
 	w.t.Helper()
 	user := w.users[cluster]
+	kit.Create(w.t, user, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.target, Name: "default"}}, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.target, Name: "web-1", Labels: map[string]string{"app": "web"}},
+		Spec: corev1.PodSpec{
+			AutomountServiceAccountToken: new(false), Containers: []corev1.Container{{Name: "web", Image: "example.com/web:1"}},
+		},
+	})
 	expect.Eventually(w.t, 2*expect.Patience, func() error {
 		var pods corev1.PodList
 		if err := user.List(w.t.Context(), &pods, client.InNamespace(w.target), client.MatchingLabels{"app": "web"}); err != nil {
