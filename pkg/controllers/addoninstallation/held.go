@@ -15,6 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	order "github.com/trellis-addons/trellis/pkg/installation"
+	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
@@ -34,7 +35,7 @@ func (r *Reconciler) free(ctx context.Context, f *facts) (ctrl.Result, error) {
 		return ctrl.Result{}, err
 	}
 	if left := object.DeletionTimestamp.Add(order.HeldAtMost).Sub(r.Clock.Now()); ending == nil || left > 0 {
-		return ctrl.Result{RequeueAfter: backoff.Sooner(max(left, 0), heldRecheck)}, nil
+		return loop.Result(loop.Done{Recheck: backoff.Sooner(max(left, 0), heldRecheck)}), nil
 	}
 	before := object.DeepCopy()
 	object.Finalizers = slices.DeleteFunc(object.Finalizers, func(one string) bool { return slices.Contains(foreign, one) })
