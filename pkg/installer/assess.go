@@ -206,7 +206,8 @@ func (p *Pass) Unhealthy() *Stop {
 // webhookNamed is how refusals name a webhook.
 var webhookNamed = regexp.MustCompile(`(?:admission|calling) webhook "([^"]+)"`)
 
-// OwnsWebhook says whether a message is about a webhook that the objects on record bring: then what it refuses is no fault of the cluster.
+// OwnsWebhook says whether a message is about a webhook that the objects bring which are being applied: then what it refuses is no fault of
+// the cluster. A record that is applied is without its objects.
 func (p *Pass) OwnsWebhook(message string) bool {
 	named := webhookNamed.FindStringSubmatch(message)
 	if named == nil || p.Record() == nil {
