@@ -10,23 +10,35 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// OwnWebhook ends the message of an installation whose own webhook refuses something: that is no reason of the cluster's own.
-const OwnWebhook = "; the webhook is the add-on's own"
-
-// causes are reasons that a cluster may have of its own, by the words that messages have for them: pkg/survey and pkg/calls write these.
+// causes are reasons that a cluster may have of its own, by the words that messages have for them: pkg/survey, pkg/apply and pkg/calls
+// write these. The first that is found counts.
 var causes = []struct {
 	words *regexp.Regexp
 	cause string
 }{
+	{tooLarge, v1.ReasonRequestsTooLarge},
 	{regexp.MustCompile(`is not scheduled \(Unschedulable\)`), v1.ReasonUnschedulable},
-	{regexp.MustCompile(`exceeded quota: `), v1.ReasonQuotaExceeded},
-	{regexp.MustCompile(`(?:max|min)imum [a-z0-9./-]+ usage per (?:Container|Pod|PersistentVolumeClaim)`), v1.ReasonLimitRange},
+	{regexp.MustCompile(`is not scheduled \(SchedulingGated\)`), v1.ReasonSchedulingGated},
+	{regexp.MustCompile(`(?:exceeded|failed) quota: `), v1.ReasonQuotaExceeded},
+	{regexp.MustCompile(limitRange), v1.ReasonLimitRange},
+	{regexp.MustCompile(`violates PodSecurity "`), v1.ReasonPodSecurity},
+	{regexp.MustCompile(`ValidatingAdmissionPolicy '[^']+' with binding '[^']+' denied request`), v1.ReasonPolicyDenied},
 	{regexp.MustCompile(`admission webhook "[^"]+" denied the request|failed calling webhook "`), v1.ReasonWebhookRefused},
+	{regexp.MustCompile(` exists already(?: and belongs to |: add-on installation with id )`), v1.ReasonObjectOfOthers},
+	{regexp.MustCompile(`: field .* belongs to `), v1.ReasonFieldOfOthers},
+	{regexp.MustCompile(` is being deleted`), v1.ReasonBeingDeleted},
 }
 
-// tooLarge are the scheduler's words for requests above any node: no node lacks anything but room, and none would have it if it were empty.
-var tooLarge = regexp.MustCompile(`: 0/(\d+) nodes are available: (?:\d+ Insufficient [^ ,]+, )*\d+ Insufficient [^ ,]+\. ` +
-	`.*preemption: 0/\d+ nodes are available: (\d+) Preemption is not helpful for scheduling\.`)
+// tooLarge are the scheduler's words for requests above any node: no node lacks anything but room, and preemption helps on none.
+var tooLarge = regexp.MustCompile(`is not scheduled \(Unschedulable\): 0/\d+ nodes are available: ` +
+	`(?:\d+ Insufficient [^ ,]+, )*\d+ Insufficient [^ ,]+\. .*preemption: 0/\d+ nodes are available: \d+ Preemption is not helpful for scheduling\.`)
+
+const (
+	limitRange = `(?:max|min)imum [a-z0-9./-]+ usage per (?:Container|Pod|PersistentVolumeClaim)|` +
+		`max limit to request ratio per (?:Container|Pod) is `
+	// whatIsNow begins what an installation that was rolled back says of what it has now, which is no reason of the failure.
+	whatIsNow = "; now "
+)
 
 // hasFailed is the reason of an object that does not get well by waiting, deadlineExceeded the message of a workload whose pods are not read,
 // since those of others were.
@@ -38,7 +50,11 @@ const (
 // causeOf says for which reason of its own a cluster may have failed with an installation; empty: for none, so it is the revision's. One
 // object that failed for another reason is enough for that.
 func causeOf(live *v1.AddonInstallation, ready *metav1.Condition) string {
-	said := causeIn(ready.Message)
+	message := ready.Message
+	if ready.Reason == v1.ReasonRolledBack {
+		message, _, _ = strings.Cut(message, whatIsNow)
+	}
+	said := causeIn(message)
 	if !isOfHealth[ready.Reason] {
 		return said
 	}
@@ -59,18 +75,8 @@ var isOfHealth = map[string]bool{v1.ReasonUnhealthy: true, v1.ReasonTimeout: tru
 func causeIn(message string) string {
 	for _, one := range causes {
 		if one.words.MatchString(message) {
-			return blameless(one.cause, message)
+			return one.cause
 		}
 	}
 	return ""
-}
-
-// blameless is a cause, unless the message tells that objects of the revision are behind it.
-func blameless(cause, message string) string {
-	sizes := tooLarge.FindStringSubmatch(message)
-	isOwn := strings.HasSuffix(message, OwnWebhook)
-	if cause == v1.ReasonUnschedulable && sizes != nil && sizes[1] == sizes[2] || cause == v1.ReasonWebhookRefused && isOwn {
-		return ""
-	}
-	return cause
 }

@@ -41,7 +41,10 @@ func TestWhatAClusterMayFailByItself(t *testing.T) {
 			"available: 2 Insufficient cpu. preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, "+
 			"1 Preemption is not helpful for scheduling."), v1.ReasonUnschedulable},
 		{"requests above any node", v1.ReasonTimeout, half, unhealthy("InProgress", "pod web-1 is not scheduled (Unschedulable): 0/2 nodes are available: "+
-			"2 Insufficient cpu, 2 Insufficient memory. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."), ""},
+			"2 Insufficient cpu, 2 Insufficient memory. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."),
+			v1.ReasonRequestsTooLarge},
+		{"a gate", v1.ReasonTimeout, half, unhealthy("InProgress", "pod web-1 is not scheduled (SchedulingGated): Scheduling is blocked due to "+
+			"non-empty scheduling gates"), v1.ReasonSchedulingGated},
 		{"a quota", v1.ReasonUnhealthy, half, unhealthy("Failed", "no pod can be made: FailedCreate: exceeded quota: small"), v1.ReasonQuotaExceeded},
 		{"a quota refuses an object", v1.ReasonObjectInvalid, `the user cluster refuses Service web/web: services "web" is forbidden: exceeded quota: small`,
 			nil, v1.ReasonQuotaExceeded},
@@ -49,10 +52,29 @@ func TestWhatAClusterMayFailByItself(t *testing.T) {
 		{"somebody's webhook", v1.ReasonObjectInvalid, webhook, nil, v1.ReasonWebhookRefused},
 		{"one that does not answer", v1.ReasonFailed, `applying "ConfigMap web/web": Internal error occurred: failed calling webhook "policy.example.com"`,
 			nil, v1.ReasonWebhookRefused},
-		{"the add-on's own", v1.ReasonObjectInvalid, webhook + OwnWebhook, nil, ""},
+		{"a quota for what the pods don't ask for", v1.ReasonUnhealthy, half,
+			unhealthy("Failed", "no further pod can be made: FailedCreate: failed quota: small"), v1.ReasonQuotaExceeded},
+		{"a ratio", v1.ReasonUnhealthy, half,
+			unhealthy("Failed", "no pod can be made: FailedCreate: max limit to request ratio per Container is 2"), v1.ReasonLimitRange},
+		{"a standard of pods", v1.ReasonUnhealthy, half,
+			unhealthy("Failed", `no pod can be made: FailedCreate: violates PodSecurity "restricted:latest"`), v1.ReasonPodSecurity},
+		{"a policy", v1.ReasonObjectInvalid, "the user cluster refuses Service web/web: services \"web\" is forbidden: " +
+			"ValidatingAdmissionPolicy 'none' with binding 'all' denied request: no", nil, v1.ReasonPolicyDenied},
+		{"an object that he made first", v1.ReasonObjectExists, `ConfigMap web/new exists already and belongs to field manager "kubectl": delete it`,
+			nil, v1.ReasonObjectOfOthers},
+		{"one that an installation left", v1.ReasonObjectExists, "ConfigMap web/new exists already: add-on installation with id x left it there",
+			nil, v1.ReasonObjectOfOthers},
+		{"a field that he holds", v1.ReasonConflict, `ConfigMap web/web: field .data.key belongs to "kubectl": take it out of the add-on`,
+			nil, v1.ReasonFieldOfOthers},
+		{"a namespace that does not go", v1.ReasonNamespaceTerminating, `namespace "web" is being deleted; held by finalizer example.com/mine`,
+			nil, v1.ReasonBeingDeleted},
 		{"what was healthy last does not count where nothing was applied", v1.ReasonObjectInvalid, webhook, unhealthy("Failed", crashes), v1.ReasonWebhookRefused},
 		{"rolled back for it", v1.ReasonRolledBack, `upgrade to version "2" failed; it failed: ` + half + cordoned, nil, v1.ReasonUnschedulable},
 		{"rolled back for something else", v1.ReasonRolledBack, `upgrade to version "2" failed; it failed: ` + half + crashes, nil, ""},
+		{"rolled back for something else, and cordoned now", v1.ReasonRolledBack, `upgrade to version "2" failed; it failed: ` + half + crashes +
+			"; now " + half + cordoned, nil, ""},
+		{"rolled back for an object that he made first", v1.ReasonRolledBack, `upgrade to version "2" failed; it failed: ` +
+			"it was not applied in time: Secret web/new exists already and belongs to an unknown owner: delete it", nil, v1.ReasonObjectOfOthers},
 		{"a template is wrong", v1.ReasonRenderFailed, "web.yaml:3: no", nil, ""},
 	} {
 		live := &v1.AddonInstallation{Status: v1.AddonInstallationStatus{Unhealthy: test.objects, Conditions: []metav1.Condition{{

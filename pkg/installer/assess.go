@@ -3,11 +3,8 @@ package installer
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
@@ -201,32 +198,4 @@ func (p *Pass) Unhealthy() *Stop {
 		About: AboutHealth, Reason: reason, Message: message,
 		Recheck: backoff.After(p.State.unhealthyPasses, firstRecheck, SlowestRecheck),
 	}
-}
-
-// webhookNamed is how refusals name a webhook.
-var webhookNamed = regexp.MustCompile(`(?:admission|calling) webhook "([^"]+)"`)
-
-// OwnsWebhook says whether a message is about a webhook that the objects bring which are being applied: then what it refuses is no fault of
-// the cluster. A record that is applied is without its objects.
-func (p *Pass) OwnsWebhook(message string) bool {
-	named := webhookNamed.FindStringSubmatch(message)
-	if named == nil || p.Record() == nil {
-		return false
-	}
-	objects, err := revision.DecodeObjects(p.Record().Objects)
-	if err != nil {
-		return false
-	}
-	for _, object := range objects {
-		if object.GroupVersionKind().Group != "admissionregistration.k8s.io" {
-			continue
-		}
-		webhooks, _, _ := unstructured.NestedSlice(object.Object, "webhooks")
-		for _, one := range webhooks {
-			if webhook, isMap := one.(map[string]any); isMap && webhook["name"] == named[1] {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -138,28 +138,3 @@ func TestFightsOutliveRevisionsOfOtherObjects(t *testing.T) {
 		t.Errorf("kept %+v, want the count of the first object alone", kept)
 	}
 }
-
-// TestAWebhookOfItsOwn turns red when a webhook that an add-on brings is taken for the cluster's, or one of the cluster's for the add-on's.
-func TestAWebhookOfItsOwn(t *testing.T) {
-	const brought = `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"guard"},` +
-		`"webhooks":[{"name":"guard.example.com"}]}`
-	other := strings.Replace(brought, "admissionregistration.k8s.io", "example.com", 1)
-	for _, test := range []struct {
-		why, object, message string
-		want                 bool
-	}{
-		{"it refuses", brought, `admission webhook "guard.example.com" denied the request: no`, true},
-		{"it does not answer", brought, `Internal error occurred: failed calling webhook "guard.example.com": no`, true},
-		{"somebody else's", brought, `admission webhook "policy.example.com" denied the request: no`, false},
-		{"no webhook", brought, "guard.example.com: no", false},
-		{"another kind", other, `admission webhook "guard.example.com" denied the request: no`, false},
-	} {
-		pass := &Pass{State: &State{Record: &revision.Record{Objects: []json.RawMessage{json.RawMessage(test.object)}}}}
-		if got := pass.OwnsWebhook(test.message); got != test.want {
-			t.Errorf("%s: %t", test.why, got)
-		}
-	}
-	if (&Pass{State: &State{}}).OwnsWebhook(`admission webhook "guard.example.com" denied the request`) {
-		t.Error("nothing is on record")
-	}
-}

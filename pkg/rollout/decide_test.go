@@ -22,6 +22,13 @@ var words = map[string]rollout.Standing{
 	"moving-again": {State: v1.ClusterMoving, Again: true}, "current-blocked": {State: v1.ClusterCurrent, Blocked: true},
 	"sick-blocked": {State: v1.ClusterSick, Blocked: true}, "away-blocked": {State: v1.ClusterAway, Blocked: true}, "lost": {State: v1.ClusterAway, Lost: true},
 	"cordoned": ownReason(v1.ReasonUnschedulable), "full": ownReason(v1.ReasonQuotaExceeded),
+	"cordoned-again": again(ownReason(v1.ReasonUnschedulable)), "full-again": again(ownReason(v1.ReasonQuotaExceeded)),
+}
+
+// again is how a cluster stands that lacks something by now.
+func again(standing rollout.Standing) rollout.Standing {
+	standing.Again = true
+	return standing
 }
 
 // ownReason is how a cluster stands that failed for a reason that may be its own.
@@ -99,6 +106,8 @@ func TestDecide(t *testing.T) {
 		{"two for reasons of their own are not", "cordoned,full,current | behind", strict, byRule, "Done,Open", "c3", v1.ReasonRollingOut},
 		{"nor one beside a sick one", "cordoned,sick,current | behind", strict, byRule, "Done,Open", "c3", v1.ReasonRollingOut},
 		{"maxFailures is for them too", "cordoned,cordoned,current | behind", lenient, byRule, "Done,Open", "c3", v1.ReasonRollingOut},
+		{"one that lacks something gets it", "cordoned-again,current |", lenient, byRule, "Done,Done", "c0", v1.ReasonComplete},
+		{"two are failed, and get nothing", "cordoned-again,cordoned-again,full-again,current |", lenient, byRule, "Done,Done", "c2", v1.ReasonComplete},
 		{"all that is left is sick", "cordoned |", strict, byRule, "NoEvidence,Done", "", v1.ReasonNoEvidence},
 		{"and no success", "sick | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
 		{"a dead canary is no evidence", "away,away | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
@@ -242,5 +251,11 @@ func TestSickClustersAreNamed(t *testing.T) {
 	}
 	if got := message(); !strings.Contains(got, "and 38 more") || len(got) > 512 {
 		t.Errorf("%d bytes: %s", len(got), got)
+	}
+	for i := range 40 {
+		tally.Put(fmt.Sprint("a", i), rollout.Standing{State: v1.ClusterSick, Trouble: rollout.Trouble{Reason: v1.ReasonTimeout}})
+	}
+	if rows := tally.Troubled(made); len(rows) != 50 || rows[0].Name != "c0" || rows[1].Name != "c2" {
+		t.Errorf("where more are sick than are listed, those that the master counts are not among them: %+v", rows)
 	}
 }

@@ -445,3 +445,30 @@ func TestASeedOutOfReachIsLeftOut(t *testing.T) {
 		t.Errorf("when it is back: %d moved, %s: %s", len(p.granted), p.reason(), p.fleet.Message)
 	}
 }
+
+// TestClustersOfTwoSeedsWithOneReasonAreTheRevisions turns red when a reason that a cluster may have of its own is not counted over seeds.
+func TestClustersOfTwoSeedsWithOneReasonAreTheRevisions(t *testing.T) {
+	made := strategy(t, nil)
+	for _, reason := range []string{
+		v1.ReasonUnschedulable, v1.ReasonRequestsTooLarge, v1.ReasonSchedulingGated, v1.ReasonQuotaExceeded, v1.ReasonLimitRange, v1.ReasonPodSecurity,
+		v1.ReasonPolicyDenied, v1.ReasonWebhookRefused, v1.ReasonObjectOfOthers, v1.ReasonFieldOfOthers, v1.ReasonBeingDeleted,
+	} {
+		var rows []rollout.Row
+		for _, seed := range []string{"amber", "birch"} {
+			tally := rollout.NewTally("monitoring")
+			tally.Put("c", ownReason(reason))
+			tally.Put("good", rollout.Standing{State: v1.ClusterCurrent})
+			decision := rollout.Decide(made, tally, rollout.ByRule)
+			rows = append(rows, rollout.Row{
+				Seed: seed, State: rollout.RowSynced, Counts: tally.Counts(), Groups: tally.GroupStatuses(made, decision),
+				Clusters: tally.Troubled(made),
+			})
+		}
+		if got := gate(made, rows[:1], rollout.NoGroup, time.Unix(0, 0)); got.Counts.Failed != 0 {
+			t.Errorf("%s: one is a failure: %+v", reason, got.Counts)
+		}
+		if got := gate(made, rows, rollout.NoGroup, time.Unix(0, 0)); got.Counts.Failed != 2 {
+			t.Errorf("%s: two are none: %+v", reason, got.Counts)
+		}
+	}
+}

@@ -61,11 +61,14 @@ func (s *Standing) shownState() kubermaticv1.ClusterState {
 // isTroubled says whether a cluster is one to list.
 func (e *entry) isTroubled() bool { return slices.Contains(troubledStates, e.standing.shownState()) }
 
-// rowsBefore is the order of clusters in the status: by state, then by name.
+// rowsBefore is the order of clusters in the status: by state, sick ones that may count as failed before others, then by name.
 func rowsBefore(a, b *entry) bool {
 	one, other := slices.Index(troubledStates, a.standing.shownState()), slices.Index(troubledStates, b.standing.shownState())
 	if one != other {
 		return one < other
+	}
+	if hasCause := a.standing.Cause != ""; hasCause != (b.standing.Cause != "") {
+		return hasCause
 	}
 	return a.cluster < b.cluster
 }

@@ -75,8 +75,10 @@ func isOwn(row kubermaticv1.SetClusterStatus) bool {
 
 // ownReasons are those that a cluster may have of its own. A cluster that was not Ready before its move is listed with none of them.
 var ownReasons = map[string]bool{
-	kubermaticv1.ReasonUnschedulable: true, kubermaticv1.ReasonQuotaExceeded: true, kubermaticv1.ReasonLimitRange: true,
-	kubermaticv1.ReasonWebhookRefused: true,
+	kubermaticv1.ReasonUnschedulable: true, kubermaticv1.ReasonRequestsTooLarge: true, kubermaticv1.ReasonSchedulingGated: true,
+	kubermaticv1.ReasonQuotaExceeded: true, kubermaticv1.ReasonLimitRange: true, kubermaticv1.ReasonPodSecurity: true,
+	kubermaticv1.ReasonPolicyDenied: true, kubermaticv1.ReasonWebhookRefused: true, kubermaticv1.ReasonObjectOfOthers: true,
+	kubermaticv1.ReasonFieldOfOthers: true, kubermaticv1.ReasonBeingDeleted: true,
 }
 
 // excesses are, by group, which failures are too many; nil: none are. A percentage is of the

@@ -473,12 +473,26 @@ const (
 	// ReasonLeftOut: annotation leave-out names the cluster.
 	ReasonLeftOut = "LeftOut"
 	// ReasonUnschedulable: a pod finds no node, as where nodes are cordoned or full. So that a cluster stops nobody by what is its own, this and
-	// the next three make it sick and not failed, until a second cluster reports the same.
+	// the next ones make it sick and not failed, until a second cluster reports the same.
 	ReasonUnschedulable = "Unschedulable"
+	// ReasonRequestsTooLarge: a pod requests more than any node of the user cluster has.
+	ReasonRequestsTooLarge = "RequestsTooLarge"
+	// ReasonSchedulingGated: a pod has scheduling gates, which somebody may have added.
+	ReasonSchedulingGated = "SchedulingGated"
 	// ReasonQuotaExceeded: a ResourceQuota of the user cluster refuses objects or pods.
 	ReasonQuotaExceeded = "QuotaExceeded"
 	// ReasonLimitRange: a LimitRange of the user cluster refuses objects or pods.
 	ReasonLimitRange = "LimitRange"
-	// ReasonWebhookRefused: an admission webhook of the user cluster, which is not the add-on's, refuses objects or pods, or does not answer.
+	// ReasonPodSecurity: a namespace of the user cluster enforces a pod security standard that pods violate.
+	ReasonPodSecurity = "PodSecurity"
+	// ReasonPolicyDenied: a ValidatingAdmissionPolicy of the user cluster refuses objects or pods.
+	ReasonPolicyDenied = "PolicyDenied"
+	// ReasonWebhookRefused: an admission webhook of the user cluster refuses objects or pods, or does not answer.
 	ReasonWebhookRefused = "WebhookRefused"
+	// ReasonObjectOfOthers: an object of the add-on exists in the user cluster, and belongs to somebody else.
+	ReasonObjectOfOthers = "ObjectOfOthers"
+	// ReasonFieldOfOthers: a field that the add-on sets belongs to somebody else in the user cluster.
+	ReasonFieldOfOthers = "FieldOfOthers"
+	// ReasonBeingDeleted: a namespace or an object of the add-on is being deleted in the user cluster, and does not go.
+	ReasonBeingDeleted = "BeingDeleted"
 )

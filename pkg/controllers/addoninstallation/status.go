@@ -89,9 +89,6 @@ func project(f *facts, outcome loop.Outcome, now time.Time) {
 		return
 	}
 	result, state := verdictOf(outcome), &f.installation.Status
-	if f.pass.OwnsWebhook(result.message) {
-		result.message += order.OwnWebhook
-	}
 	defer conditions.Date(&state.Conditions, slices.Clone(state.Conditions), now)
 	before, unversioned := f.beforeEntryDigest(), f.unversioned()
 	state.ObservedGeneration = f.installation.Generation
