@@ -8,7 +8,10 @@ var podRefusals = []*regexp.Regexp{
 	regexp.MustCompile(`^admission webhook "[a-z0-9.-]{1,100}" denied the request`),
 	regexp.MustCompile(`^Internal error occurred: failed calling webhook "[a-z0-9.-]{1,100}"`),
 	regexp.MustCompile(`violates PodSecurity "[a-z0-9.:]{1,40}"`),
-	regexp.MustCompile(`exceeded quota: [a-z0-9.-]{1,100}`),
+	regexp.MustCompile(`ValidatingAdmissionPolicy '[a-z0-9.-]{1,100}' with binding '[a-z0-9.-]{1,100}' denied request`),
+	regexp.MustCompile(`(?:exceeded|failed) quota: [a-z0-9.-]{1,100}`),
+	regexp.MustCompile(`(?:max|min)imum [a-z0-9./-]{1,63} usage per (?:Container|Pod)`),
+	regexp.MustCompile(`max limit to request ratio per (?:Container|Pod) is [0-9.]{1,20}`),
 	regexp.MustCompile(`serviceaccount "[a-z0-9.-]{1,100}" not found`),
 	regexp.MustCompile(`no PriorityClass with name [a-z0-9.-]{1,100} was found`),
 }

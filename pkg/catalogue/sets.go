@@ -51,12 +51,16 @@ func SetDigest(spec *v1.AddonSetSpec) (string, error) { return Digest(spec) }
 // that readers use.
 func SetMark(key []byte, set *v1.AddonSet, content string) string {
 	mac := hmac.New(sha256.New, key)
-	for _, part := range []string{
+	parts := []string{
 		"kind:AddonSet", // no mark of a catalogue begins so: a namespace has no colon
 		set.Namespace, set.Name, content, set.Annotations[v1.AnnotationDigest], set.Annotations[v1.AnnotationSeed],
 		set.Annotations[v1.AnnotationGate], set.Annotations[v1.AnnotationRemovalApproved], set.Annotations[v1.AnnotationConfirmDeletion],
 		set.Annotations[v1.AnnotationCreated],
-	} {
+	}
+	if leaveOut := set.Annotations[v1.AnnotationLeaveOut]; leaveOut != "" { // without one, a mark is as before
+		parts = append(parts, leaveOut)
+	}
+	for _, part := range parts {
 		mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
 		mac.Write([]byte(part))
 	}

@@ -60,6 +60,7 @@ func TestASetsMarkCoversWhatASeedGoesBy(t *testing.T) {
 		"removal-approved": func(set *v1.AddonSet) { set.Annotations[v1.AnnotationRemovalApproved] = "word" },
 		"confirm-deletion": func(set *v1.AddonSet) { set.Annotations[v1.AnnotationConfirmDeletion] = "monitoring" },
 		"created":          func(set *v1.AddonSet) { set.Annotations[v1.AnnotationCreated] = "2001-01-01T00:00:00Z" },
+		"leave-out":        func(set *v1.AddonSet) { set.Annotations[v1.AnnotationLeaveOut] = "amber" },
 		"mark":             func(set *v1.AddonSet) { set.Annotations[v1.AnnotationMark] = catalogue.MarkKeyID(key) + ":00" },
 		"no mark":          func(set *v1.AddonSet) { delete(set.Annotations, v1.AnnotationMark) },
 	} {

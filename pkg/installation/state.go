@@ -41,6 +41,8 @@ type State struct {
 	Ready bool
 	// Reason and Message are those of its condition Ready; empty before it has one.
 	Reason, Message string
+	// Cause is the reason that the cluster may have of its own for what keeps it from being Ready, such as Unschedulable; empty: none.
+	Cause string
 	// Next is when time alone may change the phase; zero: never.
 	Next time.Time
 }
@@ -79,6 +81,9 @@ func ReportOf(live *v1.AddonInstallation) Report {
 	isPresent := ready.ObservedGeneration == live.Generation
 	report.ready, report.hasGivenWay = ready.LastTransitionTime.Time, ready.Reason == v1.ReasonRolledBack && isPresent
 	state.Reason, state.Message = ready.Reason, ready.Message
+	if ready.Status == metav1.ConditionFalse {
+		state.Cause = causeOf(live, ready)
+	}
 	state.Ready = ready.Status == metav1.ConditionTrue && isPresent && !report.IsGoing && hasItsValues(live)
 	state.Unreachable = ready.Status == metav1.ConditionUnknown || unreachable[ready.Reason]
 	state.Paused = state.Paused || ready.Reason == v1.ReasonPaused

@@ -28,7 +28,7 @@ func (m *Marks) BelievesSet(set *v1.AddonSet) bool {
 	parts := []string{strconv.FormatInt(set.Generation, 10)}
 	for _, name := range []string{
 		v1.AnnotationMark, v1.AnnotationDigest, v1.AnnotationSeed, v1.AnnotationGate, v1.AnnotationRemovalApproved,
-		v1.AnnotationConfirmDeletion, v1.AnnotationCreated,
+		v1.AnnotationConfirmDeletion, v1.AnnotationCreated, v1.AnnotationLeaveOut,
 	} {
 		parts = append(parts, set.Annotations[name])
 	}

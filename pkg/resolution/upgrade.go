@@ -6,6 +6,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/installation"
 )
 
 // Outcome is what an upgrade of a cluster does to an installation.
@@ -40,7 +41,12 @@ type UpgradeFinding struct {
 	Fitting *catalogue.VersionOrigin `json:"fitting,omitempty"`
 	// FitsNow says that Fitting fits the present platform too: the installation can move first.
 	FitsNow bool `json:"fitsNow,omitempty"`
+	// HeldBy are finalizers of others on the installation, eight at most: they would hold the end of its set or its Cluster.
+	HeldBy []string `json:"heldBy,omitempty"`
 }
+
+// holdersAtMost is how many finalizers a finding names.
+const holdersAtMost = 8
 
 // CheckUpgrade says, in their order, what becomes of installations when their cluster gets another
 // version of Kubernetes. Find gives the entry of an add-on; nil if there is none. A pinned version
@@ -55,6 +61,8 @@ func CheckUpgrade(find func(addon string) *catalogue.Entry, requests []Request, 
 
 func (r Request) checkUpgrade(entry *catalogue.Entry, kubernetes string) UpgradeFinding {
 	finding := UpgradeFinding{Installation: r.Installation.Name, Addon: r.addon(), Outcome: OutcomeUnknown}
+	finding.HeldBy = installation.Foreign(r.Installation)
+	finding.HeldBy = finding.HeldBy[:min(len(finding.HeldBy), holdersAtMost)]
 	if r.Installed != "" {
 		named, _ := entry.Named(r.Installed)
 		finding.Installed = &named

@@ -119,8 +119,10 @@ func TestCheckUpgradeWithoutTheAddon(t *testing.T) {
 	none := func(string) *catalogue.Entry { return nil }
 	gone := asking("", "1.0.0")
 	gone.Installation.Spec.AddonRef.Name = "gone"
+	gone.Installation.Finalizers = []string{v1.FinalizerCleanupInstallation, "tenant.example/never"}
 	got := resolution.CheckUpgrade(none, []resolution.Request{gone}, "1.37.0")
 	if len(got) != 1 || got[0].Outcome != resolution.OutcomeUnknown || got[0].Reason != v1.ReasonAddonUnknown ||
+		strings.Join(got[0].HeldBy, " ") != "tenant.example/never" ||
 		got[0].Installed == nil || got[0].Installed.Version != "1.0.0" || !strings.Contains(got[0].Message, "gone") {
 		t.Errorf("got %+v", got)
 	}

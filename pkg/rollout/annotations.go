@@ -2,6 +2,8 @@ package rollout
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,6 +26,55 @@ const (
 	// by itself.
 	FirstOnly Allowance = -2
 )
+
+// Bounds of annotation leave-out, in bytes and names: a copy on a seed has no longer annotation.
+const (
+	maxLeaveOut = 1024
+	maxLeftOut  = 32
+)
+
+// LeaveOut are the clusters that annotation leave-out names, in order.
+type LeaveOut []string
+
+// leftOut is the form of one of them: a name, or a namespace and a name.
+var leftOut = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,252})(/[a-z0-9]([a-z0-9.-]{0,252}))?$`)
+
+// ReadLeaveOut reads annotation leave-out. One that can't be read leaves out nobody, with an AnnotationError.
+func ReadLeaveOut(value string) (LeaveOut, error) {
+	if value == "" {
+		return nil, nil
+	}
+	names := strings.Split(value[:min(len(value), maxLeaveOut+1)], ",")
+	for i := range names {
+		if names[i] = strings.TrimSpace(names[i]); !leftOut.MatchString(names[i]) || len(value) > maxLeaveOut || len(names) > maxLeftOut {
+			return nil, &AnnotationError{kubermaticv1.AnnotationLeaveOut,
+				fmt.Sprintf("<cluster>,<cluster>, with %d clusters and %d bytes at most: nobody is left out", maxLeftOut, maxLeaveOut)}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// Has says whether a cluster is left out, by its long name: outside of KKP "<namespace>/<name>". A namespace stands for all clusters in it;
+// that of a Cluster of KKP has its name.
+func (l LeaveOut) Has(cluster string) bool {
+	namespace, _, isBeside := strings.Cut(cluster, "/")
+	if !isBeside {
+		namespace = "cluster-" + cluster
+	}
+	return slices.Contains(l, cluster) || slices.Contains(l, namespace)
+}
+
+// Unknown are the names that none of the clusters has which seeds list.
+func (l LeaveOut) Unknown(listed []kubermaticv1.SetClusterStatus) []string {
+	var unknown []string
+	for _, name := range l {
+		if !slices.ContainsFunc(listed, func(row kubermaticv1.SetClusterStatus) bool { return LeaveOut{name}.Has(row.Name) }) {
+			unknown = append(unknown, name)
+		}
+	}
+	return unknown
+}
 
 // AnnotationError says that an annotation can't be read.
 type AnnotationError struct {

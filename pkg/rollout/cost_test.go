@@ -44,7 +44,7 @@ func decided(tally *rollout.Tally, made rollout.Strategy, name string, standing 
 func event(tally *rollout.Tally, made rollout.Strategy, name string, standing rollout.Standing) {
 	tally.Put(name, standing)
 	rollout.Decide(made, tally, rollout.ByRule)
-	tally.Troubled()
+	tally.Troubled(made)
 	tally.Pending()
 }
 

@@ -25,11 +25,13 @@ type Decision struct {
 // groups that this strategy gives them: after a start, nothing is decided before.
 func Decide(strategy Strategy, tally *Tally, gate Allowance) Decision {
 	counts, may := tally.GroupCounts(strategy), gate.permit(strategy)
-	may.excesses, may.others = excesses(strategy, counts), tally.others
-	found := judge(strategy, counts, tally.total, may)
+	may.excesses, may.others, may.listed = excesses(strategy, counts), tally.others, func() []kubermaticv1.SetClusterStatus {
+		return tally.Troubled(strategy)
+	}
+	found := judge(strategy, counts, tally.Counts(), may)
 	decision := Decision{Groups: found.states, Open: found.open, Reason: found.reason, Message: found.message}
 	for i := range found.groups {
-		decision.Move = append(decision.Move, tally.groups[i].turns(strategy.Groups[i], i == found.open)...)
+		decision.Move = append(decision.Move, tally.turns(i, strategy.Groups[i], i == found.open)...)
 	}
 	if found.open == NoGroup {
 		return decision
@@ -49,9 +51,11 @@ func Decide(strategy Strategy, tally *Tally, gate Allowance) Decision {
 
 // turns are the clusters of a group that may be written now. Where it is not the open one, nothing
 // is left to move, and that is who is sick and lacks something. What moves is written again in the
-// place that it has, within the places that there are by now: they may be fewer.
-func (g *groupTally) turns(group Group, isOpen bool) []string {
+// place that it has, within the places that there are by now: they may be fewer. Who is sick for a reason that others have too is failed, and
+// gets nothing.
+func (t *Tally) turns(at int, group Group, isOpen bool) []string {
 	var found []string
+	g := &t.groups[at]
 	take := func(some []*entry) {
 		for _, e := range some {
 			found = append(found, e.cluster)
@@ -64,7 +68,7 @@ func (g *groupTally) turns(group Group, isOpen bool) []string {
 		take(behind)
 		places -= len(behind)
 	}
-	take(g.late.first(places))
+	take(g.late.firstOf(places, func(e *entry) bool { return !t.isShared(e.standing.Cause) }))
 	return found
 }
 

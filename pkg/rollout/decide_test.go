@@ -21,6 +21,19 @@ var words = map[string]rollout.Standing{
 	"behind-sick": {State: v1.ClusterBehind, Sick: true}, "behind-held": {State: v1.ClusterBehind, Held: true},
 	"moving-again": {State: v1.ClusterMoving, Again: true}, "current-blocked": {State: v1.ClusterCurrent, Blocked: true},
 	"sick-blocked": {State: v1.ClusterSick, Blocked: true}, "away-blocked": {State: v1.ClusterAway, Blocked: true}, "lost": {State: v1.ClusterAway, Lost: true},
+	"cordoned": ownReason(v1.ReasonUnschedulable), "full": ownReason(v1.ReasonQuotaExceeded),
+	"cordoned-again": again(ownReason(v1.ReasonUnschedulable)), "full-again": again(ownReason(v1.ReasonQuotaExceeded)),
+}
+
+// again is how a cluster stands that lacks something by now.
+func again(standing rollout.Standing) rollout.Standing {
+	standing.Again = true
+	return standing
+}
+
+// ownReason is how a cluster stands that failed for a reason that may be its own.
+func ownReason(reason string) rollout.Standing {
+	return rollout.Standing{State: v1.ClusterSick, Cause: reason, Trouble: rollout.Trouble{Item: "web", Reason: reason}}
 }
 
 // tallied reads "current,behind | behind": groups, and in them clusters by how they stand. Their names are c0, c1 … in that order.
@@ -49,6 +62,8 @@ func tallied(t testing.TB, groups string) *rollout.Tally {
 func TestDecide(t *testing.T) {
 	const byRule = rollout.ByRule
 	spec := &v1.Rollout{Pace: v1.Pace{MaxConcurrency: of(2), MaxFailures: of(1)}, Groups: []v1.RolloutGroup{ring("canary", "0")}}
+	strict, lenient := spec.DeepCopy(), spec.DeepCopy()
+	strict.MaxFailures, lenient.MaxFailures = nil, of(2)
 	approved, automatic := spec.DeepCopy(), spec.DeepCopy()
 	approved.Groups[0].Start = v1.StartApproved
 	automatic.Groups = append(automatic.Groups, ring("early", "1"))
@@ -83,6 +98,17 @@ func TestDecide(t *testing.T) {
 		{"unless others have it", "lost,lost,lost,current,behind |", spec, byRule, "Open,Done", "c4", v1.ReasonRollingOut},
 		{"they are no evidence", "lost | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
 		{"and turn no set red", "lost |", spec, byRule, "NoEvidence,Done", "", v1.ReasonComplete},
+		{"a canary that is cordoned halts nobody, and shows nothing", "cordoned | behind", strict, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
+		{"beside a good one the next group opens", "cordoned,current | behind", strict, byRule, "Done,Open", "c2", v1.ReasonRollingOut},
+		{"two for the same reason are the revision's", "cordoned,cordoned | behind", strict, byRule, "Halted,Waiting", "", v1.ReasonHalted},
+		{"beside a good one too", "cordoned,cordoned,current | behind", strict, byRule, "Halted,Waiting", "", v1.ReasonHalted},
+		{"in whatever groups", "cordoned,current | cordoned,behind", strict, byRule, "Halted,Halted", "", v1.ReasonHalted},
+		{"two for reasons of their own are not", "cordoned,full,current | behind", strict, byRule, "Done,Open", "c3", v1.ReasonRollingOut},
+		{"nor one beside a sick one", "cordoned,sick,current | behind", strict, byRule, "Done,Open", "c3", v1.ReasonRollingOut},
+		{"maxFailures is for them too", "cordoned,cordoned,current | behind", lenient, byRule, "Done,Open", "c3", v1.ReasonRollingOut},
+		{"one that lacks something gets it", "cordoned-again,current |", lenient, byRule, "Done,Done", "c0", v1.ReasonComplete},
+		{"two are failed, and get nothing", "cordoned-again,cordoned-again,full-again,current |", lenient, byRule, "Done,Done", "c2", v1.ReasonComplete},
+		{"all that is left is sick", "cordoned |", strict, byRule, "NoEvidence,Done", "", v1.ReasonNoEvidence},
 		{"and no success", "sick | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
 		{"a dead canary is no evidence", "away,away | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
 		{"one failed within the limit is none", "failed | behind", spec, byRule, "NoEvidence,Waiting", "", v1.ReasonNoEvidence},
@@ -200,4 +226,36 @@ func TestASickClusterGetsWhatItLacksLast(t *testing.T) {
 	expect("halted")
 	tally.Put("later", rollout.Standing{Group: 1, State: v1.ClusterCurrent})
 	expect("nothing else is left", "sicker")
+}
+
+// Red when a set that waits for want of evidence does not name the clusters that keep it waiting, with their reasons; when it names those of
+// other groups, or more than a few; and when one of two that had the same reason stays failed once the other recovered.
+func TestSickClustersAreNamed(t *testing.T) {
+	made := strategy(t, &v1.Rollout{Groups: []v1.RolloutGroup{ring("canary", "0"), ring("early", "1")}})
+	tally := tallied(t, "cordoned | behind,full |")
+	message := func() string { return rollout.Decide(made, tally, rollout.ByRule).Message }
+	if got := message(); !strings.Contains(got, `no cluster of group "canary" has this revision: 1 is sick (c0: Unschedulable)`) ||
+		strings.Contains(got, "c2") {
+		t.Error(got)
+	}
+	tally.Put("c3", ownReason(v1.ReasonUnschedulable))
+	if got := rollout.Decide(made, tally, rollout.ByRule); got.Reason != v1.ReasonHalted || tally.Troubled(made)[0].State != v1.ClusterFailed {
+		t.Errorf("two with one reason: %+v", got)
+	}
+	tally.Drop("c3")
+	if got := rollout.Decide(made, tally, rollout.ByRule); got.Reason != v1.ReasonNoEvidence {
+		t.Errorf("one of them is gone: %+v", got)
+	}
+	for i := range 40 {
+		tally.Put(fmt.Sprint(strings.Repeat("s", 250), i), rollout.Standing{State: v1.ClusterSick, Trouble: rollout.Trouble{Reason: v1.ReasonTimeout}})
+	}
+	if got := message(); !strings.Contains(got, "and 38 more") || len(got) > 512 {
+		t.Errorf("%d bytes: %s", len(got), got)
+	}
+	for i := range 40 {
+		tally.Put(fmt.Sprint("a", i), rollout.Standing{State: v1.ClusterSick, Trouble: rollout.Trouble{Reason: v1.ReasonTimeout}})
+	}
+	if rows := tally.Troubled(made); len(rows) != 50 || rows[0].Name != "c0" || rows[1].Name != "c2" {
+		t.Errorf("where more are sick than are listed, those that the master counts are not among them: %+v", rows)
+	}
 }

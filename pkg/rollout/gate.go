@@ -32,13 +32,15 @@ type Row struct {
 	State RowState
 	// Since is when it was synced and reached last, or when it was first waited for.
 	Since time.Time
-	// Revision, Counts, Groups, Reason (of Ready) and Removal are from the status of the copy.
+	// Revision, Counts, Groups, Reason (of Ready), Removal and Clusters are from the status of the copy.
 	// Other people's clusters wrote them.
 	Revision string
 	Counts   kubermaticv1.ClusterCounts
 	Groups   []kubermaticv1.GroupStatus
 	Reason   string
 	Removal  *kubermaticv1.PendingRemoval
+	// Clusters are the seed's clusters in trouble.
+	Clusters []kubermaticv1.SetClusterStatus
 }
 
 // Fleet is how a set stands on all seeds together.
@@ -88,15 +90,21 @@ func SelectRows(strategy Strategy, rows []Row, now time.Time) Fleet {
 // Gate says how many groups each seed of a fleet that SelectRows gave may open. Approved is what
 // Strategy.ReadApproval gave for the fleet's Revision.
 func Gate(strategy Strategy, fleet Fleet, approved int) Fleet {
-	sums := newSums(strategy)
-	for i := range fleet.Counted {
-		sums.add(&fleet.Counted[i])
+	sums, rows := newSums(strategy), blamed(fleet.Counted)
+	for i := range rows {
+		sums.add(&rows[i])
 	}
 	counts, total := sums.counts()
 	others := slices.ContainsFunc(fleet.Counted, func(row Row) bool { return row.Reason == kubermaticv1.ReasonNoClusterSelected })
 	found := judge(strategy, counts, total, permit{
 		groups: len(strategy.Groups), approved: approved, evidence: true, others: others,
 		unknown: len(fleet.Gated) + len(fleet.Awaited) - len(fleet.Counted), excesses: sums.excesses(counts),
+		listed: func() (all []kubermaticv1.SetClusterStatus) {
+			for i := range rows {
+				all = append(all, rows[i].Clusters...)
+			}
+			return all
+		},
 	})
 	fleet.Gate, fleet.Counts, fleet.Reason, fleet.Message = found.groups, total, found.reason, found.message
 	if revision := fleet.Revision(); revision != "" {

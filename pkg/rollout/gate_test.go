@@ -21,7 +21,7 @@ func rowOf(t testing.TB, made rollout.Strategy, seed, clusters string) rollout.R
 	decision := rollout.Decide(made, tally, rollout.Allowance(len(made.Groups)))
 	return rollout.Row{
 		Seed: seed, State: rollout.RowSynced, Since: time.Unix(0, 0), Revision: "rev", Counts: tally.Counts(),
-		Groups: tally.GroupStatuses(made, decision), Reason: decision.Reason,
+		Groups: tally.GroupStatuses(made, decision), Reason: decision.Reason, Clusters: tally.Troubled(made),
 	}
 }
 
@@ -37,7 +37,8 @@ func TestGate(t *testing.T) {
 		Pace:   v1.Pace{MaxFailures: of(1), ProgressDeadline: within(30)},
 		Groups: []v1.RolloutGroup{ring("canary", "0"), ring("early", "1")},
 	}
-	approved := spec.DeepCopy()
+	strict, approved := spec.DeepCopy(), spec.DeepCopy()
+	strict.MaxFailures = of(0)
 	approved.Groups[1].Start = v1.StartApproved
 	percent := spec.DeepCopy()
 	percent.MaxFailures = of("34%")
@@ -71,6 +72,13 @@ func TestGate(t *testing.T) {
 		{"approval of a later one opens those before it, in order", spec, seeds{synced("away | behind | behind")}, 2, 2, v1.ReasonRollingOut, "a"},
 		{"one failure is within the limit", spec, seeds{synced("failed | behind"), synced("current | behind")}, rollout.NoGroup, 2, v1.ReasonRollingOut, "ab"},
 		{"1 + 1 are above it", spec, seeds{synced("failed | behind"), synced("failed | behind")}, rollout.NoGroup, 0, v1.ReasonHalted, "ab"},
+		{"so are two on two seeds that fail for the same reason of their own", strict, seeds{synced("cordoned | behind"), synced("cordoned,current | behind")},
+			rollout.NoGroup, 0, v1.ReasonHalted, "ab"},
+		{"but not for two reasons", strict, seeds{synced("cordoned | behind"), synced("full,current | behind")}, rollout.NoGroup, 2, v1.ReasonRollingOut, "ab"},
+		{"nor beside one that was sick before", strict, seeds{synced("cordoned | behind"), synced("sick,current | behind")}, rollout.NoGroup, 2, v1.ReasonRollingOut, "ab"},
+		{"one alone shows nothing", strict, seeds{synced("cordoned | behind"), synced("| behind")}, rollout.NoGroup, 1, v1.ReasonNoEvidence, "ab"},
+		{"a percentage is of each seed's, for these too", percent, seeds{synced("cordoned,current,current | behind"), synced("cordoned | behind")},
+			rollout.NoGroup, 0, v1.ReasonHalted, "ab"},
 		{"approval ends no halt", spec, seeds{synced("failed,failed | behind")}, 2, 0, v1.ReasonHalted, "a"},
 		{"a percentage is of each seed's clusters", percent, seeds{synced("failed,current,current | behind"), synced("current,failed,current | behind")}, rollout.NoGroup, 2, v1.ReasonRollingOut, "ab"},
 		{"one seed above it halts all, however many another has", percent, seeds{synced("current,failed,failed | behind"), synced("current,current,current,current | current")}, rollout.NoGroup, 0, v1.ReasonHalted, "ab"},
@@ -435,5 +443,32 @@ func TestASeedOutOfReachIsLeftOut(t *testing.T) {
 	p.settle()
 	if len(p.granted) != 10 || p.reason() != v1.ReasonComplete {
 		t.Errorf("when it is back: %d moved, %s: %s", len(p.granted), p.reason(), p.fleet.Message)
+	}
+}
+
+// TestClustersOfTwoSeedsWithOneReasonAreTheRevisions turns red when a reason that a cluster may have of its own is not counted over seeds.
+func TestClustersOfTwoSeedsWithOneReasonAreTheRevisions(t *testing.T) {
+	made := strategy(t, nil)
+	for _, reason := range []string{
+		v1.ReasonUnschedulable, v1.ReasonRequestsTooLarge, v1.ReasonSchedulingGated, v1.ReasonQuotaExceeded, v1.ReasonLimitRange, v1.ReasonPodSecurity,
+		v1.ReasonPolicyDenied, v1.ReasonWebhookRefused, v1.ReasonObjectOfOthers, v1.ReasonFieldOfOthers, v1.ReasonBeingDeleted,
+	} {
+		var rows []rollout.Row
+		for _, seed := range []string{"amber", "birch"} {
+			tally := rollout.NewTally("monitoring")
+			tally.Put("c", ownReason(reason))
+			tally.Put("good", rollout.Standing{State: v1.ClusterCurrent})
+			decision := rollout.Decide(made, tally, rollout.ByRule)
+			rows = append(rows, rollout.Row{
+				Seed: seed, State: rollout.RowSynced, Counts: tally.Counts(), Groups: tally.GroupStatuses(made, decision),
+				Clusters: tally.Troubled(made),
+			})
+		}
+		if got := gate(made, rows[:1], rollout.NoGroup, time.Unix(0, 0)); got.Counts.Failed != 0 {
+			t.Errorf("%s: one is a failure: %+v", reason, got.Counts)
+		}
+		if got := gate(made, rows, rollout.NoGroup, time.Unix(0, 0)); got.Counts.Failed != 2 {
+			t.Errorf("%s: two are none: %+v", reason, got.Counts)
+		}
 	}
 }

@@ -74,6 +74,11 @@ func (q *queue) down(i int) {
 // many, whatever the length of the queue: below the entries that were given stand those that can be
 // next.
 func (q *queue) first(most int) []*entry {
+	return q.firstOf(most, func(*entry) bool { return true })
+}
+
+// firstOf is first among those that are wanted. It looks at all others that are before them too.
+func (q *queue) firstOf(most int, isWanted func(*entry) bool) []*entry {
 	var found []*entry
 	var unused int // entries keep the position that they have in this queue
 	next := queue{less: q.less, at: func(*entry) *int { return &unused }}
@@ -82,7 +87,9 @@ func (q *queue) first(most int) []*entry {
 	}
 	for len(found) < most && len(next.entries) > 0 {
 		e := next.pop()
-		found = append(found, e)
+		if isWanted(e) {
+			found = append(found, e)
+		}
 		at := *q.at(e)
 		for child := 2*at + 1; child <= 2*at+2 && child < len(q.entries); child++ {
 			next.push(q.entries[child])

@@ -23,6 +23,8 @@ type permit struct {
 	others bool
 	// excesses are, by group, which failures are too many; nil: none are.
 	excesses []*excess
+	// listed are clusters in trouble, to name those that show nothing.
+	listed func() []kubermaticv1.SetClusterStatus
 }
 
 // excess is failures of a group that are more than may be.
@@ -258,7 +260,7 @@ func waiting(
 	switch {
 	case found.at == lackOfEvidence:
 		next := found.reached + slices.IndexFunc(counts[found.reached:], func(of kubermaticv1.ClusterCounts) bool { return of.Behind > 0 })
-		notes := unproven(strategy, counts, may.noEvidence(counts, total))
+		notes := unproven(strategy, counts, may.noEvidence(counts, total), may.listed())
 		name := strategy.Groups[max(next, found.reached)].Name
 		return kubermaticv1.ReasonNoEvidence, fmt.Sprintf("%s; %s group %q", text.First(notes, unprovenNamed), approve(name), name)
 	case group.Start == kubermaticv1.StartApproved:
@@ -277,8 +279,10 @@ func selectsNothing(group string) string { return fmt.Sprintf("group %q selects 
 // unprovenNamed is how many groups without evidence a message names.
 const unprovenNamed = 3
 
-// unproven says of each group that is no evidence why.
-func unproven(strategy Strategy, counts []kubermaticv1.ClusterCounts, isUnproven []bool) []string {
+// unproven says of each group that is no evidence why, and names clusters of it in trouble.
+func unproven(
+	strategy Strategy, counts []kubermaticv1.ClusterCounts, isUnproven []bool, listed []kubermaticv1.SetClusterStatus,
+) []string {
 	var notes []string
 	for i, group := range strategy.Groups[:len(counts)-1] {
 		switch {
@@ -286,10 +290,25 @@ func unproven(strategy Strategy, counts []kubermaticv1.ClusterCounts, isUnproven
 		case counts[i].Selected <= 0:
 			notes = append(notes, selectsNothing(group.Name))
 		default:
-			notes = append(notes, fmt.Sprintf("no cluster of group %q has this revision: %s", group.Name, troubles(counts[i])))
+			notes = append(notes, fmt.Sprintf("no cluster of group %q has this revision: %s%s", group.Name, troubles(counts[i]),
+				troubledOf(group.Name, listed)))
 		}
 	}
 	return notes
+}
+
+// troubledOf a group names a few of its clusters in trouble, with their reasons.
+func troubledOf(group string, listed []kubermaticv1.SetClusterStatus) string {
+	var names []string
+	for _, row := range listed {
+		if row.Group == group && row.Reason != "" {
+			names = append(names, text.Cut(row.Name, maxItem)+": "+row.Reason)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (" + text.First(names, unprovenNamed) + ")"
 }
 
 // progress says how far a rollout is that goes on.

@@ -61,23 +61,32 @@ func (s *Standing) shownState() kubermaticv1.ClusterState {
 // isTroubled says whether a cluster is one to list.
 func (e *entry) isTroubled() bool { return slices.Contains(troubledStates, e.standing.shownState()) }
 
-// rowsBefore is the order of clusters in the status: by state, then by name.
+// rowsBefore is the order of clusters in the status: by state, sick ones that may count as failed before others, then by name.
 func rowsBefore(a, b *entry) bool {
 	one, other := slices.Index(troubledStates, a.standing.shownState()), slices.Index(troubledStates, b.standing.shownState())
 	if one != other {
 		return one < other
+	}
+	if hasCause := a.standing.Cause != ""; hasCause != (b.standing.Cause != "") {
+		return hasCause
 	}
 	return a.cluster < b.cluster
 }
 
 // Troubled are the rows of status.clusters: those that failed first, then sick, away and blocked
 // ones, at most 50.
-func (t *Tally) Troubled() []kubermaticv1.SetClusterStatus {
+func (t *Tally) Troubled(strategy Strategy) []kubermaticv1.SetClusterStatus {
 	var rows []kubermaticv1.SetClusterStatus
 	for _, e := range t.troubled.first(maxRows) {
-		trouble := e.standing.Trouble
+		trouble, group, state := e.standing.Trouble, "", e.standing.shownState()
+		if state == kubermaticv1.ClusterSick && t.isShared(e.standing.Cause) {
+			state = kubermaticv1.ClusterFailed
+		}
+		if at := e.standing.Group; at >= 0 && at < len(strategy.Groups) {
+			group = strategy.Groups[at].Name
+		}
 		rows = append(rows, kubermaticv1.SetClusterStatus{
-			Name: fit(e.cluster, maxName), State: e.standing.shownState(), Item: trouble.Item, Reason: trouble.Reason, Message: trouble.Message,
+			Name: fit(e.cluster, maxName), Group: group, State: state, Item: trouble.Item, Reason: trouble.Reason, Message: trouble.Message,
 		})
 	}
 	return rows
@@ -244,7 +253,7 @@ func SumClusters(seeds map[string][]kubermaticv1.SetClusterStatus) []kubermaticv
 			}
 			trouble := bounded(Trouble{Item: row.Item, Reason: row.Reason, Message: row.Message})
 			rows = append(rows, kubermaticv1.SetClusterStatus{
-				Name: fit(row.Name, maxName), Seed: seed, State: row.State, Item: trouble.Item, Reason: trouble.Reason, Message: trouble.Message,
+				Name: fit(row.Name, maxName), Seed: seed, Group: fit(row.Group, maxItem), State: row.State, Item: trouble.Item, Reason: trouble.Reason, Message: trouble.Message,
 			})
 		}
 	}

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"math"
+	"slices"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
@@ -39,6 +40,45 @@ func (s *sums) add(row *Row) {
 	// Clusters in no group come on top of those in groups.
 	total := toCounts(grouped)
 	sum(&s.total, plausible(highest(total, row.Counts)))
+}
+
+// blamed are rows in which clusters are failed that are sick for a reason of their own, as their seeds have it, where others have the same.
+func blamed(rows []Row) []Row {
+	report := map[string]int{}
+	for i := range rows {
+		for _, one := range rows[i].Clusters {
+			if isOwn(one) {
+				report[one.Reason]++
+			}
+		}
+	}
+	all := slices.Clone(rows)
+	for i := range all {
+		for _, one := range all[i].Clusters {
+			at := slices.IndexFunc(all[i].Groups, func(group kubermaticv1.GroupStatus) bool { return group.Name == one.Group })
+			if one.State != kubermaticv1.ClusterSick || !isOwn(one) || report[one.Reason] < sharedFrom || at < 0 || all[i].Groups[at].Counts.Sick <= 0 {
+				continue
+			}
+			all[i].Groups = slices.Clone(all[i].Groups)
+			for _, counts := range []*kubermaticv1.ClusterCounts{&all[i].Groups[at].Counts, &all[i].Counts} {
+				counts.Sick, counts.Failed = counts.Sick-1, counts.Failed+1
+			}
+		}
+	}
+	return all
+}
+
+// isOwn says whether a cluster failed for a reason that may be its own.
+func isOwn(row kubermaticv1.SetClusterStatus) bool {
+	return (row.State == kubermaticv1.ClusterSick || row.State == kubermaticv1.ClusterFailed) && ownReasons[row.Reason]
+}
+
+// ownReasons are those that a cluster may have of its own. A cluster that was not Ready before its move is listed with none of them.
+var ownReasons = map[string]bool{
+	kubermaticv1.ReasonUnschedulable: true, kubermaticv1.ReasonRequestsTooLarge: true, kubermaticv1.ReasonSchedulingGated: true,
+	kubermaticv1.ReasonQuotaExceeded: true, kubermaticv1.ReasonLimitRange: true, kubermaticv1.ReasonPodSecurity: true,
+	kubermaticv1.ReasonPolicyDenied: true, kubermaticv1.ReasonWebhookRefused: true, kubermaticv1.ReasonObjectOfOthers: true,
+	kubermaticv1.ReasonFieldOfOthers: true, kubermaticv1.ReasonBeingDeleted: true,
 }
 
 // excesses are, by group, which failures are too many; nil: none are. A percentage is of the

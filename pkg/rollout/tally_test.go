@@ -38,6 +38,10 @@ func TestATallyIsThatOfANewOne(t *testing.T) {
 			standing.Blocked = chance.Intn(5) == 0
 			standing.Again = standing.State == v1.ClusterMoving && chance.Intn(2) == 0
 			standing.Held = standing.State == v1.ClusterBehind && chance.Intn(4) == 0
+			if standing.State == v1.ClusterSick {
+				standing.Again, standing.Holds = chance.Intn(2) == 0, chance.Intn(3) == 0
+				standing.Cause = []string{"", v1.ReasonUnschedulable, v1.ReasonQuotaExceeded, v1.ReasonLimitRange}[chance.Intn(4)]
+			}
 			tally.Put(name, standing)
 			known[name] = standing
 		}
@@ -67,7 +71,7 @@ func shown(tally *rollout.Tally, made rollout.Strategy) []string {
 		pending[i].Example = ""
 	}
 	return []string{
-		fmt.Sprint(count, " ", pending), fmt.Sprintf("%+v", tally.Counts()), fmt.Sprintf("%+v", tally.Troubled()),
+		fmt.Sprint(count, " ", pending), fmt.Sprintf("%+v", tally.Counts()), fmt.Sprintf("%+v", tally.Troubled(made)),
 		fmt.Sprintf("%+v", rollout.Decide(made, tally, rollout.ByRule)),
 	}
 }
@@ -82,11 +86,12 @@ func TestClustersInTrouble(t *testing.T) {
 	}
 	tally.Put("z", rollout.Standing{State: v1.ClusterFailed, Blocked: true, Trouble: rollout.Trouble{Item: "prometheus", Reason: "RolledBack"}})
 	tally.Put("s", rollout.Standing{State: v1.ClusterSick})
-	rows := tally.Troubled()
+	made := strategy(t, nil)
+	rows := tally.Troubled(made)
 	if len(rows) != 43 {
 		t.Fatalf("%d rows", len(rows))
 	}
-	if want := (v1.SetClusterStatus{Name: "z", State: v1.ClusterFailed, Item: "prometheus", Reason: "RolledBack"}); rows[0] != want {
+	if want := (v1.SetClusterStatus{Name: "z", Group: v1.GroupRest, State: v1.ClusterFailed, Item: "prometheus", Reason: "RolledBack"}); rows[0] != want {
 		t.Errorf("the first row is %+v", rows[0])
 	}
 	if rows[1].Name != "s" || rows[2].Name != "a00" || rows[42].Name != "c07" || rows[42].State != v1.ClusterBlocked {
@@ -98,7 +103,7 @@ func TestClustersInTrouble(t *testing.T) {
 	for i := range 100 {
 		tally.Put(fmt.Sprintf("f%02d", i), rollout.Standing{State: v1.ClusterFailed})
 	}
-	if rows = tally.Troubled(); len(rows) != 50 || rows[49].Name != "f49" {
+	if rows = tally.Troubled(made); len(rows) != 50 || rows[49].Name != "f49" {
 		t.Errorf("%d rows, the last %+v", len(rows), rows[len(rows)-1])
 	}
 }

@@ -89,6 +89,9 @@ func worstPod(ctx context.Context, target calls.Target, namespace string, worklo
 			worst = reported
 		}
 	}
+	if worst.rank < rankUnscheduled && workload.refused != "" { // the pods that are there may be of the version before
+		return podReport{rankFailed, "no further pod can be made: " + workload.refused}, true
+	}
 	if troubled > 1 {
 		worst.text += fmt.Sprintf(" (and %d more not ready)", troubled-1)
 	}

@@ -93,6 +93,23 @@ func TestRefusedPodsAreTold(t *testing.T) {
 	}
 }
 
+// Red when a workload says nothing of why its next pods are refused, since one of the version before is still well.
+func TestRefusedPodsAreToldBesideAnOldOne(t *testing.T) {
+	l := lab.New(t)
+	l.Namespace()
+	inventory := l.Install(l.Prepare(strings.Replace(lab.Deployment, "spec: {", "spec: "+nowhere, 1)), nil)
+	l.Edit(lab.PodsOf, l.OnePod(), `{status: {phase: Running, conditions: [{type: Ready, status: "True"}, {type: PodScheduled, status: "True"}]}}`,
+		"status")
+	lab.Must(l.Others.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Patch(l.Context(), l.Unique,
+		types.MergePatchType, []byte(`{"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}`), metav1.PatchOptions{}))(l)
+	l.Edit(lab.Deployments, "web", `{spec: {template: {metadata: {annotations: {next: "true"}}}}}`)
+	health := l.Explained(inventory, "no further pod can be made")
+	if said := health.Unhealthy[0]; said.Message != `no further pod can be made: FailedCreate: violates PodSecurity "restricted:latest"` ||
+		said.Reason != "Failed" || health.Failing != 1 {
+		t.Errorf("it says %+v", said)
+	}
+}
+
 // Red when a workload whose pods a webhook keeps out does not say which one, or repeats what the webhook says of them.
 func TestAWebhookThatKeepsPodsOutIsNamed(t *testing.T) {
 	denying := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -97,9 +97,20 @@ func (m *moves) fail(live *v1.AddonInstallation, state installation.State, isHal
 	switch {
 	case state.Paused || state.Unreachable && !isHalted:
 		m.lost, m.lostState = live, state
-	case m.failed == nil || installation.WasSick(m.failed) && !installation.WasSick(live):
+	case m.failed == nil || weight(live, state) > weight(m.failed, m.failedState):
 		m.failed, m.failedState = live, state
 	}
+}
+
+// weight says how much a failure says against the revision: most, if the cluster was Ready before and has no reason of its own.
+func weight(live *v1.AddonInstallation, state installation.State) int {
+	switch {
+	case installation.WasSick(live):
+		return 0
+	case state.Cause != "":
+		return 1
+	}
+	return 2 // more than all others
 }
 
 // isSick says whether what failed was not Ready before its move.

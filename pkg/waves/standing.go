@@ -2,6 +2,7 @@ package waves
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -43,6 +44,8 @@ type Facts struct {
 	Blocked []rollout.Trouble
 	// AtOnce says that it is to be written without a place: what is applied does not fit any more.
 	AtOnce bool
+	// LeftOut says that annotation leave-out names the cluster.
+	LeftOut bool
 }
 
 // Course is what the state of a cluster depends on besides its facts.
@@ -102,6 +105,9 @@ func StandingOf(found Facts, along Course) Standing {
 	if !result.isAtOnce(&about) && !result.isInTrouble(&about) {
 		result.inWaves(&about)
 	}
+	if found.LeftOut {
+		result.leaveOut(&about)
+	}
 	if result.Blocked && result.Trouble.Reason == "" {
 		result.Trouble = found.Blocked[0]
 	}
@@ -148,14 +154,18 @@ func (s *Standing) isAtOnce(about *situation) bool {
 }
 
 // isInTrouble says whether a cluster failed, takes too long or is away. What takes too long is
-// sick: no failure, since it may wait for people, and no success. Nobody waits for it, and it
-// gets what it lacks after all others of its group.
+// sick: no failure, since it may wait for people, and no success. So is what failed for a reason that
+// may be the cluster's own: the Tally says whether it is, by what others report. Nobody waits for it,
+// and it gets what it lacks after all others of its group.
 func (s *Standing) isInTrouble(about *situation) bool {
 	switch {
-	case about.counts(about.failed) && !about.isSick():
+	case about.counts(about.failed) && !about.isSick() && about.failedState.Cause == "":
 		s.State, s.Trouble = v1.ClusterFailed, troubleOf(about.failed, about.failedState)
 	case about.counts(about.failed):
 		s.sicken(about, troubleOf(about.failed, about.failedState))
+		if !about.isSick() {
+			s.Cause, s.Trouble.Reason = about.failedState.Cause, about.failedState.Cause
+		}
 	case about.counts(about.overdue):
 		s.sicken(about, overdueOf(about.overdue, about.overdueState))
 	case about.counts(about.lost) && about.underway == nil:
@@ -175,6 +185,21 @@ func (s *Standing) isInTrouble(about *situation) bool {
 func (s *Standing) sicken(about *situation, trouble rollout.Trouble) {
 	s.State, s.Trouble, s.Holds = v1.ClusterSick, trouble, about.underway != nil
 	s.Again = about.isBehind && !about.isHeld && about.Away == ""
+}
+
+// leaveOut has a cluster be sick that is left out, in whatever state: neither a failure nor evidence. What is away, blocked or written
+// without a place is none of these anyway.
+func (s *Standing) leaveOut(about *situation) {
+	s.Lost = false
+	if s.Group == rollout.NoGroup || s.State == v1.ClusterAway || s.State == v1.ClusterBlocked {
+		return
+	}
+	message := "annotation " + v1.AnnotationLeaveOut + " of the set names it"
+	if s.Trouble.Reason != "" {
+		message += fmt.Sprintf("; %s: %s", s.Trouble.Reason, s.Trouble.Message)
+	}
+	s.Held, s.Cause = false, ""
+	s.sicken(about, rollout.Trouble{Item: s.Trouble.Item, Reason: v1.ReasonLeftOut, Message: message})
 }
 
 // inWaves is how a cluster stands that moves in its group, or has moved.

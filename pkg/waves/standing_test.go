@@ -56,6 +56,11 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 	underway := movedAt(9*time.Minute, "False", v1.ReasonProgressing, 9*time.Minute)
 	paused := movedAt(30*time.Second, "False", v1.ReasonPaused, time.Minute)
 	halted := map[string]string{"halted": "true"}
+	cordoned := movedAt(time.Minute, "False", v1.ReasonRolledBack, 2*time.Minute)
+	cordoned.Status.Conditions[0].Message = "it failed: pod web-1 is not scheduled (Unschedulable): 0/1 nodes are available"
+	before := movedAt(time.Minute, "False", v1.ReasonRolledBack, 2*time.Minute)
+	before.Annotations[v1.AnnotationSick] = "true"
+	before.Status.Conditions[0].Message = cordoned.Status.Conditions[0].Message
 	cutOff := movedAt(30*time.Second, "Unknown", v1.ReasonClusterUnreachable, time.Minute)
 	update, remove := []rollout.Change{{Item: "web", Kind: v1.ChangeUpdate}}, []rollout.Change{{Item: "web", Kind: v1.ChangeRemove}}
 	one := []rollout.Removal{{ID: "one"}}
@@ -121,6 +126,38 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 		{"the same, once it had the revision", Facts{Presence: Present, Mine: reportsOf(settled, paused)}, v1.ClusterAway, nil},
 		{"the same, and something else is in time", Facts{Presence: Present, Mine: reportsOf(paused, underway)}, v1.ClusterMoving, nil},
 		{"the same, and something else failed", Facts{Presence: Present, Mine: reportsOf(paused, fallen)}, v1.ClusterFailed, nil},
+		{"it fails for a reason that may be its own", Facts{Presence: Present, Mine: reportsOf(cordoned)}, v1.ClusterSick,
+			func(s Standing) bool {
+				return s.Cause == v1.ReasonUnschedulable && s.Trouble.Reason == s.Cause && !s.Again && !s.Holds
+			}},
+		{"the same, and it lacks something, which it gets after all others", Facts{Presence: Present, Mine: reportsOf(cordoned), Changes: update},
+			v1.ClusterSick, func(s Standing) bool { return s.Again }},
+		{"the same, and something else failed for none", Facts{Presence: Present, Mine: reportsOf(cordoned, fallen)}, v1.ClusterFailed,
+			func(s Standing) bool { return s.Cause == "" }},
+		{"in whatever order", Facts{Presence: Present, Mine: reportsOf(fallen, cordoned)}, v1.ClusterFailed, nil},
+		{"it failed before: that says nothing of the revision", Facts{Presence: Present, Mine: reportsOf(before)}, v1.ClusterSick,
+			func(s Standing) bool { return s.Cause == "" && s.Trouble.Reason == v1.ReasonRolledBack }},
+		{"the same, and something else failed now", Facts{Presence: Present, Mine: reportsOf(before, cordoned)}, v1.ClusterSick,
+			func(s Standing) bool { return s.Cause == v1.ReasonUnschedulable }},
+		{"it is left out and failed", Facts{Presence: Present, Mine: reportsOf(fallen), LeftOut: true}, v1.ClusterSick,
+			func(s Standing) bool { return s.Trouble.Reason == v1.ReasonLeftOut && s.Trouble.Item == "web" }},
+		{"it is left out and has it: no evidence", Facts{Presence: Present, Mine: reportsOf(settled), LeftOut: true}, v1.ClusterSick,
+			func(s Standing) bool { return s.Trouble.Reason == v1.ReasonLeftOut && !s.Again }},
+		{"it is left out and new and has it: none", Facts{Presence: Present, Mine: reportsOf(settled), Created: young, LeftOut: true}, v1.ClusterSick, nil},
+		{"it is left out and lacks something, which it gets after all others", Facts{Presence: Present, Mine: reportsOf(settled), Changes: update, LeftOut: true},
+			v1.ClusterSick, func(s Standing) bool { return s.Again && !s.Holds }},
+		{"it is left out and moves: nobody waits, and it takes a place", Facts{Presence: Present, Mine: reportsOf(underway), LeftOut: true},
+			v1.ClusterSick, func(s Standing) bool { return s.Holds }},
+		{"it is left out with the reason of others", Facts{Presence: Present, Mine: reportsOf(cordoned), LeftOut: true}, v1.ClusterSick,
+			func(s Standing) bool {
+				return s.Cause == "" && strings.Contains(s.Trouble.Message, v1.ReasonUnschedulable)
+			}},
+		{"it is left out and waits for approval of a removal", Facts{Presence: Present, Mine: reportsOf(settled), Changes: remove, Removals: one, LeftOut: true},
+			v1.ClusterSick, func(s Standing) bool { return !s.Again && !s.Held }},
+		{"it is left out and cut off: that takes no place", Facts{Presence: Present, Mine: reportsOf(cutOff), LeftOut: true}, v1.ClusterAway,
+			func(s Standing) bool { return !s.Lost }},
+		{"it is left out and no longer fits", Facts{Presence: Present, Mine: reportsOf(settled), Changes: update, AtOnce: true, LeftOut: true}, v1.ClusterBehind,
+			func(s Standing) bool { return s.AtOnce && s.Group == rollout.NoGroup }},
 		{"it was cut off in the middle of its move", Facts{Presence: Present, Mine: reportsOf(cutOff)}, v1.ClusterAway,
 			func(s Standing) bool { return s.Lost && s.Trouble.Reason == v1.ReasonClusterUnreachable }},
 		{"the same, and it is new", Facts{Presence: Present, Mine: reportsOf(cutOff), Created: young}, v1.ClusterAway, nil},

@@ -40,7 +40,7 @@ type Shown struct {
 func StatusOf(shown Shown, tally *rollout.Tally, strategy rollout.Strategy, decision rollout.Decision) *v1.AddonSetStatus {
 	status := &v1.AddonSetStatus{
 		ObservedGeneration: shown.Generation, Catalogues: shown.Catalogues, Revision: shown.Revision,
-		Groups: tally.GroupStatuses(strategy, decision), Clusters: tally.Troubled(),
+		Groups: tally.GroupStatuses(strategy, decision), Clusters: tally.Troubled(strategy),
 		Conditions: append([]metav1.Condition(nil), shown.Before...),
 	}
 	if !shown.StartedAt.IsZero() {

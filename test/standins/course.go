@@ -67,7 +67,7 @@ func (c *course) follow(installation *v1.AddonInstallation, act Act, now time.Ti
 	}
 	if c.gaveUp {
 		apply(status, *c.good, now)
-		showRolledBack(installation)
+		showRolledBack(installation, act.Message)
 		return 0
 	}
 	if act.Fate == Refused {
@@ -86,10 +86,10 @@ func (c *course) follow(installation *v1.AddonInstallation, act Act, now time.Ti
 	case act.Fate == RollsBack && left <= 0 && c.good != nil:
 		c.gaveUp = true
 		apply(status, *c.good, now)
-		showRolledBack(installation)
+		showRolledBack(installation, act.Message)
 		return 0
 	case left <= 0 && act.Takes > 0:
-		showUnhealthy(installation, v1.ReasonTimeout, "0 of 1 objects are healthy; not healthy in time, by the script")
+		showUnhealthy(installation, v1.ReasonTimeout, "0 of 1 objects are healthy; not healthy in time, by the script"+act.Message)
 		return 0
 	}
 	showUnhealthy(installation, v1.ReasonProgressing, "0 of 1 objects are healthy")
@@ -173,8 +173,8 @@ func showUnhealthy(installation *v1.AddonInstallation, reason, message string) {
 }
 
 // showRolledBack: what is there works, and is not what was asked for.
-func showRolledBack(installation *v1.AddonInstallation) {
-	const message = "the version was given up and the one before is back, by the script"
+func showRolledBack(installation *v1.AddonInstallation, problem string) {
+	message := "the version was given up and the one before is back, by the script" + problem
 	passed(installation, v1.ConditionHealthy)
 	count(installation, 1)
 	setCondition(installation, v1.ConditionApplied, metav1.ConditionFalse, v1.ReasonRolledBack, message)

@@ -42,6 +42,8 @@ type Act struct {
 	Flaps time.Duration
 	// Reason of Ready, for Waits.
 	Reason string
+	// Message tells what it failed by, for RollsBack and Hangs.
+	Message string
 }
 
 // takes is Takes with its part of Spread.

@@ -375,8 +375,8 @@ type ClusterCounts struct {
 	// failed ones were rolled back, or did not get Ready in time.
 	// +optional
 	Failed int32 `json:"failed"`
-	// sick ones did the same, but were not Ready before; or the time of their move is
-	// over, and they are neither current nor failed.
+	// sick ones did the same, but were not Ready before, or for a reason of their own that no other reports; or the time of their move is
+	// over, and they are neither current nor failed; or annotation leave-out names them.
 	// +optional
 	Sick int32 `json:"sick"`
 	// away ones are behind, and unreachable, paused or without a version.
@@ -493,6 +493,10 @@ type SetClusterStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Seed string `json:"seed,omitempty"`
+	// group that it is in. Absent: none, as it was written at once.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Group string `json:"group,omitempty"`
 	// state of the cluster.
 	// +required
 	State ClusterState `json:"state,omitempty"`

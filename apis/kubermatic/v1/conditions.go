@@ -420,7 +420,8 @@ const (
 	// EventRemoved: the installation was removed from the user cluster.
 	EventRemoved = "Removed"
 	// EventLeftBehind: the Cluster is being deleted, and what was to be removed before was not in time, can't be read from its record, or its
-	// API server does not answer; it goes with the cluster, or stays.
+	// API server does not answer; it goes with the cluster, or stays. Of a Cluster, or a copy of an AddonSet, that is being deleted:
+	// finalizers of others held an installation for too long, and were taken off.
 	EventLeftBehind = "LeftBehind"
 	// EventConflict: another catalogue defines the same version, owns the add-on, or reserves the name.
 	EventConflict = "Conflict"
@@ -473,4 +474,29 @@ const (
 	// ReasonSetUnreadable: another set may want the item, and what that says can't be gone by: its copy was edited on the seed, or can't
 	// be read.
 	ReasonSetUnreadable = "SetUnreadable"
+	// ReasonLeftOut: annotation leave-out names the cluster.
+	ReasonLeftOut = "LeftOut"
+	// ReasonUnschedulable: a pod finds no node, as where nodes are cordoned or full. So that a cluster stops nobody by what is its own, this and
+	// the next ones make it sick and not failed, until a second cluster reports the same.
+	ReasonUnschedulable = "Unschedulable"
+	// ReasonRequestsTooLarge: a pod requests more than any node of the user cluster has.
+	ReasonRequestsTooLarge = "RequestsTooLarge"
+	// ReasonSchedulingGated: a pod has scheduling gates, which somebody may have added.
+	ReasonSchedulingGated = "SchedulingGated"
+	// ReasonQuotaExceeded: a ResourceQuota of the user cluster refuses objects or pods.
+	ReasonQuotaExceeded = "QuotaExceeded"
+	// ReasonLimitRange: a LimitRange of the user cluster refuses objects or pods.
+	ReasonLimitRange = "LimitRange"
+	// ReasonPodSecurity: a namespace of the user cluster enforces a pod security standard that pods violate.
+	ReasonPodSecurity = "PodSecurity"
+	// ReasonPolicyDenied: a ValidatingAdmissionPolicy of the user cluster refuses objects or pods.
+	ReasonPolicyDenied = "PolicyDenied"
+	// ReasonWebhookRefused: an admission webhook of the user cluster refuses objects or pods, or does not answer.
+	ReasonWebhookRefused = "WebhookRefused"
+	// ReasonObjectOfOthers: an object of the add-on exists in the user cluster, and belongs to somebody else.
+	ReasonObjectOfOthers = "ObjectOfOthers"
+	// ReasonFieldOfOthers: a field that the add-on sets belongs to somebody else in the user cluster.
+	ReasonFieldOfOthers = "FieldOfOthers"
+	// ReasonBeingDeleted: a namespace or an object of the add-on is being deleted in the user cluster, and does not go.
+	ReasonBeingDeleted = "BeingDeleted"
 )

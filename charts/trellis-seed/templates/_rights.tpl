@@ -161,6 +161,7 @@
   resources: [addons]
   verbs: [list, watch]
 {{- end }}
+# controllers/addoninstallation: whether the set of an installation ends
 # controllers/addonset: copies of sets are read, past the cache too, and have a finalizer
 # controllers/coreaddon: copies of sets are read, past the cache too, and have a finalizer
 - apiGroups: [kubermatic.k8c.io]

@@ -175,7 +175,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 				return ctrl.Result{}, err
 			}
 			r.reportLeft(ctx, facts)
-			return ctrl.Result{}, nil
+			return r.free(ctx, facts)
 		}
 		project(facts, outcome, r.Clock.Now())
 		return r.finish(ctx, pass, facts, outcome)

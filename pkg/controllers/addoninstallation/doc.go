@@ -143,5 +143,6 @@
 //
 //rights:seed get,list,watch,patch,control addoninstallations.kubermatic.k8c.io -- installations are read, and have a finalizer
 //rights:seed patch addoninstallations/status.kubermatic.k8c.io -- the status of installations
+//rights:seed get,list,watch addonsets.kubermatic.k8c.io -- whether the set of an installation ends
 //rights:seed get,list,watch secrets,configmaps -- marked ones hold credentials of sources, values, and the pull Secret
 package addoninstallation

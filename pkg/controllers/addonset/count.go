@@ -174,7 +174,9 @@ func (r *Reconciler) standIn(of *running, in *place) (planned plan, counted roll
 		one.key, of.names[key] = key, name
 	}
 	now := r.Clock.Now()
-	found := waves.StandingOf(planned.factsOf(in), waves.Course{
+	about := planned.factsOf(in)
+	about.LeftOut = of.leaveOut.Has(name)
+	found := waves.StandingOf(about, waves.Course{
 		Strategy: of.moves(), StartedAt: of.startedAt, Now: now, Waiting: of.guard.Waiting,
 		Halted: waves.IsHalted(&of.shown.status, of.revision),
 	})

@@ -28,6 +28,8 @@ type set struct {
 	seed     string
 	paused   bool
 	deleting bool
+	// leaveOut are the clusters that annotation leave-out names.
+	leaveOut rollout.LeaveOut
 	selector labels.Selector
 	// k8s and kkp are nil where the set constrains none.
 	k8s, kkp  *catalogue.Range
@@ -84,6 +86,7 @@ func readSet(found *v1.AddonSet) (*set, error) {
 		deleting: !found.DeletionTimestamp.IsZero(), removal: spec.Removal, staged: spec.Rollout != nil,
 		byName: map[string]*item{},
 	}
+	read.leaveOut, _ = rollout.ReadLeaveOut(found.Annotations[v1.AnnotationLeaveOut]) // the master tells of one that can't be read
 	var err error
 	if read.strategy, err = rollout.NewStrategy(spec.Rollout); err != nil {
 		return nil, &invalidError{"rollout", err}

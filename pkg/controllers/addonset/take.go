@@ -264,8 +264,9 @@ func (r *Reconciler) replace(f *setFacts) {
 
 // isOf says whether a set was read from a copy as it is.
 func (s *set) isOf(found *v1.AddonSet) bool {
+	leaveOut, _ := rollout.ReadLeaveOut(found.Annotations[v1.AnnotationLeaveOut])
 	return s.isSame(&set{
-		uid: found.UID, generation: found.Generation, seed: found.Annotations[v1.AnnotationSeed],
+		leaveOut: leaveOut, uid: found.UID, generation: found.Generation, seed: found.Annotations[v1.AnnotationSeed],
 		deleting: !found.DeletionTimestamp.IsZero(), claim: addonset.ClaimOf(found),
 	})
 }
@@ -273,7 +274,7 @@ func (s *set) isOf(found *v1.AddonSet) bool {
 // isSame says whether nothing that decides differs.
 func (s *set) isSame(other *set) bool {
 	return s.uid == other.uid && s.generation == other.generation && s.seed == other.seed && s.deleting == other.deleting &&
-		s.claim.Compare(other.claim) == 0
+		s.claim.Compare(other.claim) == 0 && slices.Equal(s.leaveOut, other.leaveOut)
 }
 
 // isSame says whether the catalogues offer the same.

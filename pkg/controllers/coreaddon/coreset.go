@@ -149,6 +149,10 @@ func (r *Reconciler) take(f *setFacts) {
 		s.run = begin(f.set)
 	}
 	f.run = s.run
+	leaveOut, _ := rollout.ReadLeaveOut(f.set.Annotations[v1.AnnotationLeaveOut]) // the master tells of one that can't be read
+	if !slices.Equal(f.run.leaveOut, leaveOut) {
+		f.run.leaveOut, f.run.counted = leaveOut, false
+	}
 	if f.run.generation == f.set.Generation && f.run.seed == f.set.Annotations[v1.AnnotationSeed] {
 		f.invalid = f.run.invalid
 		return

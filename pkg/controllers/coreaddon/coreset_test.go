@@ -70,7 +70,9 @@ type played struct {
 	newest  string
 	broken  string
 	applied int
-	stuck   map[string]bool
+	// why tells what broken content failed by.
+	why   string
+	stuck map[string]bool
 }
 
 // play until nothing is left to be said.
@@ -104,7 +106,7 @@ func (p *played) play() {
 		}
 		ready := metav1.Condition{Type: v1.ConditionReady, Status: "True", Reason: v1.ReasonReady, ObservedGeneration: live.Generation}
 		if live.Status.LastApplied.EntryDigest == p.broken {
-			ready.Status, ready.Reason, ready.Message = "False", v1.ReasonRolledBack, "it went back"
+			ready.Status, ready.Reason, ready.Message = "False", v1.ReasonRolledBack, "it went back"+p.why
 		}
 		conditions.Set(&live.Status.Conditions, ready)
 		if equality.Semantic.DeepEqual(before.Status, live.Status) {

@@ -652,3 +652,39 @@ func TestANamespaceThatRefusesStopsNoCoreWave(t *testing.T) {
 		return nil
 	})
 }
+
+// TestCoreClustersThatFailForTheirOwnReasonsHaltNobody: the one canary is cordoned; then a cluster of the rest is too, and an admin leaves the
+// canary out. Red when one of them halts a Core set, when two don't, and when the annotation changes nothing.
+func TestCoreClustersThatFailForTheirOwnReasonsHaltNobody(t *testing.T) {
+	w := newWorld(t)
+	clusters, of, _ := w.settled(3, func(of *v1.AddonSet) { of.Spec.Rollout.Groups = nil })
+	player, second := w.content("b")
+	player.broken, player.why = second, ": pod net-1 is not scheduled (Unschedulable): 0/1 nodes are available: 1 node(s) were unschedulable."
+	failing := func(number int32) func() error {
+		return func() error {
+			if err := w.setSays(of, v1.ReasonHalted); err != nil {
+				return err
+			}
+			if counts := of.Status.Counts; counts == nil || counts.Failed != number {
+				return fmt.Errorf("its counts are %+v", counts)
+			}
+			return nil
+		}
+	}
+	player.until(failing(2)) // the first alone stopped nothing
+	if at := w.at(clusters, pinnedAt(second)); len(at) != 2 {
+		t.Errorf("%v have it in a halt", at)
+	}
+	row := of.Status.Clusters[0]
+	if row.Reason != v1.ReasonUnschedulable || row.Group != v1.GroupRest {
+		t.Errorf("the status lists %+v", row)
+	}
+	w.change(of, func(of *v1.AddonSet) { of.Annotations[v1.AnnotationLeaveOut] = row.Name })
+	player.until(func() error {
+		if at := w.at(clusters, pinnedAt(second)); len(at) != 3 {
+			return fmt.Errorf("%v have it", at)
+		}
+		return nil
+	})
+	player.until(failing(2)) // the third
+}

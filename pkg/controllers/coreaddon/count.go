@@ -132,6 +132,7 @@ func (r *Reconciler) standIn(ctx context.Context, f *setFacts, found target.Desc
 	about := waves.Facts{
 		Presence: waves.Present, Labels: cluster.Labels(found, run.seed), Created: made.age(&at), Mine: made.mine,
 		Changes: made.changes, Removals: made.removals, Blocked: made.blocked, AtOnce: made.unfit,
+		LeftOut: run.leaveOut.Has(found.LongName()),
 	}
 	one := run.known(found.Ref)
 	switch {

@@ -41,6 +41,8 @@ type running struct {
 	// invalid is why the spec of that generation can't be read; nil as a rule.
 	invalid error
 	paused  bool
+	// leaveOut are the clusters that annotation leave-out names.
+	leaveOut rollout.LeaveOut
 	settings
 	// basis is what the revision was taken from; nil before. seen are the offers that it was
 	// compared with last: an edit of a catalogue may change nothing.

@@ -48,7 +48,7 @@ type Keeper struct {
 
 // believed is what a copy says that may be kept, and the digest of the spec that it was said of, as
 // it was sent.
-type believed struct{ gate, removal, confirmed, digest string }
+type believed struct{ gate, removal, confirmed, leaveOut, digest string }
 
 // found is a copy as it was last read.
 type found struct {
@@ -204,7 +204,8 @@ func (k *Keeper) note(live *v1.AddonSet) error {
 	if now.marked {
 		k.believed[live.Name] = believed{
 			gate: now.annotations[v1.AnnotationGate], removal: now.annotations[v1.AnnotationRemovalApproved],
-			confirmed: now.annotations[v1.AnnotationConfirmDeletion], digest: now.annotations[v1.AnnotationDigest],
+			confirmed: now.annotations[v1.AnnotationConfirmDeletion], leaveOut: now.annotations[v1.AnnotationLeaveOut],
+			digest: now.annotations[v1.AnnotationDigest],
 		}
 	}
 	const itemsAtMost = 64

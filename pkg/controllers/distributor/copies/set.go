@@ -34,6 +34,8 @@ type Order struct {
 	Gate string
 	// RemovalApproved is annotation removal-approved for the seed.
 	RemovalApproved string
+	// LeaveOut is annotation leave-out; empty: none, or one that can't be read.
+	LeaveOut string
 	// Delete says that the set is being deleted.
 	Delete bool
 }

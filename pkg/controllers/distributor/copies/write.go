@@ -91,7 +91,7 @@ func (k *Keeper) annotations(name string, set *Set, order Order, have *found) ma
 		v1.AnnotationCreated: set.Created.UTC().Format(time.RFC3339),
 	}}}
 	content := k.contentOf(name, set.Digest)
-	gate, removal, confirmed := "", order.RemovalApproved, ""
+	gate, removal, confirmed, leaveOut := "", order.RemovalApproved, "", order.LeaveOut
 	if order.Generation == set.Generation {
 		gate = order.Gate
 	}
@@ -104,6 +104,7 @@ func (k *Keeper) annotations(name string, set *Set, order Order, have *found) ma
 		}
 		if order.UID == "" {
 			removal, confirmed = k.believed[name].removal, k.believed[name].confirmed // a deletion has no way back
+			leaveOut = k.believed[name].leaveOut
 		}
 	}
 	if have != nil && set.Spec == nil {
@@ -112,6 +113,7 @@ func (k *Keeper) annotations(name string, set *Set, order Order, have *found) ma
 	}
 	for annotation, value := range map[string]string{
 		v1.AnnotationGate: gate, v1.AnnotationRemovalApproved: removal, v1.AnnotationConfirmDeletion: confirmed,
+		v1.AnnotationLeaveOut: leaveOut,
 	} {
 		if value != "" {
 			object.Annotations[annotation] = value

@@ -41,3 +41,24 @@ func TestAGateIsForTheGroupsThatItWasDecidedOn(t *testing.T) {
 		}
 	}
 }
+
+// Red when annotation leave-out of a set is not brought to its copy, stays after it was taken off, or goes while this process decided nothing.
+func TestWhoIsLeftOutIsBroughtToTheSeed(t *testing.T) {
+	set := &Set{UID: "set", Generation: 1, Spec: &v1.AddonSetSpec{}, Digest: "content"}
+	for _, test := range []struct {
+		why   string
+		order Order
+		want  string
+	}{
+		{"it is set", Order{UID: "set", LeaveOut: "amber"}, "amber"},
+		{"it was taken off", Order{UID: "set"}, ""},
+		{"nothing was decided by this process", Order{}, "birch"},
+	} {
+		keeper := NewKeeper(nil, "north", "catalogues")
+		keeper.believed["tools"] = believed{leaveOut: "birch", digest: "content"}
+		got := keeper.annotations("tools", set, test.order, &found{annotations: map[string]string{}})
+		if value, is := got[v1.AnnotationLeaveOut]; value != test.want || is != (test.want != "") {
+			t.Errorf("%s: %q, want %q", test.why, value, test.want)
+		}
+	}
+}

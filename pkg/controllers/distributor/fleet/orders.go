@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -18,7 +19,10 @@ type decision struct {
 	removal  *v1.PendingRemoval
 	// approval is why annotation approve is not carried out; nil: it is, or there is none.
 	approval error
-	orders   map[string]copies.Order
+	// leaveOut are the clusters of annotation leave-out, and leaveOutProblem why it can't be read; nil: it can.
+	leaveOut        rollout.LeaveOut
+	leaveOutProblem error
+	orders          map[string]copies.Order
 	// deleting says that the copies are ordered to be deleted; gone that none is left.
 	deleting, gone bool
 	// recheck is when a seed is left out if nothing comes; 0: never.
@@ -30,6 +34,7 @@ type decision struct {
 func decide(set *v1.AddonSet, f *facts) decision {
 	d := decision{counted: map[string]bool{}, orders: map[string]copies.Order{}}
 	d.deleting = set.DeletionTimestamp != nil && (isConfirmed(set) || begun(f) || madeNothing(f))
+	d.leaveOut, d.leaveOutProblem = rollout.ReadLeaveOut(set.Annotations[v1.AnnotationLeaveOut])
 	strategy, err := rollout.NewStrategy(set.Spec.Rollout)
 	if err != nil {
 		d.order(set, f, false)
@@ -77,7 +82,7 @@ func rowsOf(f *facts) []rollout.Row {
 			row.State = rollout.RowUnreached
 		}
 		said := &seed.row.Status
-		row.Revision, row.Groups, row.Removal = said.Revision, said.Groups, said.Removal
+		row.Revision, row.Groups, row.Removal, row.Clusters = said.Revision, said.Groups, said.Removal, said.Clusters
 		if said.Counts != nil {
 			row.Counts = *said.Counts
 		}
@@ -103,6 +108,7 @@ func (d *decision) order(set *v1.AddonSet, f *facts, settled bool) {
 			continue
 		}
 		order := copies.Order{UID: f.uid, Generation: f.Generation, Delete: d.deleting, RemovalApproved: d.approvedRemoval(set, seed)}
+		order.LeaveOut = strings.Join(d.leaveOut, ",")
 		if revision := seed.row.Status.Revision; gated[seed.name] && revision != "" {
 			order.Gate = rollout.GateValue(revision, d.fleet.Gate)
 		}

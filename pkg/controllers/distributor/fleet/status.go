@@ -47,7 +47,7 @@ func statusOf(set *v1.AddonSet, f *facts, d *decision) v1.AddonSetStatus {
 	}
 	next.Pending, next.Clusters = rollout.SumPending(pending...), rollout.SumClusters(clusters)
 	next.PendingCount = int32(min(count, math.MaxInt32))
-	for _, condition := range []metav1.Condition{ready(set, f, d, next.PendingCount), deletionBlocked(set, d)} {
+	for _, condition := range []metav1.Condition{ready(set, f, d, next.PendingCount, next.Clusters), deletionBlocked(set, d)} {
 		if condition.Reason == "" {
 			meta.RemoveStatusCondition(&next.Conditions, condition.Type)
 			continue
@@ -108,7 +108,7 @@ func trouble(seed *seedFacts) string {
 }
 
 // ready is condition Ready.
-func ready(set *v1.AddonSet, f *facts, d *decision, pending int32) metav1.Condition {
+func ready(set *v1.AddonSet, f *facts, d *decision, pending int32, listed []v1.SetClusterStatus) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: d.fleet.Reason, Message: d.fleet.Message}
 	switch {
 	case d.deleting:
@@ -126,8 +126,14 @@ func ready(set *v1.AddonSet, f *facts, d *decision, pending int32) metav1.Condit
 			condition.Message)
 	}
 	notes := slices.Clone(f.SecretProblems)
-	if d.approval != nil {
-		notes = append(notes, d.approval.Error())
+	for _, problem := range []error{d.approval, d.leaveOutProblem} {
+		if problem != nil {
+			notes = append(notes, problem.Error())
+		}
+	}
+	if unknown := d.leaveOut.Unknown(listed); len(unknown) > 0 && d.knowsAll(listed) {
+		notes = append(notes, fmt.Sprintf("annotation %s names what is no cluster of the set: %s",
+			v1.AnnotationLeaveOut, text.Names(unknown, seedsNamed)))
 	}
 	if len(notes) > 0 {
 		condition.Message = strings.Join([]string{condition.Message, text.First(notes, seedsNamed)}, "; ")
@@ -139,6 +145,12 @@ func ready(set *v1.AddonSet, f *facts, d *decision, pending int32) metav1.Condit
 		condition.Status = metav1.ConditionTrue
 	}
 	return condition
+}
+
+// knowsAll says whether seeds listed all clusters that are left out: none is on its way, and no list is cut.
+func (d *decision) knowsAll(listed []v1.SetClusterStatus) bool {
+	const most = 50
+	return len(d.fleet.Awaited)+len(d.fleet.LeftOut) == 0 && d.fleet.Counts.New == 0 && d.fleet.Counts.Selected > 0 && len(listed) < most
 }
 
 // waitedFor names the seeds that still have a copy of a set that is being deleted.

@@ -222,3 +222,39 @@ func TestASeedIsWaitedForFromTheMomentItIsLost(t *testing.T) {
 		t.Errorf("an hour later it is on its way for %s", waited)
 	}
 }
+
+// Red when a name in annotation leave-out that no cluster of the set has is not told, when it is told while seeds may not have listed all that
+// are left out, and when an annotation that can't be read leaves anybody out or is not told.
+func TestNamesThatLeaveOutNobodyAreTold(t *testing.T) {
+	counts := v1.ClusterCounts{Selected: 2, Sick: 1, Current: 1}
+	row := copies.Row{There: true, Status: v1.AddonSetStatus{
+		Revision: "r", Counts: &counts, Groups: []v1.GroupStatus{{Name: v1.GroupRest, Counts: counts}},
+		Clusters: []v1.SetClusterStatus{{Name: "amber", Group: v1.GroupRest, State: v1.ClusterSick, Reason: v1.ReasonLeftOut}},
+	}}
+	for _, test := range []struct {
+		why, value, order, has string
+		isLagging              bool
+	}{
+		{"all are known", "amber", "amber", "", false},
+		{"one is not", "amber,brich", "amber,brich", "names what is no cluster of the set: brich", false},
+		{"a seed may have it", "amber,brich", "amber,brich", "", true},
+		{"it can't be read", "amber,,", "", "is not of the form", false},
+	} {
+		set := &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{UID: "set", Name: "tools", Annotations: map[string]string{v1.AnnotationLeaveOut: test.value}}}
+		f := &facts{uid: "set", now: time.Unix(1000, 0), seeds: []seedFacts{heardFrom("here", row)}}
+		if test.isLagging {
+			other := heardFrom("there", copies.Row{})
+			other.synced = false
+			f.seeds = append(f.seeds, other)
+		}
+		decided := decide(set, f)
+		status := statusOf(set, f, &decided)
+		message := status.Conditions[0].Message
+		if isTold := strings.Contains(message, v1.AnnotationLeaveOut); isTold != (test.has != "") || !strings.Contains(message, test.has) {
+			t.Errorf("%s: %s", test.why, message)
+		}
+		if got := decided.orders["here"].LeaveOut; got != test.order {
+			t.Errorf("%s: the seed is told %q", test.why, got)
+		}
+	}
+}

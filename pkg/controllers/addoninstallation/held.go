@@ -1,0 +1,72 @@
+package addoninstallation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	order "github.com/trellis-addons/trellis/pkg/installation"
+	"github.com/trellis-addons/trellis/pkg/loop"
+	"github.com/trellis-addons/trellis/pkg/text"
+)
+
+// heldRecheck is how often an installation is looked at that finalizers of others hold: its set, or its Cluster, may end.
+const heldRecheck = 5 * time.Minute
+
+// free an installation, of which nothing is left to do, of finalizers of others that held the end of its set or its Cluster for as long as
+// they may. They stay where neither ends.
+func (r *Reconciler) free(ctx context.Context, f *facts) (ctrl.Result, error) {
+	object := f.installation
+	foreign := order.Foreign(object)
+	if len(foreign) == 0 {
+		return ctrl.Result{}, nil
+	}
+	ending, err := r.endingOf(ctx, f)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if left := object.DeletionTimestamp.Add(order.HeldAtMost).Sub(r.Clock.Now()); ending == nil || left > 0 {
+		return loop.Result(loop.Done{Recheck: backoff.Sooner(max(left, 0), heldRecheck)}), nil
+	}
+	before := object.DeepCopy()
+	object.Finalizers = slices.DeleteFunc(object.Finalizers, func(one string) bool { return slices.Contains(foreign, one) })
+	if err := r.Client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	message := fmt.Sprintf("installation %q was held for more than %s by finalizers of others, which were taken off: %s: what they stand for may be left",
+		client.ObjectKeyFromObject(object), order.HeldAtMost, text.Names(foreign, 5))
+	r.Recorder.Eventf(ending, object, corev1.EventTypeWarning, kubermaticv1.EventLeftBehind, "Remove", "%s", text.Message(message))
+	return ctrl.Result{}, nil
+}
+
+// endingOf is what ends and waits for an installation: its Cluster, or the copy of its set, whose deletion was confirmed. Where the Cluster
+// is gone already, that is the installation itself. Nil: nothing ends.
+func (r *Reconciler) endingOf(ctx context.Context, f *facts) (runtime.Object, error) {
+	isKnown := f.cluster.Name != ""
+	switch {
+	case isKnown && f.cluster.Deleted && f.cluster.Object != nil:
+		return f.cluster.Object, nil
+	case !isKnown && f.installation.Status.Cluster != nil, isKnown && cluster.GoesWithFormer(f.cluster.Ref, f.installation):
+		return f.installation, nil
+	}
+	name, set := f.installation.Labels[kubermaticv1.LabelSet], &kubermaticv1.AddonSet{}
+	if name == "" {
+		return nil, nil
+	}
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Options.CatalogueNamespace, Name: name}, set); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if set.DeletionTimestamp.IsZero() || set.Annotations[kubermaticv1.AnnotationConfirmDeletion] != name || !r.Marks.BelievesSet(set) {
+		return nil, nil
+	}
+	return set, nil
+}

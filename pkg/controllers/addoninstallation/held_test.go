@@ -1,0 +1,162 @@
+package addoninstallation_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/installation"
+	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
+)
+
+// heldBy installs an add-on, with finalizers of a user on its installation, which is then deleted and has nothing of ours left.
+func (w *world) heldBy(name string, labels map[string]string, how ...client.DeleteOption) *kubermaticv1.AddonInstallation {
+	w.t.Helper()
+	object := w.wish(name, "left", "")
+	w.expectInstalled(object, "1.0.0", "")
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+		object.Labels = labels
+		object.Finalizers = append(object.Finalizers, finalizerOfTest, kubermaticv1.FinalizerCoreProtection)
+	})
+	if err := w.seed.Delete(w.t.Context(), object, how...); err != nil {
+		w.t.Fatal(err)
+	}
+	expect.Object(w.t, w.seed, object, func(found *kubermaticv1.AddonInstallation) error {
+		if slices.Contains(found.Finalizers, kubermaticv1.FinalizerCleanupInstallation) {
+			return fmt.Errorf("%s is not let go by us: %v", found.Name, found.Finalizers)
+		}
+		return nil
+	})
+	return object
+}
+
+// stayHeld fails the test unless installations are held by these finalizers, before and after the controller looked again.
+func (w *world) stayHeld(objects ...*kubermaticv1.AddonInstallation) {
+	w.t.Helper()
+	w.manager.Stays(func() error {
+		for _, object := range objects {
+			if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+				return err
+			}
+			if len(installation.Foreign(object)) != 2 {
+				return fmt.Errorf("%s has finalizers %v", object.Name, object.Finalizers)
+			}
+		}
+		return nil
+	}, "addoninstallation")
+}
+
+// leftBehind waits for the one event about what ended, which names an installation and its finalizers.
+func (w *world) leftBehind(ended client.Object, held *kubermaticv1.AddonInstallation) {
+	w.t.Helper()
+	expect.Eventually(w.t, expect.Patience, func() error {
+		var list eventsv1.EventList
+		if err := w.seed.List(w.t.Context(), &list); err != nil {
+			return err
+		}
+		var notes []string
+		for _, event := range list.Items {
+			if event.Reason == kubermaticv1.EventLeftBehind && event.Regarding.Name == ended.GetName() && event.Regarding.UID == ended.GetUID() {
+				notes = append(notes, event.Note)
+			}
+		}
+		if len(notes) != 1 || !strings.Contains(notes[0], held.Namespace+"/"+held.Name) || !strings.Contains(notes[0], finalizerOfTest) ||
+			!strings.Contains(notes[0], kubermaticv1.FinalizerCoreProtection) {
+			return fmt.Errorf("the events are %q", notes)
+		}
+		return nil
+	})
+}
+
+// TestFinalizersOfOthersDoNotHoldTheEndOfAClusterForEver: red when a finalizer of a user's on an installation holds its Cluster for longer than
+// it may, when it goes before that, or while neither a Cluster nor a set ends, and when that is not told of the Cluster. Kubernetes' own
+// finalizers go by themselves.
+func TestFinalizersOfOthersDoNotHoldTheEndOfAClusterForEver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.clock = kit.RunningClock(t)
+	w.offerEnds()
+	w.start()
+	early := w.heldBy("early", nil, client.PropagationPolicy(metav1.DeletePropagationForeground))
+	w.clock.Step(installation.HeldAtMost / 2)
+	w.stayHeld(early) // for its users it is
+	w.clock.Step(installation.HeldAtMost)
+	w.stayHeld(early)
+
+	w.endCluster(w.cluster)
+	w.manager.Settle("addoninstallation")
+	expect.Gone(t, w.seed, early)
+	w.leftBehind(w.cluster, early)
+}
+
+// TestAClusterWaitsForFinalizersOfOthersAWhile: red when what a finalizer stands for gets no time while its Cluster ends.
+func TestAClusterWaitsForFinalizersOfOthersAWhile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.clock = kit.RunningClock(t)
+	w.offerEnds()
+	w.start()
+	held := w.heldBy("held", nil)
+	w.endCluster(w.cluster)
+	w.stayHeld(held)
+	w.clock.Step(installation.HeldAtMost - 10*time.Minute)
+	w.stayHeld(held)
+	w.clock.Step(11 * time.Minute)
+	w.manager.Settle("addoninstallation")
+	expect.Gone(t, w.seed, held)
+	w.leftBehind(w.cluster, held)
+}
+
+// TestFinalizersOfOthersDoNotHoldTheEndOfASetForEver: red when a finalizer of a user's holds a set whose deletion was confirmed, when it goes while
+// the set lives on, or by the end of another one, and when that is not told of the copy.
+func TestFinalizersOfOthersDoNotHoldTheEndOfASetForEver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.clock = kit.RunningClock(t)
+	w.offerEnds()
+	set := &kubermaticv1.AddonSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.catalogue, Name: "tools", Labels: map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleCopy},
+			Finalizers: []string{kubermaticv1.FinalizerCleanupSet},
+		},
+		Spec: kubermaticv1.AddonSetSpec{
+			Type: kubermaticv1.AddonSetCustom, ClusterSelector: &metav1.LabelSelector{},
+			Addons: []kubermaticv1.AddonSetItem{{Name: "web", AddonRef: kubermaticv1.AddonReference{Name: "left"}, TargetNamespace: "web"}},
+		},
+	}
+	w.create(set)
+	t.Cleanup(func() {
+		_ = w.seed.Patch(w.t.Context(), set, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+	})
+	w.start()
+	held, other := w.heldBy("held", map[string]string{kubermaticv1.LabelSet: "tools"}), w.heldBy("other", map[string]string{kubermaticv1.LabelSet: "another"})
+	w.clock.Step(2 * installation.HeldAtMost)
+	w.stayHeld(held, other)
+	w.delete(set)
+	w.stayHeld(held, other) // it lives on, unconfirmed
+	expect.Eventually(t, expect.Patience, func() error {
+		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
+			return err
+		}
+		metav1.SetMetaDataAnnotation(&set.ObjectMeta, kubermaticv1.AnnotationConfirmDeletion, set.Name)
+		return w.seed.Update(t.Context(), set)
+	})
+	expect.Eventually(t, expect.Patience, func() error { // the cache may have the set as it was
+		w.manager.Settle("addoninstallation")
+		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(held), held); client.IgnoreNotFound(err) != nil || err == nil {
+			return fmt.Errorf("it is held by %v", held.Finalizers)
+		}
+		return nil
+	})
+	w.leftBehind(set, held)
+	w.stayHeld(other)
+	w.edit(other, func(object *kubermaticv1.AddonInstallation) { object.Finalizers = nil })
+}
