@@ -129,6 +129,9 @@ const (
 	AnnotationRevision = Prefix + "revision"
 	// AnnotationHosts on a source Secret limits the hosts that it is sent to, a comma list.
 	AnnotationHosts = Prefix + "hosts"
+	// AnnotationUsedBy on a Secret of the platform names the AddonSets and AddonCatalogues that may use it, a comma list such as
+	// "AddonSet/monitoring, AddonCatalogue/samples"; "*" is all. On a copy on a seed it has AddonSets only.
+	AnnotationUsedBy = Prefix + "used-by"
 	// AnnotationDigest on merged, available and generated catalogues and core installations covers what was written.
 	AnnotationDigest = Prefix + "digest"
 	// AnnotationGeneration on merged, available and generated catalogues is the generation that AnnotationDigest stands for:
@@ -198,6 +201,13 @@ const (
 
 // ConfigMapUsage, in the platform namespace of the master, has how many installations on each seed have which versions.
 const ConfigMapUsage = "addon-usage"
+
+// ConfigMapSeeds, in the platform namespace of the master, has the identity of each seed, and under FormerSecretUsers which AddonSets and
+// AddonCatalogues used Secrets before AnnotationUsedBy was asked for.
+const (
+	ConfigMapSeeds    = "addon-seeds"
+	FormerSecretUsers = "former_secret_users"
+)
 
 // ConfigMapSourceChecks, in the platform namespace of each seed, has what the seed found out about the sources of versions,
 // for the distributor.

@@ -26,8 +26,8 @@ type merger struct {
 func (r *Reconciler) merge(_ context.Context, f *facts) loop.Outcome {
 	var sources []*catalogue.Source
 	for _, reading := range f.readings {
-		if reading.source != nil {
-			sources = append(sources, reading.source)
+		if reading.offered != nil {
+			sources = append(sources, reading.offered)
 		}
 	}
 	// A source is a new one when its catalogue changes. A cache lists in any order.

@@ -38,7 +38,7 @@ func (r *Reconciler) findSecrets(ctx context.Context, f *facts) loop.Outcome {
 	}
 	fresh := secretReader{}
 	for _, name := range secretNames(f.merged) {
-		found, err := r.sourceSecret(ctx, name)
+		found, err := r.sourceSecret(ctx, f, name)
 		switch {
 		case apierrors.IsNotFound(err):
 			f.secrets.Held[name] = true
@@ -59,9 +59,8 @@ func (r *Reconciler) findSecrets(ctx context.Context, f *facts) loop.Outcome {
 }
 
 // sourceSecret reads a Secret unless it is known at its present version.
-func (r *Reconciler) sourceSecret(ctx context.Context, name string) (knownSecret, error) {
-	key := client.ObjectKey{Namespace: r.options.Namespace, Name: name}
-	about, err := r.secretMetadata(ctx, key)
+func (r *Reconciler) sourceSecret(ctx context.Context, f *facts, name string) (knownSecret, error) {
+	about, err := r.secretAbout(ctx, f, name)
 	if err != nil {
 		return knownSecret{}, err
 	}
@@ -69,7 +68,7 @@ func (r *Reconciler) sourceSecret(ctx context.Context, name string) (knownSecret
 		return known, nil
 	}
 	secret := &corev1.Secret{}
-	if err := r.direct.Get(ctx, key, secret); err != nil {
+	if err := r.direct.Get(ctx, client.ObjectKeyFromObject(about), secret); err != nil {
 		return knownSecret{}, err
 	}
 	found := knownSecret{uid: secret.UID, version: secret.ResourceVersion}
@@ -81,6 +80,16 @@ func (r *Reconciler) sourceSecret(ctx context.Context, name string) (knownSecret
 func (r *Reconciler) secretMetadata(ctx context.Context, key client.ObjectKey) (*metav1.PartialObjectMetadata, error) {
 	about := loop.Metadata(corev1.SchemeGroupVersion.WithKind("Secret"))
 	return about, r.cached.Get(ctx, key, about)
+}
+
+// secretAbout is the same for a pass: one that was not found is not found in the rest of it.
+func (r *Reconciler) secretAbout(ctx context.Context, f *facts, name string) (*metav1.PartialObjectMetadata, error) {
+	if f.absent[name] {
+		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), name)
+	}
+	about, err := r.secretMetadata(ctx, client.ObjectKey{Namespace: r.options.Namespace, Name: name})
+	f.absent[name] = apierrors.IsNotFound(err)
+	return about, err
 }
 
 // copyOf is what seeds get of a Secret, or why they get nothing.

@@ -27,7 +27,7 @@ func (r *Reconciler) findValues(ctx context.Context, f *facts) loop.Outcome {
 	f.valuesProblems, f.valuesSets = map[string]string{}, map[string]map[types.UID]bool{}
 	fresh := secretReader{}
 	for name, keys := range valuesNamed(f) {
-		found, err := r.valuesSecret(ctx, name, slices.Sorted(maps.Keys(keys)))
+		found, err := r.valuesSecret(ctx, f, name, slices.Sorted(maps.Keys(keys)))
 		switch {
 		case apierrors.IsNotFound(err):
 			f.secrets.Held[name] = true
@@ -72,32 +72,32 @@ func valuesNamed(f *facts) map[string]map[string]bool {
 }
 
 // valuesSecret reads a Secret unless it is known at its present version, with these keys.
-func (r *Reconciler) valuesSecret(ctx context.Context, name string, keys []string) (knownSecret, error) {
-	key := client.ObjectKey{Namespace: r.options.Namespace, Name: name}
-	about, err := r.secretMetadata(ctx, key)
+func (r *Reconciler) valuesSecret(ctx context.Context, f *facts, name string, keys []string) (knownSecret, error) {
+	about, err := r.secretAbout(ctx, f, name)
 	if err != nil {
 		return knownSecret{}, err
 	}
-	version := fmt.Sprintf("%s %q", about.ResourceVersion, keys)
+	usedBy := r.setsUsing(f, about)
+	version := fmt.Sprintf("%s %q %q", about.ResourceVersion, keys, usedBy)
 	if known, ok := r.values[name]; ok && known.uid == about.UID && known.version == version {
 		return known, nil
 	}
 	secret := &corev1.Secret{}
-	if err := r.direct.Get(ctx, key, secret); err != nil {
+	if err := r.direct.Get(ctx, client.ObjectKeyFromObject(about), secret); err != nil {
 		return knownSecret{}, err
 	}
-	found := knownSecret{uid: secret.UID, version: fmt.Sprintf("%s %q", secret.ResourceVersion, keys)}
-	found.copy, found.problem = valuesOf(secret, keys)
+	found := knownSecret{uid: secret.UID, version: fmt.Sprintf("%s %q %q", secret.ResourceVersion, keys, usedBy)}
+	found.copy, found.problem = valuesOf(secret, keys, usedBy)
 	return found, nil
 }
 
 // valuesOf is what seeds get of a Secret with values, and why they get nothing, or not all: a set that
 // names a key which is missing doesn't keep others from theirs.
-func valuesOf(secret *corev1.Secret, keys []string) (*seed.SecretCopy, string) {
+func valuesOf(secret *corev1.Secret, keys []string, usedBy string) (*seed.SecretCopy, string) {
 	if secret.Labels[v1.LabelUse] != v1.UseValues {
 		return nil, fmt.Sprintf("it has no label %s=%s", v1.LabelUse, v1.UseValues)
 	}
-	found := &seed.SecretCopy{Use: v1.UseValues, Data: map[string][]byte{}}
+	found := &seed.SecretCopy{Use: v1.UseValues, UsedBy: &usedBy, Data: map[string][]byte{}}
 	var missing []string
 	var problem string
 	for _, key := range keys {
@@ -112,7 +112,7 @@ func valuesOf(secret *corev1.Secret, keys []string) (*seed.SecretCopy, string) {
 		problem = fmt.Sprintf("it has none of the keys %q", missing)
 	}
 	// No digest of the data: readers of metadata could learn from it.
-	revision, err := catalogue.Digest(append([]string{string(secret.UID), secret.ResourceVersion}, keys...))
+	revision, err := catalogue.Digest(append([]string{string(secret.UID), secret.ResourceVersion, usedBy}, keys...))
 	if err != nil {
 		return nil, "its revision can't be told"
 	}

@@ -56,6 +56,8 @@ type SecretCopy struct {
 	// Use is the value of label use.
 	Use   string
 	Hosts string
+	// UsedBy is the value of annotation used-by of Secrets for values: the sets that may use it; nil: none is set.
+	UsedBy *string
 	// Revision differs for other contents, and tells nothing about them.
 	Revision string
 	Data     map[string][]byte
