@@ -146,7 +146,8 @@ func TestGroupsThatNoAgentMayHave(t *testing.T) {
 		"gateway.networking.k8s.io", "snapshot.storage.k8s.io", "autoscaling.k8s.io", "cluster.k8s.io", "any.coordination.k8s.io",
 		"kubermatic.k8c.io", "ee.kubermatic.k8c.io", "apps.kubermatic.k8c.io", "operatingsystemmanager.k8c.io", "addons.kubermatic.k8c.io",
 		"cluster.x-k8s.io", "infrastructure.cluster.x-k8s.io", "controlplane.cluster.x-k8s.io", "addons.cluster.x-k8s.io", "jobset.x-k8s.io",
-		"kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", "helm.cattle.io", "monitoring.coreos.com", "operators.coreos.com",
+		"elasticsearch.k8s.elastic.co", "postgresql.cnpg.io", "kafka.strimzi.io", "core.strimzi.io", "rabbitmq.com", "grafana.integreatly.org",
+		"actions.github.com", "actions.summerwind.dev", "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", "helm.cattle.io", "monitoring.coreos.com", "operators.coreos.com",
 		"etcd.database.coreos.com", "dex.coreos.com", "subresources.kubevirt.io", "cdi.kubevirt.io", "acme.cert-manager.io",
 		"crd.projectcalico.org", "networking.istio.io", "traefik.containo.us", "k8s.cni.cncf.io", "iam.services.k8s.aws",
 	)

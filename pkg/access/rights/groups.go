@@ -33,6 +33,8 @@ var denied = []string{
 	"fluxcd.io", "argoproj.io", "cattle.io", "k14s.io", "carvel.dev", "crossplane.io", "upbound.io", "kro.run", "oam.dev",
 	"projectsveltos.io", "pulumi.com", "kyverno.io", "gatekeeper.sh", "coreos.com", "openshift.io", "operatorframework.io",
 	"tekton.dev", "knative.dev", "keda.sh", "kruise.io", "volcano.sh", "kubeflow.org", "ray.io", "opentelemetry.io", "dapr.io", "kanister.io",
+	// Databases, queues, dashboards and runners of jobs, whose pods come from templates of who asks.
+	"elastic.co", "cnpg.io", "strimzi.io", "rabbitmq.com", "integreatly.org", "actions.github.com", "summerwind.dev",
 	// Machines, and control planes of clusters with their etcd.
 	"kubevirt.io", "harvesterhci.io", "metal3.io", "tinkerbell.org", "vmware.com", "clastix.io", "k0smotron.io", "gardener.cloud",
 	"sapcloud.io", "loft.sh", "k3k.io", "etcd.io", "aenix.io",

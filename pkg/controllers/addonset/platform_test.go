@@ -90,7 +90,7 @@ func (w *world) with(content string) []string {
 
 // F7: Red when a set has values of a Secret whose copy is for other sets: its copy may be older than what the Secret says.
 func TestValuesOfThePlatformAreForTheSetsThatTheyName(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newWorld(t, 1, 1)
 	w.useKey()
 	copied := func(sets string) {
 		w.put(&corev1.Secret{
