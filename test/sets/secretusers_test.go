@@ -24,7 +24,9 @@ func TestASetShowsNoUserClusterWhatASecretKeepsFromIt(t *testing.T) {
 		spec.Addons[0].PlatformSecretRef = &v1.PlatformSecretReference{Name: secret.Name}
 	})
 	w.says(leak, v1.ReasonSecretNotAllowed)
-	w.stay("web", amber, birch, cedar)
+	for _, one := range w.seeds {
+		one.lookAgain()
+	}
 	w.gone(w.target, amber, birch, cedar)
 	put(w, secret, func(secret *corev1.Secret) {
 		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, v1.AnnotationUsedBy, "AddonSet/leak")

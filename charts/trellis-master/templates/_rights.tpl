@@ -44,12 +44,15 @@
   verbs: [patch]
 {{- end }}
 {{- define "trellis.rights.platform" -}}
+# controllers/distributor: RBAC can't bind a creation to a name
 # controllers/distributor/seed: RBAC can't bind a creation to a name
 # controllers/distributor/usage: RBAC can't bind a creation to a name
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [create]
+# controllers/distributor: who used Secrets before they said who may
 # controllers/distributor/seed: the identity of each seed
+# controllers/gitcatalogue: who used Secrets before they said who may
 - apiGroups: [""]
   resources: [configmaps]
   resourceNames: [addon-seeds]

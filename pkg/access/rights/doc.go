@@ -32,9 +32,9 @@
 // addon-$(installation)- as it stands in the catalogue. Leases, because with any name an agent could forge
 // another's sign of life, or hold the leadership of whatever elects a leader in the namespace. A request
 // that creates by POST has no name, so such a rule never allows it: ConfigMaps are created by server-side
-// apply, Leases by that or by PUT, for which API servers ask for create with the name. Installation a-b has
-// names that one named a can ask for too (addon-a-b-…), if its catalogue says so: catalogues are the
-// admins'. Events may be written, also those of others: they are words, and nothing acts on them.
+// apply, Leases by that or by PUT, for which API servers ask for create with the name. What
+// follows has no "-" and no $(installation), so that the last "-" of a name ends the installation's: one named
+// a can't ask for names of a-b. Events may be written, also those of others: they are words, and nothing acts on them.
 //
 // Subresources are status, scale and finalizers of custom kinds. Others connect to something, or mint
 // something. Finalizers is asked for by admission plugin OwnerReferencesPermissionEnforcement, where it runs,

@@ -176,6 +176,10 @@ func checkOwnNames(names []string, resource string) (field string, err error) {
 			return fmt.Sprintf("resourceNames[%d]", at), fmt.Errorf(
 				"%s does not begin with %s: no other %s are written", quoted(name), ownPrefix, resource)
 		}
+		if rest := name[len(ownPrefix):]; strings.Contains(rest, "-") || strings.Contains(rest, installationMark) {
+			return fmt.Sprintf("resourceNames[%d]", at), fmt.Errorf(
+				"%s has more of %q or %s behind %s, and may be another installation's: use dots there", quoted(name), "-", installationMark, ownPrefix)
+		}
 	}
 	return "", nil
 }

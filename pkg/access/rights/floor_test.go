@@ -110,6 +110,8 @@ func TestWhatNoAgentMayHave(t *testing.T) {
 		{"ConfigMaps of others", `[""]`, "[configmaps]", "[addon-$(installation)-a, ca-bundle]", "[update]", "resourceNames[1]", "does not begin with"},
 		{"ConfigMaps of an installation by its name", `[""]`, "[configmaps]", "[addon-web-a]", "[delete]", "resourceNames[0]", "does not begin with"},
 		{"ConfigMaps made", `[""]`, "[configmaps]", "[]", "[create]", "resourceNames", "by resourceNames only"},
+		{"another installation's", `[""]`, "[configmaps]", "[addon-$(installation)-engine-report]", "[update]", "resourceNames[0]", "may be another installation's"},
+		{"twice the installation", `[""]`, "[configmaps]", "[addon-$(installation)-$(installation)]", "[update]", "resourceNames[0]", "may be another installation's"},
 		{"the beginning alone", `[""]`, "[configmaps]", "[addon-$(installation)-]", "[create]", "resourceNames[0]", "no name"},
 		{"events beside ConfigMaps", `[""]`, "[events, configmaps]", "[]", "[create]", "resourceNames", "by resourceNames only"},
 		{"leaders of others", "[coordination.k8s.io]", "[leases]", "[]", "[update]", "resourceNames", "by resourceNames only"},
@@ -256,7 +258,7 @@ func TestAccessesOfAVersion(t *testing.T) {
 func TestRoleOfAnAccess(t *testing.T) {
 	access := read(t, `{outbox: true, lifetime: 2h, rules: [
 		{apiGroups: [a.io], resources: [as, as/status], verbs: [get, list]},
-		{apiGroups: [""], resources: [configmaps], resourceNames: [addon-$(installation)-a, addon-$(installation)-$(installation)], verbs: [patch]}]}`)
+		{apiGroups: [""], resources: [configmaps], resourceNames: [addon-$(installation)-a, addon-$(installation)-b.c], verbs: [patch]}]}`)
 	if access.Lifetime.Duration != 2*time.Hour {
 		t.Fatal(access.Lifetime)
 	}
@@ -269,7 +271,7 @@ func TestRoleOfAnAccess(t *testing.T) {
 		{APIGroups: []string{"a.io"}, Resources: []string{"as", "as/status"}, Verbs: []string{"get", "list"}},
 		{
 			APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"patch"},
-			ResourceNames: []string{"addon-web.1-a", "addon-web.1-web.1"},
+			ResourceNames: []string{"addon-web.1-a", "addon-web.1-b.c"},
 		},
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "update", "patch"}, ResourceNames: []string{"addon-out-web.1"}},
 	}, rules); diff != "" {
