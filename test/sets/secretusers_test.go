@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // F7: An author who may not read Secrets names one of the platform's, beside an add-on of his own that writes its values down. Red when
@@ -19,7 +20,12 @@ func TestASetShowsNoUserClusterWhatASecretKeepsFromIt(t *testing.T) {
 		secret.Data = map[string][]byte{"values.yaml": []byte("text: S3CRET")}
 	})
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "plain"))
-	w.run()
+	w.runMaster()
+	expect.Object(t, w.master, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.SecretCatalogueKey}},
+		func(*corev1.Secret) error { return nil })
+	w.keyed = true
+	w.seeds["seed"].runSets()
+	w.runInstallations()
 	leak := w.set("leak", func(spec *v1.AddonSetSpec) {
 		spec.Addons[0].PlatformSecretRef = &v1.PlatformSecretReference{Name: secret.Name}
 	})
