@@ -71,7 +71,7 @@ func (w *world) expectSetSays(set *v1.AddonSet, status, reason string, words ...
 	})
 }
 
-// stays waits until nobody has anything of a set, and its Secret, on any seed, or fails.
+// expectNothingOf fails the test where a seed has a set, or its Secret.
 func (w *world) expectNothingOf(set *v1.AddonSet, secret string) {
 	w.t.Helper()
 	w.steady(func() error {
@@ -292,6 +292,7 @@ func TestNotesThatAreLostMakeNoFormerUsers(t *testing.T) {
 	w.seed("east", kubeconfigOf("seed")) // a new worker keeps its identity
 	expect.Object(t, w.master, kept, named("east"))
 	stop()
+	editSet(w, leak, func(set *v1.AddonSet) { set.Spec.Priority = 3 }) // what is said of it is by the next process
 	w.start()
 	w.expectSetSays(leak, "False", v1.ReasonSecretNotAllowed, "AddonSet/leak")
 	w.expectNothingOf(leak, secret.Name)
