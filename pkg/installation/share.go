@@ -14,14 +14,14 @@ const (
 )
 
 // CheckShare refuses an installation that takes more of the seed, beside others that come before it, than one cluster may. Core add-ons and
-// installations of sets are not refused.
+// installations of sets neither are refused nor count.
 func CheckShare(object *v1.AddonInstallation, before []v1.AddonInstallation) error {
-	if _, isOfSet := object.Labels[v1.LabelSet]; object.Spec.CoreAddon || isOfSet {
+	if isOfPlatform(object) {
 		return nil
 	}
 	count, sum := 0, ValueBytes(&object.Spec)
 	for i := range before {
-		if before[i].Name != object.Name {
+		if before[i].Name != object.Name && !isOfPlatform(&before[i]) {
 			count++
 			sum += ValueBytes(&before[i].Spec)
 		}
@@ -34,6 +34,12 @@ func CheckShare(object *v1.AddonInstallation, before []v1.AddonInstallation) err
 			"are allowed: make these values smaller, or delete installations", sum>>10, mostValues>>10)
 	}
 	return nil
+}
+
+// isOfPlatform says whether the platform made an installation.
+func isOfPlatform(object *v1.AddonInstallation) bool {
+	_, isOfSet := object.Labels[v1.LabelSet]
+	return object.Spec.CoreAddon || isOfSet
 }
 
 // ValueBytes is the size of what an installation has of values.

@@ -13,7 +13,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/installation"
 )
 
-// F12: Red when one cluster may have installations, or values, without a bound; or when a Core add-on or one of a set is refused for it.
+// F12: Red when one cluster may have installations, or values, without a bound; or when a Core add-on or one of a set is refused for it, or
+// counts against others.
 func TestTheShareOfACluster(t *testing.T) {
 	of := func(name string, bytes int) v1.AddonInstallation {
 		made := v1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -30,6 +31,10 @@ func TestTheShareOfACluster(t *testing.T) {
 	}
 	core, ofSet := of("own", 9), of("own", 9)
 	core.Spec.CoreAddon, ofSet.Labels = true, map[string]string{v1.LabelSet: "monitoring"}
+	large := func(one v1.AddonInstallation) v1.AddonInstallation {
+		one.Name, one.Spec.Values = "platform", &runtime.RawExtension{Raw: []byte(strings.Repeat("x", 16<<20))}
+		return one
+	}
 	for _, test := range []struct {
 		why    string
 		object v1.AddonInstallation
@@ -43,6 +48,7 @@ func TestTheShareOfACluster(t *testing.T) {
 		{"a byte more", of("own", 1), others(16, 1<<20), "at most 16384 KiB are allowed"},
 		{"a Core add-on", core, others(1000, 1<<15), ""},
 		{"one of a set", ofSet, others(1000, 1<<15), ""},
+		{"those of the platform do not count", of("own", 1), append(others(999, 1), large(core), large(ofSet)), ""},
 	} {
 		err := installation.CheckShare(&test.object, test.before)
 		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
