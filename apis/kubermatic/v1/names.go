@@ -202,11 +202,11 @@ const (
 // ConfigMapUsage, in the platform namespace of the master, has how many installations on each seed have which versions.
 const ConfigMapUsage = "addon-usage"
 
-// ConfigMapSeeds, in the platform namespace of the master, has the identity of each seed.
+// ConfigMapSeeds is the ConfigMap, in the platform namespace of the master, with the identity of each seed.
 const ConfigMapSeeds = "addon-seeds"
 
-// FormerSecretUsers, a key of ConfigMap addon-seeds, has which AddonSets and AddonCatalogues used Secrets before AnnotationUsedBy was asked
-// for: a line each.
+// FormerSecretUsers is the key of ConfigMap addon-seeds with the AddonSets and AddonCatalogues that used Secrets before AnnotationUsedBy was
+// asked for: a line each.
 const FormerSecretUsers = "former_secret_users"
 
 // ConfigMapSourceChecks, in the platform namespace of each seed, has what the seed found out about the sources of versions,
