@@ -47,22 +47,46 @@ func ReadFormerUsers(text string) FormerUsers {
 	return users
 }
 
-// String has a line for each, sorted, and at most 4096: all others need the annotation.
-func (f FormerUsers) String() string {
-	lines := slices.Sorted(maps.Keys(f))
-	return strings.Join(lines[:min(len(lines), 4096)], "\n")
-}
+// String has a line for each, sorted.
+func (f FormerUsers) String() string { return strings.Join(slices.Sorted(maps.Keys(f)), "\n") }
 
-// Note adds a user of a Secret that has no annotation.
-func (f FormerUsers) Note(secret metav1.Object, user SecretUser) {
-	if _, annotated := secret.GetAnnotations()[v1.AnnotationUsedBy]; !annotated && !user.Core {
-		f[formerUser(secret, user)] = true
+const (
+	// mostFormerBytes are what String has at most; a ConfigMap may have 1 MiB.
+	mostFormerBytes = 256 << 10
+	// mostOfOne is how many Secrets of one user are noted.
+	mostOfOne = 32
+)
+
+// Note adds a user of Secrets, for those that have no annotation, as far as there is room in 256 KiB: 32 for each user. All others need the
+// annotation, so older users are to be noted first.
+func (f FormerUsers) Note(user SecretUser, secrets ...metav1.Object) {
+	if user.Core {
+		return
+	}
+	bytes, count := 0, 0
+	for line := range f {
+		bytes += len(line) + 1
+		if strings.HasSuffix(line, formerSuffix(user)) {
+			count++
+		}
+	}
+	for _, secret := range secrets {
+		line := formerUser(secret, user)
+		if _, annotated := secret.GetAnnotations()[v1.AnnotationUsedBy]; annotated || f[line] {
+			continue
+		}
+		if bytes, count = bytes+len(line)+1, count+1; bytes > mostFormerBytes || count > mostOfOne {
+			return
+		}
+		f[line] = true
 	}
 }
 
 func formerUser(secret metav1.Object, user SecretUser) string {
-	return fmt.Sprintf("Secret/%s %s %s %s", secret.GetName(), secret.GetUID(), user.Name, user.UID)
+	return fmt.Sprintf("Secret/%s %s%s", secret.GetName(), secret.GetUID(), formerSuffix(user))
 }
+
+func formerSuffix(user SecretUser) string { return fmt.Sprintf(" %s %s", user.Name, user.UID) }
 
 // MayUse says whether a Secret of the platform is for a user; the warning is what to do where it is only because it was before. Without
 // the annotation it is for users of type Core.

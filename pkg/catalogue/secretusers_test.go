@@ -1,6 +1,7 @@
 package catalogue_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -30,9 +31,9 @@ func TestWhoMayUseASecret(t *testing.T) {
 		return catalogue.CatalogueUser(object)
 	}
 	former := catalogue.FormerUsers{}
-	former.Note(secret("1"), set("s"))
-	former.Note(secret("1"), of("core", v1.CatalogueCore))
-	former.Note(secret("1", ""), of("b", ""))
+	former.Note(set("s"), secret("1"), secret("1"))
+	former.Note(of("core", v1.CatalogueCore), secret("1"))
+	former.Note(of("b", ""), secret("1", ""))
 	if kept := former.String(); kept != "Secret/login 1 AddonSet/a s" {
 		t.Fatalf("noted: %q", kept)
 	}
@@ -104,5 +105,33 @@ func TestVersionsWithoutASecret(t *testing.T) {
 	}
 	if got := strings.Join(custom.Secrets, " "); got != "login other" {
 		t.Errorf("Secrets %s", got)
+	}
+}
+
+// Red when the notes don't fit a ConfigMap, when one user takes the room of others, or when later users come before earlier ones.
+func TestNotesOfFormerUsersAreBounded(t *testing.T) {
+	var secrets []metav1.Object
+	for i := range 40 {
+		name := types.UID(fmt.Sprintf("%s%02d", strings.Repeat("s", 250), i))
+		secrets = append(secrets, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: string(name), UID: name}})
+	}
+	user := func(at int) catalogue.SecretUser {
+		return catalogue.SetUser(&v1.AddonSet{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("a%d", at), UID: types.UID(fmt.Sprint(at))}})
+	}
+	former := catalogue.FormerUsers{}
+	for at := range 100 {
+		former.Note(user(at), secrets...)
+		former.Note(user(at), secrets...)
+		if at == 0 && len(former) != 32 {
+			t.Errorf("one user has %d", len(former))
+		}
+	}
+	if bytes := len(former.String()); bytes > 256<<10 || bytes < 255<<10 {
+		t.Errorf("%d bytes", bytes)
+	}
+	for at, says := range map[int]bool{0: true, 1: true, 99: false} {
+		if _, refusal := former.MayUse(secrets[31], user(at)); (refusal == nil) != says {
+			t.Errorf("user %d: %v", at, refusal)
+		}
 	}
 }

@@ -51,6 +51,18 @@ func credentialsOf(version *v1.AddonVersion) string {
 	return ""
 }
 
+// CredentialNames are the Secrets with the credentials of a spec's versions, valid or not.
+func CredentialNames(spec *v1.AddonCatalogueSpec) []string {
+	names := map[string]bool{}
+	for i := range spec.Addons {
+		for j := range spec.Addons[i].Versions {
+			names[credentialsOf(&spec.Addons[i].Versions[j])] = true
+		}
+	}
+	delete(names, "")
+	return slices.Sorted(maps.Keys(names))
+}
+
 func secretsOf(addons []sourceAddon) []string {
 	names := map[string]bool{}
 	for i := range addons {

@@ -74,8 +74,9 @@ type Reconciler struct {
 	usage       *usage.Ledger
 	checkers    *seed.Checkers
 
-	// former users of Secrets are read once.
-	former catalogue.FormerUsers
+	// former users of Secrets are read once; formerUnkept: they are not written yet.
+	former       catalogue.FormerUsers
+	formerUnkept bool
 
 	// passes counts them. setReadings and values are of AddonSets; fleet directs their rollouts.
 	passes      int64

@@ -2,6 +2,7 @@ package distributor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,7 +35,7 @@ type knownSecret struct {
 func (r *Reconciler) findSecrets(ctx context.Context, f *facts) loop.Outcome {
 	f.secretProblems = map[string]string{}
 	f.secrets = seed.Secrets{
-		Copies: map[string]seed.SecretCopy{}, Held: map[string]bool{}, HoldAll: len(f.merged.Refused) > 0,
+		Copies: map[string]seed.SecretCopy{}, Held: map[string]bool{}, Revoked: map[string]bool{}, HoldAll: len(f.merged.Refused) > 0,
 	}
 	fresh := secretReader{}
 	for _, name := range secretNames(f.merged) {
@@ -67,13 +68,25 @@ func (r *Reconciler) sourceSecret(ctx context.Context, f *facts, name string) (k
 	if known, ok := r.secrets[name]; ok && known.uid == about.UID && known.version == about.ResourceVersion {
 		return known, nil
 	}
-	secret := &corev1.Secret{}
-	if err := r.direct.Get(ctx, client.ObjectKeyFromObject(about), secret); err != nil {
+	secret, err := r.readSecret(ctx, about)
+	if err != nil {
 		return knownSecret{}, err
 	}
 	found := knownSecret{uid: secret.UID, version: secret.ResourceVersion}
 	found.copy, found.problem = copyOf(secret, r.secretKeys)
 	return found, nil
+}
+
+// readSecret reads the Secret that was judged by its metadata, and no later one.
+func (r *Reconciler) readSecret(ctx context.Context, about *metav1.PartialObjectMetadata) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	if err := r.direct.Get(ctx, client.ObjectKeyFromObject(about), secret); err != nil {
+		return nil, err
+	}
+	if secret.UID != about.UID || secret.ResourceVersion != about.ResourceVersion {
+		return nil, errors.New("it changed during the pass: it is tried again")
+	}
+	return secret, nil
 }
 
 // secretMetadata is what the cache has of a Secret of the platform namespace.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,7 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/addonset"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
@@ -21,6 +24,8 @@ import (
 type userFacts struct {
 	// notAllowed are the refusals; warnings say what to do for those that only go on.
 	notAllowed, warnings map[types.UID][]string
+	// refused are the names of the Secrets that a set may not use.
+	refused map[types.UID][]string
 	// absent Secrets are not copied in this pass, should they come during it: nobody asked whose they are.
 	absent map[string]bool
 }
@@ -39,7 +44,9 @@ func (r *Reconciler) judgeUsers(ctx context.Context, f *facts) loop.Outcome {
 	if err := r.cached.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return failed(fmt.Errorf("listing AddonSets: %w", err))
 	}
-	f.allSets, f.userFacts = list.Items, userFacts{map[types.UID][]string{}, map[types.UID][]string{}, map[string]bool{}}
+	f.allSets, f.userFacts = list.Items, userFacts{
+		notAllowed: map[types.UID][]string{}, warnings: map[types.UID][]string{}, refused: map[types.UID][]string{}, absent: map[string]bool{},
+	}
 	all := r.namedSecrets(f)
 	if err := r.readFormer(ctx, f, all); err != nil {
 		return failed(err)
@@ -51,7 +58,9 @@ func (r *Reconciler) judgeUsers(ctx context.Context, f *facts) loop.Outcome {
 		}
 		if i < len(f.readings) {
 			f.readings[i].offer(refused)
+			continue
 		}
+		f.refused[named.user.UID] = refused
 	}
 	return nil
 }
@@ -126,6 +135,7 @@ func (r *Reconciler) judge(ctx context.Context, f *facts, named namedSecrets) (r
 // wrote, without the key, shows that this is its upgrade: then the present users are noted, once. A ConfigMap that is lost makes none.
 func (r *Reconciler) readFormer(ctx context.Context, f *facts, all []namedSecrets) error {
 	if r.former != nil {
+		f.trouble(r.keepFormer(ctx))
 		return nil
 	}
 	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.options.Namespace, Name: v1.ConfigMapSeeds}}
@@ -133,33 +143,87 @@ func (r *Reconciler) readFormer(ctx context.Context, f *facts, all []namedSecret
 	if client.IgnoreNotFound(missing) != nil {
 		return fmt.Errorf("reading ConfigMap %q: %w", kept.Name, missing)
 	}
-	if text, noted := kept.Data[v1.FormerSecretUsers]; noted {
-		r.former = catalogue.ReadFormerUsers(text)
+	text, noted := kept.Data[v1.FormerSecretUsers]
+	if noted || missing != nil {
+		r.former, r.formerUnkept = catalogue.ReadFormerUsers(text), !noted
+	} else {
+		former, err := r.presentUsers(ctx, f, all)
+		if err != nil {
+			return err
+		}
+		r.former, r.formerUnkept = former, true
+	}
+	f.trouble(r.keepFormer(ctx))
+	return nil
+}
+
+// keepFormer writes who used Secrets, unless that is done. Until it succeeds, passes go by what is in memory.
+func (r *Reconciler) keepFormer(ctx context.Context) error {
+	if !r.formerUnkept {
 		return nil
 	}
-	if missing != nil {
-		kept.Data = map[string]string{v1.FormerSecretUsers: ""}
-		return r.cached.Create(ctx, kept) // the next pass reads it
+	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.options.Namespace, Name: v1.ConfigMapSeeds}}
+	before, made := kept.DeepCopy(), kept.DeepCopy()
+	kept.Data = map[string]string{v1.FormerSecretUsers: r.former.String()} // only this key is written
+	made.Data = kept.Data
+	err := r.cached.Patch(ctx, kept, client.MergeFrom(before))
+	if apierrors.IsNotFound(err) {
+		err = r.cached.Create(ctx, made)
 	}
-	former := catalogue.FormerUsers{}
-	for _, named := range all {
-		for _, name := range named.names {
-			about, err := r.secretAbout(ctx, f, name)
-			if err == nil {
-				former.Note(about, named.user)
-			} else if !apierrors.IsNotFound(err) {
-				return fmt.Errorf("reading Secret %q: %w", name, err)
-			}
-		}
-	}
-	kept = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: kept.Namespace, Name: kept.Name}}
-	before := kept.DeepCopy()
-	kept.Data = map[string]string{v1.FormerSecretUsers: former.String()} // only this key is written
-	if err := r.cached.Patch(ctx, kept, client.MergeFrom(before)); err != nil {
+	if err != nil {
 		return fmt.Errorf("keeping who uses Secrets, in ConfigMap %q: %w", kept.Name, err)
 	}
-	r.former = former
+	r.formerUnkept = false
 	return nil
+}
+
+// presentUsers are those of Secrets that have the mark for that use, oldest first. Sets that are refused have none. Of catalogues both the
+// present spec counts, valid or not, and the last valid one.
+func (r *Reconciler) presentUsers(ctx context.Context, f *facts, all []namedSecrets) (catalogue.FormerUsers, error) {
+	beyond := youngest(f.allSets, r.options.Namespace)
+	created, names := make([]time.Time, len(all)), make([][]string, len(all))
+	order := make([]int, len(all))
+	for i, named := range all {
+		order[i], names[i] = i, named.names
+		if i < len(f.readings) {
+			object := f.readings[i].object
+			created[i] = object.CreationTimestamp.Time
+			if f.readings[i].reason != v1.ReasonWrongNamespace {
+				names[i] = slices.Concat(named.names, catalogue.CredentialNames(&object.Spec))
+			}
+			continue
+		}
+		set := &f.allSets[i-len(f.readings)]
+		created[i] = set.CreationTimestamp.Time
+		if beyond[set.UID] || addonset.Validate(set) != nil {
+			names[i] = nil
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return created[a].Compare(created[b]) })
+	former := catalogue.FormerUsers{}
+	for _, i := range order {
+		marked, err := r.markedSecrets(ctx, f, names[i], i < len(f.readings))
+		if err != nil {
+			return nil, err
+		}
+		former.Note(all[i].user, marked...)
+	}
+	return former, nil
+}
+
+// markedSecrets are those that are there and have the mark for sources, or for values.
+func (r *Reconciler) markedSecrets(ctx context.Context, f *facts, names []string, forSources bool) (marked []metav1.Object, err error) {
+	for _, name := range names {
+		about, err := r.secretAbout(ctx, f, name)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return nil, fmt.Errorf("reading Secret %q: %w", name, err)
+		case forSources && cluster.IsForSources(about), !forSources && about.Labels[v1.LabelUse] == v1.UseValues:
+			marked = append(marked, about)
+		}
+	}
+	return marked, nil
 }
 
 // setsUsing are the sets that a Secret is for, as annotation used-by of its copies has them: also those that don't name it now, since a

@@ -88,7 +88,8 @@ func (w *world) expectNothingOf(set *v1.AddonSet, secret string) {
 }
 
 // F7: An author who can't read Secrets names one of the platform's in a set of his own. Red when seeds get the set or the Secret although
-// the Secret does not name the set, when the refusal does not say what to do, or when a set that it names does not get it.
+// the Secret does not name the set, when the refusal does not say what to do, when a set that it names does not get it, or
+// when a seed goes on with a Secret that its only user lost.
 func TestASetGetsNoSecretThatDoesNotNameIt(t *testing.T) {
 	w := newWorld(t)
 	w.twoSeeds()
@@ -118,6 +119,14 @@ func TestASetGetsNoSecretThatDoesNotNameIt(t *testing.T) {
 	w.expectSetSays(leak, "False", v1.ReasonSecretNotAllowed, "the seeds keep the last good copy")
 	w.expectUsedBy(secret.Name, "AddonSet/monitoring")
 	w.expectCopy("south", leak, carriedBy(leak))
+
+	// Where none is left, no seed has the content any more, though copies of sets that name it stay.
+	w.usedBy(secret, "AddonSet/another")
+	w.expectSetSays(monitoring, "False", v1.ReasonSecretNotAllowed, "the seeds keep the last good copy")
+	for _, cluster := range places {
+		expect.Gone(t, w.client(cluster), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: secret.Name}})
+	}
+	w.expectCopy("south", monitoring, carriedBy(monitoring))
 }
 
 func (w *world) expectUsedBy(secret, want string) {
@@ -199,7 +208,7 @@ func TestACatalogueGetsNoLoginThatDoesNotNameIt(t *testing.T) {
 }
 
 // F7: Who used a Secret at the upgrade goes on, and is warned. Red when that stops, is not told, is forgotten by a restart, or is had by who
-// comes later: by a set that is made again under the name too, or once the notes are lost.
+// never could use it, or comes later: by a set that is made again under the name too, or once the notes are lost.
 func TestFormerUsersOfSecretsGoOn(t *testing.T) {
 	w := newWorld(t)
 	w.twoSeeds()
@@ -212,6 +221,14 @@ func TestFormerUsersOfSecretsGoOn(t *testing.T) {
 	custom := w.catalogueOf("private", map[string][]string{"vault": {"1.0.0"}})
 	custom.Spec.Addons[0].Versions[0].Source.Git.SecretRef = &v1.LocalReference{Name: "login"}
 	w.create(w.master, custom)
+	// One that is invalid goes on once it is mended; a set that never had the Secret, or is invalid, does not.
+	broken := w.catalogueOf("broken", map[string][]string{"odd": {"1.0.0", "v1.0"}})
+	broken.Spec.Addons[0].Versions[0].Source.Git.SecretRef = &v1.LocalReference{Name: "login"}
+	w.create(w.master, broken)
+	unfit := w.naming("unfit", secret.Name)
+	unfit.Spec.Addons[0].DependsOn = []v1.AddonName{"frontend"}
+	w.create(w.master, unfit)
+	w.create(w.master, w.naming("guess", "login"))
 	stop := w.start()
 	goesOn := func() {
 		t.Helper()
@@ -227,6 +244,17 @@ func TestFormerUsersOfSecretsGoOn(t *testing.T) {
 		})
 	}
 	goesOn()
+	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.ConfigMapSeeds}}
+	if err := w.master.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil {
+		t.Fatal(err)
+	}
+	for user, noted := range map[string]bool{
+		"AddonCatalogue/private": true, "AddonCatalogue/broken": true, "AddonSet/monitoring": true, "AddonSet/unfit": false, "AddonSet/guess": false,
+	} {
+		if strings.Contains(kept.Data[v1.FormerSecretUsers], " "+user+" ") != noted {
+			t.Errorf("%s is noted %t: %s", user, !noted, kept.Data[v1.FormerSecretUsers])
+		}
+	}
 	late := w.naming("late", secret.Name)
 	w.create(w.master, late)
 	w.expectSetSays(late, "False", v1.ReasonSecretNotAllowed, "AddonSet/late")

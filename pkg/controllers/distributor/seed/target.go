@@ -46,8 +46,10 @@ type Secrets struct {
 	Held map[string]bool
 	// HoldAll keeps every copy: a refused add-on may need it.
 	HoldAll bool
-	// HoldValues keeps every copy with values: a refused set may need it.
+	// HoldValues keeps every copy with values: an invalid set may need it.
 	HoldValues bool
+	// Revoked are for no set that names them: their copies go whatever is held.
+	Revoked map[string]bool
 }
 
 // SecretCopy is what a seed gets of a marked Secret: the documented keys for sources, or those that
