@@ -115,7 +115,7 @@ func AddonInstallation(
 		Client: made.GetClient(), Marks: marks, Marked: marked, Direct: made.GetAPIReader(),
 		Recorder: recorder, Finder: made.Clusters, Connections: connections,
 		Store: parts.Store, SourceKinds: parts.SourceKinds, Renders: parts.Renders, Values: parts.Renders,
-		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader()), Seen: made.Clusters, Images: parts.Images,
+		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader(), parts.Namespace), Seen: made.Clusters, Images: parts.Images,
 		Records: parts.Records, InputsKey: parts.InputsKey, Options: parts.Options,
 	}
 	if parts.Agents != nil {

@@ -159,6 +159,9 @@ func (m *merger) collect(source *Source) {
 		if source.Type == v1.CatalogueCore && m.reserved[name] == nil {
 			m.reserved[name] = source
 		}
+		if len(addon.versions) == 0 {
+			continue
+		}
 		m.offers[name] = append(m.offers[name], offer{source, addon})
 	}
 }

@@ -3,6 +3,8 @@ package catalogue
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/Masterminds/semver/v3"
@@ -21,9 +23,56 @@ type Source struct {
 	Priority int32
 	Created  time.Time
 	Digest   string
+	// Secrets are those with the credentials of its versions, sorted.
+	Secrets []string
 
 	addons []sourceAddon
 	git    string
+}
+
+// Without leaves out the versions that need one of these Secrets for credentials. Their add-ons keep what they reserve.
+func (s *Source) Without(secrets []string) *Source {
+	left := *s
+	left.addons = slices.Clone(s.addons)
+	for i := range left.addons {
+		left.addons[i].versions = slices.DeleteFunc(slices.Clone(left.addons[i].versions), func(version sourceVersion) bool {
+			return slices.Contains(secrets, credentialsOf(version.version))
+		})
+	}
+	return &left
+}
+
+// credentialsOf is the name of the Secret with a version's credentials; empty: none.
+func credentialsOf(version *v1.AddonVersion) string {
+	if kind := version.Source.Kind(); kind != nil {
+		if credentials, _ := kind.Secrets(); credentials != nil {
+			return credentials.Name
+		}
+	}
+	return ""
+}
+
+// CredentialNames are the Secrets with the credentials of a spec's versions, valid or not.
+func CredentialNames(spec *v1.AddonCatalogueSpec) []string {
+	names := map[string]bool{}
+	for i := range spec.Addons {
+		for j := range spec.Addons[i].Versions {
+			names[credentialsOf(&spec.Addons[i].Versions[j])] = true
+		}
+	}
+	delete(names, "")
+	return slices.Sorted(maps.Keys(names))
+}
+
+func secretsOf(addons []sourceAddon) []string {
+	names := map[string]bool{}
+	for i := range addons {
+		for _, version := range addons[i].versions {
+			names[credentialsOf(version.version)] = true
+		}
+	}
+	delete(names, "")
+	return slices.Sorted(maps.Keys(names))
 }
 
 // Size counts a catalogue's add-ons and their versions.
@@ -62,7 +111,7 @@ func Read(catalogue *v1.AddonCatalogue, checks ...VersionCheck) (*Source, error)
 	source := &Source{
 		Name: catalogue.Name, UID: catalogue.UID,
 		Type: typeOf(&catalogue.Spec), Priority: catalogue.Spec.Priority, Created: catalogue.CreationTimestamp.Time,
-		addons: addons, git: inGit(catalogue),
+		addons: addons, git: inGit(catalogue), Secrets: secretsOf(addons),
 	}
 	source.Digest = source.digest()
 	return source, nil

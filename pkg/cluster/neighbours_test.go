@@ -225,7 +225,7 @@ func TestTemplateDataOfClusterAPI(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if same, err := NewSecrets(nil).AddTo(t.Context(), data, describeCAPI(found, known{})); err != nil || !reflect.DeepEqual(data, same) {
+	if same, err := NewSecrets(nil, "").AddTo(t.Context(), data, describeCAPI(found, known{})); err != nil || !reflect.DeepEqual(data, same) {
 		t.Errorf("with the Secrets that it refers to: %v", err)
 	}
 }

@@ -198,7 +198,7 @@ func TestClusterSecretsAreReadSeldomAndForTheirReference(t *testing.T) {
 	p.kkp.Spec.Cloud.Hetzner = &kkpv1.TokenCloudSpec{CredentialsReference: &kkpv1.CredentialsReference{
 		Namespace: p.kkp.Status.NamespaceName, Name: "credential-hetzner",
 	}}
-	secrets := NewSecrets(p.seed)
+	secrets := NewSecrets(p.seed, "kubermatic")
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	secrets.cache = lru.New[target.Ref, cachedSecrets](0, clock.Now)
 	of := func() (templatedata.Secrets, error) { return secrets.of(t.Context(), p.kkp) }
@@ -235,5 +235,38 @@ func TestClusterSecretsAreReadSeldomAndForTheirReference(t *testing.T) {
 	p.kkp.Spec.Cloud.Hetzner.CredentialsReference.Name = "another"
 	if _, err := of(); !errors.As(err, &missing) {
 		t.Errorf("another reference: got %v, want MissingSecretError", err)
+	}
+}
+
+// L2: A Cluster names a Secret of another namespace, which its writer may not read. Red when its keys are read.
+func TestProviderCredentialsAreReadInTwoNamespacesOnly(t *testing.T) {
+	p := newPlace(t, "foreign")
+	p.keep(KubeconfigSecrets()[0], []byte("kubeconfig"))
+	secrets := NewSecrets(p.seed, p.kkp.Status.NamespaceName+"-platform")
+	for _, test := range []struct {
+		namespace string
+		isRead    bool
+	}{{p.kkp.Status.NamespaceName, true}, {secrets.platform, true}, {p.kkp.Status.NamespaceName + "-other", false}} {
+		if test.namespace != p.kkp.Status.NamespaceName {
+			if err := p.seed.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: test.namespace}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		credential := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace, Name: "credential"}, Data: map[string][]byte{"token": []byte("S3CRET")},
+		}
+		if err := p.seed.Create(t.Context(), credential); err != nil {
+			t.Fatal(err)
+		}
+		p.kkp.Spec.Cloud.Hetzner = &kkpv1.TokenCloudSpec{CredentialsReference: &kkpv1.CredentialsReference{
+			Namespace: test.namespace, Name: "credential",
+		}}
+		got, err := secrets.of(t.Context(), p.kkp)
+		if test.isRead != (string(got.Credentials["token"]) == "S3CRET") || (err == nil) != test.isRead {
+			t.Errorf("%s: read %q, %v", test.namespace, got.Credentials, err)
+		}
+		if missing := (*MissingSecretError)(nil); !test.isRead && (!errors.As(err, &missing) || len(missing.Places) != 2) {
+			t.Errorf("%s: %v", test.namespace, err)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,13 +22,19 @@ import (
 // secretsTTL is how long a cluster's Secrets are cached: core add-ons need them in a row.
 const secretsTTL = 15 * time.Second
 
-// MissingSecretError says that the Secret of a Cluster's provider credentials does not exist.
+// MissingSecretError says that the Secret of a Cluster's provider credentials does not exist, or is not where they may be.
 type MissingSecretError struct {
 	Cluster string
 	Secret  types.NamespacedName
+	// Places are the namespaces where it may be; none: it is in one of them.
+	Places []string
 }
 
 func (e *MissingSecretError) Error() string {
+	if len(e.Places) > 0 {
+		return fmt.Sprintf("Cluster %q names Secret %q for its provider's credentials, which are read in namespaces %q only: move it there",
+			e.Cluster, e.Secret, e.Places)
+	}
 	return fmt.Sprintf("Cluster %q names Secret %q for its provider's credentials, which does not exist", e.Cluster, e.Secret)
 }
 
@@ -35,7 +42,9 @@ func (e *MissingSecretError) Error() string {
 // provider's credentials. They are for add-ons of Core catalogues only.
 type Secrets struct {
 	reader client.Reader
-	cache  *lru.Cache[target.Ref, cachedSecrets]
+	// platform is the platform's namespace: Secrets of a provider are there, or beside the kubeconfig.
+	platform string
+	cache    *lru.Cache[target.Ref, cachedSecrets]
 }
 
 type cachedSecrets struct {
@@ -43,9 +52,9 @@ type cachedSecrets struct {
 	named   types.NamespacedName
 }
 
-// NewSecrets reads by a reader, which must bypass caches.
-func NewSecrets(reader client.Reader) *Secrets {
-	return &Secrets{reader: reader, cache: lru.New[target.Ref, cachedSecrets](0, nil)}
+// NewSecrets reads by a reader, which must bypass caches, in the platform's namespace and those of Clusters.
+func NewSecrets(reader client.Reader, platform string) *Secrets {
+	return &Secrets{reader: reader, platform: platform, cache: lru.New[target.Ref, cachedSecrets](0, nil)}
 }
 
 // AddTo adds the Secrets that a cluster of KKP refers to. The error is a NoKubeconfigError, a
@@ -68,6 +77,9 @@ func (s *Secrets) AddTo(ctx context.Context, data templatedata.Data, cluster tar
 func (s *Secrets) of(ctx context.Context, cluster *kkpv1.Cluster) (templatedata.Secrets, error) {
 	name, isNamed := templatedata.CredentialsSecret(cluster)
 	ref := Describe(cluster).Ref
+	if places := []string{s.platform, ref.Namespace}; isNamed && !slices.Contains(places, name.Namespace) {
+		return templatedata.Secrets{}, &MissingSecretError{Cluster: cluster.Name, Secret: name, Places: places}
+	}
 	if cached, ok := s.cache.Get(ref); ok && cached.named == name {
 		return cached.secrets, nil
 	}

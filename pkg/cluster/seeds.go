@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -62,7 +61,7 @@ func describeSeed(seed *kkpv1.Seed) Seed {
 }
 
 // IsForSources says whether a Secret is marked for sources, by our label or by KKP's annotation.
-func IsForSources(secret *corev1.Secret) bool {
-	_, byKKP := secret.Annotations[kkpv1.AnnotationSecretType]
-	return byKKP || secret.Labels[v1.LabelUse] == v1.UseSource
+func IsForSources(secret metav1.Object) bool {
+	_, byKKP := secret.GetAnnotations()[kkpv1.AnnotationSecretType]
+	return byKKP || secret.GetLabels()[v1.LabelUse] == v1.UseSource
 }

@@ -174,39 +174,12 @@ func (i *Installations) checkOrder(ctx context.Context, sent change[v1.AddonInst
 	return fmt.Errorf("spec.dependsOn: the installation would depend on itself: %s: take one of them out", installation.CycleText(cycle))
 }
 
-// What the installations of one cluster may take of the seed. Core add-ons and installations of sets are not refused.
-const (
-	mostInstallations = 1000
-	mostValues        = 16 << 20
-)
-
 // checkShare refuses what would take more of the seed than one cluster may. Less than before is always taken.
 func (i *Installations) checkShare(ctx context.Context, sent change[v1.AddonInstallation]) error {
-	object, before := sent.after, 0
-	if sent.before != nil {
-		before = bytesOf(&sent.before.Spec)
-	}
-	_, isOfSet := object.Labels[v1.LabelSet]
-	if object.Spec.CoreAddon || isOfSet || sent.before != nil && bytesOf(&object.Spec) <= before {
+	if sent.before != nil && installation.ValueBytes(&sent.after.Spec) <= installation.ValueBytes(&sent.before.Spec) {
 		return nil
 	}
-	others := slices.DeleteFunc(i.beside(ctx, object), func(one v1.AddonInstallation) bool { return one.Name == object.Name })
-	if sent.before == nil && len(others) >= mostInstallations {
-		return fmt.Errorf("the cluster has %d AddonInstallations, and at most %d are allowed: delete some first", len(others), mostInstallations)
-	}
-	sum := bytesOf(&object.Spec)
-	for at := range others {
-		sum += bytesOf(&others[at].Spec)
-	}
-	if sum > mostValues {
-		return fmt.Errorf("spec.values: all AddonInstallations of the cluster together would have %d KiB of values, and at most %d KiB "+
-			"are allowed: make these values smaller, or delete installations", sum>>10, mostValues>>10)
-	}
-	return nil
-}
-
-func bytesOf(spec *v1.AddonInstallationSpec) int {
-	return len(rawOf(spec.Values)) + len(spec.ValuesTemplate)
+	return installation.CheckShare(sent.after, i.beside(ctx, sent.after))
 }
 
 // beside are the installations of the same cluster, which are not to be changed; none where they can't be listed.

@@ -338,6 +338,7 @@ func beyondTheFloor() []try {
 		made("writing all ConfigMaps", rule("", configMaps, "", "update"), named),
 		made("writing all Leases", rule(coordination, leases, "", "create"), named),
 		made("writing a ConfigMap of another installation", rule("", configMaps, "addon-db-a", "update"), named),
+		made("writing a ConfigMap that installation web-engine may have", rule("", configMaps, "addon-web-engine-report", "update"), named),
 		made("writing a ConfigMap of one whose name goes on", rule("", configMaps, "addon-web2-a", "patch"), named),
 		made("writing its ConfigMap and another", rule("", configMaps, "addon-web-a,cloud-config", "delete"), named),
 		made("writing a Lease of another installation", rule(coordination, leases, "addon-db-a", "update"), named),

@@ -147,7 +147,9 @@ func testSourceSecret(t *testing.T, box *sandbox.Sandbox) {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: sandbox.Namespace, Name: "followed", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
-			Annotations: map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"},
+			Annotations: map[string]string{
+				kubermaticv1.AnnotationHosts: "127.0.0.1", kubermaticv1.AnnotationUsedBy: "AddonCatalogue/followed-secret",
+			},
 		},
 		Data: map[string][]byte{"username": []byte("robot"), "password": []byte("one")},
 	}

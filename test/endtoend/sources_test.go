@@ -18,7 +18,7 @@ func sourceSecret(name string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: sandbox.Namespace, Name: name, Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
-			Annotations: map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"},
+			Annotations: map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1", kubermaticv1.AnnotationUsedBy: "*"},
 		},
 		Data: data,
 	}

@@ -146,8 +146,11 @@ func (w *world) set(pace v1.Pace) *v1.AddonSet {
 // secret has values of the platform, which each seed gets a copy of.
 func (w *world) secret() *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: secretName, Labels: map[string]string{v1.LabelUse: v1.UseValues}},
-		Data:       map[string][]byte{valuesKey: []byte("secret: first\n")},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.platform, Name: secretName, Labels: map[string]string{v1.LabelUse: v1.UseValues},
+			Annotations: map[string]string{v1.AnnotationUsedBy: "AddonSet/" + setName},
+		},
+		Data: map[string][]byte{valuesKey: []byte("secret: first\n")},
 	}
 }
 

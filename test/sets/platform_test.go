@@ -66,6 +66,8 @@ type world struct {
 	sources  *fleet.Sources
 	// commit of the manifests that all versions have, where their source is git.
 	commit string
+	// keyed says that the seed's controllers read the key of marks, which the master has brought before they start.
+	keyed bool
 	// program is the master manager's, where a test runs one.
 	program *fleet.Process
 }

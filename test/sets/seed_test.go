@@ -112,7 +112,13 @@ func (s *seed) manager() (*kit.Manager, *mergedcatalogue.Marks) {
 	if s.wrap != nil {
 		config.Wrap(s.wrap)
 	}
-	return kit.Seed(s.world.t, config, s.world.catalogue), mergedcatalogue.New(logr.Discard())
+	marks := mergedcatalogue.New(logr.Discard())
+	if s.world.keyed {
+		if err := marks.Read(s.world.t.Context(), s.client, s.world.platform); err != nil {
+			s.world.t.Fatal(err)
+		}
+	}
+	return kit.Seed(s.world.t, config, s.world.catalogue), marks
 }
 
 // run runs all controllers of the seed until the returned function is called.

@@ -66,6 +66,9 @@ const (
 	ReasonDistributing = "Distributing"
 	// ReasonInvalid: the spec is refused; the seeds keep the last valid one.
 	ReasonInvalid = "Invalid"
+	// ReasonSecretNotAllowed: a Secret that a catalogue or set names does not name it in annotation used-by. Versions that need it are
+	// left out, and the seeds keep the last good copy of the set.
+	ReasonSecretNotAllowed = "SecretNotAllowed"
 	// ReasonWrongNamespace: catalogues count in the platform namespace only.
 	ReasonWrongNamespace = "WrongNamespace"
 	// ReasonRevisionNeedsApproval: a commit takes too many add-ons out; it waits for annotation approve-revision.
@@ -189,7 +192,7 @@ const (
 	// ReasonDependenciesMissing: the chart names dependencies that it does not hold.
 	ReasonDependenciesMissing = "DependenciesMissing"
 	// ReasonLimitExceeded: the rendered objects are too many or too large, rendering takes more memory or time than it may, or the
-	// records of the cluster take more than their budget on the seed.
+	// records of the cluster take more than their budget on the seed. Of Ready: the cluster has more installations, or values, than it may.
 	ReasonLimitExceeded = "LimitExceeded"
 	// ReasonNotAllowed: a Custom catalogue's add-on has a Namespace of Kubernetes itself, or what the seed keeps from it: something in
 	// such a namespace, or labels of pod security. The message names it; nothing was written.

@@ -132,6 +132,9 @@ const (
 	AnnotationRevision = Prefix + "revision"
 	// AnnotationHosts on a source Secret limits the hosts that it is sent to, a comma list.
 	AnnotationHosts = Prefix + "hosts"
+	// AnnotationUsedBy on a Secret of the platform names the AddonSets and AddonCatalogues that may use it, a comma list such as
+	// "AddonSet/monitoring, AddonCatalogue/samples"; "*" is all. On a copy on a seed it has AddonSets only.
+	AnnotationUsedBy = Prefix + "used-by"
 	// AnnotationDigest on merged, available and generated catalogues and core installations covers what was written.
 	AnnotationDigest = Prefix + "digest"
 	// AnnotationGeneration on merged, available and generated catalogues is the generation that AnnotationDigest stands for:
@@ -207,6 +210,13 @@ const ConfigMapUsage = "addon-usage"
 
 // ConfigMapOwners, in the platform namespace of the master, has the catalogues that own each add-on of Custom catalogues.
 const ConfigMapOwners = "addon-owners"
+
+// ConfigMapSeeds is the ConfigMap, in the platform namespace of the master, with the identity of each seed.
+const ConfigMapSeeds = "addon-seeds"
+
+// FormerSecretUsers is the key of ConfigMap addon-seeds with the AddonSets and AddonCatalogues that used Secrets before AnnotationUsedBy was
+// asked for: a line each.
+const FormerSecretUsers = "former_secret_users"
 
 // ConfigMapSourceChecks, in the platform namespace of each seed, has what the seed found out about the sources of versions,
 // for the distributor.

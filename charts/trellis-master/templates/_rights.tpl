@@ -55,7 +55,9 @@
   resources: [configmaps]
   resourceNames: [addon-owners]
   verbs: [get, update]
+# controllers/distributor: who used Secrets before they said who may
 # controllers/distributor/seed: the identity of each seed
+# controllers/gitcatalogue: who used Secrets before they said who may
 - apiGroups: [""]
   resources: [configmaps]
   resourceNames: [addon-seeds]

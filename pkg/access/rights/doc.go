@@ -5,7 +5,8 @@
 // Who reads an agent's Secret has its rights, and that is every admin of the user cluster. So the floor is
 // what no catalogue may give to a tenant, whatever the platform lists: CheckVersion holds it where
 // catalogues are read, and Rules again before a Role is written, since a merged object may have been
-// written past that. The list (Uncovered) is what this platform does give.
+// written past that. The list (Uncovered) is what this platform does give. Where a release makes the floor stricter, a Role with
+// exactly the rules of its access stays (RulesInPlace): else an upgrade would end agents that run. Nothing new is made by the former floor.
 //
 // A rule stands for each of its verbs on each of its resources in each of its groups, and all pairs have to
 // pass. RBAC compares letter by letter, so whatever is not in the one form of groups, plurals, verbs and
@@ -32,9 +33,9 @@
 // addon-$(installation)- as it stands in the catalogue. Leases, because with any name an agent could forge
 // another's sign of life, or hold the leadership of whatever elects a leader in the namespace. A request
 // that creates by POST has no name, so such a rule never allows it: ConfigMaps are created by server-side
-// apply, Leases by that or by PUT, for which API servers ask for create with the name. Installation a-b has
-// names that one named a can ask for too (addon-a-b-…), if its catalogue says so: catalogues are the
-// admins'. Events may be written, also those of others: they are words, and nothing acts on them.
+// apply, Leases by that or by PUT, for which API servers ask for create with the name. What
+// follows has no "-" and no $(installation), so that the last "-" of a name ends the installation's: one named
+// a can't ask for names of a-b. Events may be written, also those of others: they are words, and nothing acts on them.
 //
 // Subresources are status, scale and finalizers of custom kinds. Others connect to something, or mint
 // something. Finalizers is asked for by admission plugin OwnerReferencesPermissionEnforcement, where it runs,

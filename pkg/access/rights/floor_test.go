@@ -110,6 +110,8 @@ func TestWhatNoAgentMayHave(t *testing.T) {
 		{"ConfigMaps of others", `[""]`, "[configmaps]", "[addon-$(installation)-a, ca-bundle]", "[update]", "resourceNames[1]", "does not begin with"},
 		{"ConfigMaps of an installation by its name", `[""]`, "[configmaps]", "[addon-web-a]", "[delete]", "resourceNames[0]", "does not begin with"},
 		{"ConfigMaps made", `[""]`, "[configmaps]", "[]", "[create]", "resourceNames", "by resourceNames only"},
+		{"another installation's", `[""]`, "[configmaps]", "[addon-$(installation)-engine-report]", "[update]", "resourceNames[0]", "may be another installation's"},
+		{"twice the installation", `[""]`, "[configmaps]", "[addon-$(installation)-$(installation)]", "[update]", "resourceNames[0]", "may be another installation's"},
 		{"the beginning alone", `[""]`, "[configmaps]", "[addon-$(installation)-]", "[create]", "resourceNames[0]", "no name"},
 		{"events beside ConfigMaps", `[""]`, "[events, configmaps]", "[]", "[create]", "resourceNames", "by resourceNames only"},
 		{"leaders of others", "[coordination.k8s.io]", "[leases]", "[]", "[update]", "resourceNames", "by resourceNames only"},
@@ -134,8 +136,8 @@ func TestWhatNoAgentMayHave(t *testing.T) {
 // AG01: The platform's kinds, rights, workloads and whatever acts with more rights than its writer has are nobody's,
 // exact and below.
 func TestGroupsThatNoAgentMayHave(t *testing.T) {
-	groups := slices.Clone(denied)
-	for _, group := range denied {
+	groups := slices.Clone(present.denied)
+	for _, group := range present.denied {
 		groups = append(groups, "any."+group)
 	}
 	groups = append(groups,
@@ -146,7 +148,8 @@ func TestGroupsThatNoAgentMayHave(t *testing.T) {
 		"gateway.networking.k8s.io", "snapshot.storage.k8s.io", "autoscaling.k8s.io", "cluster.k8s.io", "any.coordination.k8s.io",
 		"kubermatic.k8c.io", "ee.kubermatic.k8c.io", "apps.kubermatic.k8c.io", "operatingsystemmanager.k8c.io", "addons.kubermatic.k8c.io",
 		"cluster.x-k8s.io", "infrastructure.cluster.x-k8s.io", "controlplane.cluster.x-k8s.io", "addons.cluster.x-k8s.io", "jobset.x-k8s.io",
-		"kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", "helm.cattle.io", "monitoring.coreos.com", "operators.coreos.com",
+		"elasticsearch.k8s.elastic.co", "postgresql.cnpg.io", "kafka.strimzi.io", "core.strimzi.io", "rabbitmq.com", "grafana.integreatly.org",
+		"actions.github.com", "actions.summerwind.dev", "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", "helm.cattle.io", "monitoring.coreos.com", "operators.coreos.com",
 		"etcd.database.coreos.com", "dex.coreos.com", "subresources.kubevirt.io", "cdi.kubevirt.io", "acme.cert-manager.io",
 		"crd.projectcalico.org", "networking.istio.io", "traefik.containo.us", "k8s.cni.cncf.io", "iam.services.k8s.aws",
 	)
@@ -255,7 +258,7 @@ func TestAccessesOfAVersion(t *testing.T) {
 func TestRoleOfAnAccess(t *testing.T) {
 	access := read(t, `{outbox: true, lifetime: 2h, rules: [
 		{apiGroups: [a.io], resources: [as, as/status], verbs: [get, list]},
-		{apiGroups: [""], resources: [configmaps], resourceNames: [addon-$(installation)-a, addon-$(installation)-$(installation)], verbs: [patch]}]}`)
+		{apiGroups: [""], resources: [configmaps], resourceNames: [addon-$(installation)-a, addon-$(installation)-b.c], verbs: [patch]}]}`)
 	if access.Lifetime.Duration != 2*time.Hour {
 		t.Fatal(access.Lifetime)
 	}
@@ -268,7 +271,7 @@ func TestRoleOfAnAccess(t *testing.T) {
 		{APIGroups: []string{"a.io"}, Resources: []string{"as", "as/status"}, Verbs: []string{"get", "list"}},
 		{
 			APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"patch"},
-			ResourceNames: []string{"addon-web.1-a", "addon-web.1-web.1"},
+			ResourceNames: []string{"addon-web.1-a", "addon-web.1-b.c"},
 		},
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "update", "patch"}, ResourceNames: []string{"addon-out-web.1"}},
 	}, rules); diff != "" {
@@ -285,6 +288,49 @@ func TestRoleOfAnAccess(t *testing.T) {
 	for _, name := range []string{"", "a*", "A", "a/b", strings.Repeat("a", 64)} {
 		if rules, err := Rules(access, name); err == nil || rules != nil {
 			t.Errorf("installation %q has a Role: %v", name, rules)
+		}
+	}
+}
+
+// Red when an upgrade that makes the floor stricter ends agents that run, when the former floor gives rights to others, or when a Role in
+// place brings what no release gave.
+func TestRulesInPlaceGoOn(t *testing.T) {
+	in := func(group, resource, name string) v1.Access {
+		rule := v1.AccessRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{"get", "update"}}
+		if name != "" {
+			rule.ResourceNames = []string{name}
+		}
+		return v1.Access{Name: "hub", Rules: []v1.AccessRule{rule}, Outbox: true}
+	}
+	of := func(access v1.Access) []rbacv1.PolicyRule {
+		rule := access.Rules[0]
+		made := rbacv1.PolicyRule{APIGroups: rule.APIGroups, Resources: rule.Resources, Verbs: rule.Verbs}
+		for _, name := range rule.ResourceNames {
+			made.ResourceNames = append(made.ResourceNames, fill(name, "web"))
+		}
+		return []rbacv1.PolicyRule{made, outboxRule("web")}
+	}
+	name, engine := in("", "configmaps", "addon-$(installation)-engine-report"), in("elasticsearch.k8s.elastic.co", "elasticsearches", "")
+	secrets, foreign := in("", "secrets", ""), in("", "configmaps", "ca-bundle")
+	for _, test := range []struct {
+		why    string
+		access v1.Access
+		role   []rbacv1.PolicyRule
+		may    bool
+	}{
+		{"a name in place", name, of(name), true},
+		{"a group in place", engine, of(engine), true},
+		{"a new one", name, nil, false},
+		{"a new group", engine, nil, false},
+		{"another Role", name, of(engine), false},
+		{"more than in place", name, of(name)[:1], false},
+		{"Secrets in place", secrets, of(secrets), false},
+		{"another's name in place", foreign, of(foreign), false},
+		{"what may be, new", in("a.io", "as", ""), nil, true},
+	} {
+		rules, err := RulesInPlace(test.access, "web", test.role)
+		if (err == nil) != test.may || err == nil && test.role != nil && !cmp.Equal(rules, test.role) {
+			t.Errorf("%s: %v, %v", test.why, rules, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package rights
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -48,8 +49,27 @@ var denied = []string{
 	"velero.io", "k8up.io", "appscode.com", "kubestash.com", "kasten.io", "trilio.io", "libopenstorage.org", "longhorn.io", "rook.io",
 }
 
+// deniedSince are denied too, but for Roles that an earlier release made: databases, queues, dashboards and runners of jobs, whose pods
+// come from templates of who asks.
+var deniedSince = []string{
+	"elastic.co", "cnpg.io", "strimzi.io", "rabbitmq.com", "integreatly.org", "actions.github.com", "summerwind.dev",
+}
+
+// floor is what rules are held to.
+type floor struct {
+	denied []string
+	// anyOwnName lets anything be behind ownPrefix.
+	anyOwnName bool
+}
+
+var (
+	present = floor{denied: slices.Concat(denied, deniedSince)}
+	// former is that of earlier releases.
+	former = floor{denied: denied, anyOwnName: true}
+)
+
 // checkGroup refuses what is denied, and what is no group of a custom kind: those have a dot.
-func checkGroup(group string) error {
+func (f floor) checkGroup(group string) error {
 	if _, isBuiltIn := builtIn[group]; isBuiltIn {
 		return nil
 	}
@@ -59,7 +79,7 @@ func checkGroup(group string) error {
 	if !strings.Contains(group, ".") {
 		return fmt.Errorf("agents may have nothing of group %s, as of all that Kubernetes has built in", quoted(group))
 	}
-	for _, one := range denied {
+	for _, one := range f.denied {
 		if group == one || strings.HasSuffix(group, "."+one) {
 			return fmt.Errorf("agents may have nothing of group %s", quoted(group))
 		}

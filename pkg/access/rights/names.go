@@ -22,7 +22,7 @@ const (
 const StoredPrefix = "addon-access-"
 
 // AgentName of the ServiceAccount, Role and RoleBinding of an access. Two pairs can give one name ("a" with "b-c", "a-b" with "c"): whose
-// it is, label and owner say.
+// it is, label and owner say, and the second is refused (ADR 121).
 func AgentName(installation, access string) string { return AgentPrefix + installation + "-" + access }
 
 // StoredName of the Secret on the seed that keeps a credential. ID is that of the installation's owner.

@@ -13,6 +13,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	order "github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/ownership"
@@ -73,7 +74,7 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 }
 
 // unpaused says whether anything is to be done in the cluster.
-func (r *Reconciler) unpaused(_ context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) unpaused(ctx context.Context, f *facts) loop.Outcome {
 	switch {
 	case f.cluster.Paused:
 		f.pass.Lost()
@@ -83,6 +84,20 @@ func (r *Reconciler) unpaused(_ context.Context, f *facts) loop.Outcome {
 		return waiting(kubermaticv1.ReasonPaused, "the installation is paused: set spec.paused to false to go on", 0)
 	case f.cluster.KubernetesVersion == "":
 		return waiting(kubermaticv1.ReasonClusterNotReady, fmt.Sprintf("cluster %q has no version yet", f.cluster.Name), clusterRecheck)
+	}
+	return r.withinShare(ctx, f)
+}
+
+// withinShare lets nothing be done for what is beyond the share that one cluster has of the seed: the newest are. Admission refuses it
+// first, where it is asked.
+func (r *Reconciler) withinShare(ctx context.Context, f *facts) loop.Outcome {
+	all, err := r.installationsOf(ctx, f.of())
+	if err != nil {
+		return failed(fmt.Errorf("listing the cluster's installations: %w", err))
+	}
+	older := slices.DeleteFunc(all, func(one kubermaticv1.AddonInstallation) bool { return !order.IsOlder(&one, f.installation) })
+	if err := order.CheckShare(f.installation, older); err != nil {
+		return waiting(kubermaticv1.ReasonLimitExceeded, "nothing is done for it: "+err.Error(), clusterRecheck)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func newValuesWorld(t *testing.T) *valuesWorld {
 	w.cluster.Status.Address.AdminToken = "admin-token"
 	w.reconciler = New(Dependencies{
 		Client: seed, Marked: uncached{objects, seed}, Direct: seed, Values: kept.New(kept.Options{Values: gotemplate.New()}), Platform: platform,
-		ClusterSecrets: cluster.NewSecrets(seed), InputsKey: []byte("key"),
+		ClusterSecrets: cluster.NewSecrets(seed, platformRoom), InputsKey: []byte("key"),
 		Options: Options{CatalogueNamespace: "addon-catalogue", Variables: map[string]map[string]any{"demo": {"byFlag": "f"}}},
 	})
 	for _, name := range []string{space, platformRoom, "cluster-b"} {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/values"
@@ -80,6 +81,9 @@ func (r *Reconciler) readPlatformValues(ctx context.Context, of *set) (map[strin
 		switch {
 		case apierrors.IsNotFound(err):
 			one.problem = fmt.Sprintf("the platform's Secret %q with label %s=%s is not on this seed", one.secret, v1.LabelUse, v1.UseValues)
+		case !isFor(secret, of.name):
+			one.problem = fmt.Sprintf("the platform's Secret %q is not for AddonSet %q: its annotation %s on the master does not name it",
+				one.secret, of.name, v1.AnnotationUsedBy)
 		case !hasKey:
 			one.problem = fmt.Sprintf("the platform's Secret %q has no key %q", one.secret, one.key)
 		case len(data) > values.MaxBytes:
@@ -92,6 +96,12 @@ func (r *Reconciler) readPlatformValues(ctx context.Context, of *set) (map[strin
 		found[string(of.items[i].Name)] = one
 	}
 	return found, nil
+}
+
+// isFor says whether a copy of a Secret is for a set. An earlier master writes none with the annotation.
+func isFor(secret *corev1.Secret, set string) bool {
+	listed, annotated := secret.Annotations[v1.AnnotationUsedBy]
+	return !annotated || catalogue.IsUsedBy(listed, catalogue.SetUserName(set))
 }
 
 // missing says why the platform has no values for an item that names some; empty: there are, or it

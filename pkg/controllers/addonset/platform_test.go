@@ -88,6 +88,34 @@ func (w *world) with(content string) []string {
 	return names
 }
 
+// F7: Red when a set has values of a Secret whose copy is for other sets: its copy may be older than what the Secret says.
+func TestValuesOfThePlatformAreForTheSetsThatTheyName(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	w.useKey()
+	copied := func(sets string) {
+		w.put(&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: w.catalogue, Name: "shared", Labels: map[string]string{v1.LabelUse: v1.UseValues},
+				Annotations: map[string]string{v1.AnnotationUsedBy: sets},
+			},
+			Data: map[string][]byte{"values.yaml": []byte("password: canary-string")},
+		})
+	}
+	copied("AddonSet/other,AddonSet/tools-2")
+	w.offers("web", "1.0.0")
+	of := w.write(w.set("tools", sharing))
+	w.start()
+	w.says(of, v1.ReasonBlocked)
+	if found := w.installed("web"); len(found) != 0 {
+		t.Errorf("installed: %v", found)
+	}
+	copied("AddonSet/tools")
+	w.says(of, v1.ReasonComplete, current(1))
+	if with := w.with(w.marks.ValuesDigest("shared", "values.yaml", []byte("password: canary-string"))); !slices.Equal(with, w.names) {
+		t.Errorf("%q have the values", with)
+	}
+}
+
 // TestChangedValuesOfThePlatformRollByGroups: nothing but a Secret changes. Red when that is no revision, when it reaches a cluster before
 // its group is open, when an installation that has the former values counts as done, when more than one write brings it, or when an item
 // that names no Secret any more keeps its grant.

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/fleet"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/report"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
@@ -73,6 +74,10 @@ type Reconciler struct {
 	reporter    *report.Reporter
 	usage       *usage.Ledger
 	checkers    *seed.Checkers
+
+	// former users of Secrets are read once; formerUnkept: they are not written yet.
+	former       catalogue.FormerUsers
+	formerUnkept bool
 
 	// passes counts them. setReadings and values are of AddonSets; fleet directs their rollouts.
 	passes      int64

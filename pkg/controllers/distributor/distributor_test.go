@@ -277,7 +277,7 @@ func TestHandsMarkedSecretsOn(t *testing.T) {
 	}
 	w.create(seed, foreign)
 	marked := map[string]string{v1.LabelUse: v1.UseSource}
-	hosts := map[string]string{v1.AnnotationHosts: "git.example.com"}
+	hosts := map[string]string{v1.AnnotationHosts: "git.example.com", v1.AnnotationUsedBy: "AddonCatalogue/custom"}
 	for _, secret := range []*corev1.Secret{
 		{ObjectMeta: metav1.ObjectMeta{Name: "login", Labels: marked, Annotations: hosts},
 			StringData: map[string]string{"username": "u", "password": "p", "other": "x"}},

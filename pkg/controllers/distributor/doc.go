@@ -6,9 +6,13 @@
 // and that are marked for values. It never fetches or renders an add-on, and a pass never calls a
 // seed.
 //
+// A Secret goes to seeds for those that its annotation used-by names (ADR 121): versions that need
+// another one are not merged, and a set that names one is refused.
+//
 // Writes, on the master: one ControllerRevision for each authored catalogue with its last valid
 // spec; ConfigMap addon-owners, which says whose the add-ons of Custom catalogues are (ADR 119), before
-// seeds get what follows from it; and what its rooms write:
+// seeds get what follows from it; once, in ConfigMap addon-seeds, who used Secrets without the
+// annotation; and what its rooms write:
 //
 //	seed    writes to one seed what is wanted: merged catalogues, Secrets, the key of the marks;
 //	        ConfigMap addon-seeds has the identity of each seed
@@ -28,5 +32,6 @@
 //rights:master-platform get,list,watch secrets -- kubeconfigs of seeds, and what goes to the seeds
 //rights:master-platform create configmaps -- RBAC can't bind a creation to a name
 //rights:master-platform get,update configmaps names=addon-owners -- whose the add-ons of Custom catalogues are
+//rights:master-platform get,patch configmaps names=addon-seeds -- who used Secrets before they said who may
 //rights:master-platform get,list,create,update,delete controllerrevisions.apps -- the last valid spec of each catalogue
 package distributor

@@ -41,8 +41,8 @@ func (r *Reconciler) merge(_ context.Context, f *facts) loop.Outcome {
 // sourcesOf are sorted, as a cache lists in any order. A source is a new one when its catalogue changes.
 func sourcesOf(readings []*reading) (sources []*catalogue.Source) {
 	for _, reading := range readings {
-		if reading.source != nil {
-			sources = append(sources, reading.source)
+		if reading.offered != nil {
+			sources = append(sources, reading.offered)
 		}
 	}
 	slices.SortFunc(sources, func(a, b *catalogue.Source) int { return strings.Compare(a.Name, b.Name) })

@@ -21,6 +21,9 @@ type reading struct {
 	object *v1.AddonCatalogue
 	// source is what is merged; nil where the catalogue adds nothing.
 	source *catalogue.Source
+	// offered is what is merged of the source: versions whose Secrets are not for the catalogue are left out.
+	offered, offeredOf *catalogue.Source
+	without            []string
 	// leave are the versions that clusters have to leave; leaveProblem is why it is unreadable.
 	leave        catalogue.Leave
 	leaveProblem error

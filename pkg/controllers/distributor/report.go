@@ -25,6 +25,7 @@ func (r *Reconciler) report(_ context.Context, f *facts) loop.Outcome {
 			found = part
 		}
 		complete(found, reading, f.secretProblems)
+		found.NotAllowed, found.SecretWarnings = f.notAllowed[reading.object.UID], f.warnings[reading.object.UID]
 		findings[reading.object.UID] = *found
 	}
 	seeds := make([]string, 0, len(f.targets))

@@ -34,7 +34,7 @@ func TestTheRightsThatAreToldAreEnoughOnASeed(t *testing.T) {
 	w.create(w.master, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.platform, Name: "git", Labels: map[string]string{v1.LabelUse: v1.UseSource},
-			Annotations: map[string]string{v1.AnnotationHosts: "git.example.com"},
+			Annotations: map[string]string{v1.AnnotationHosts: "git.example.com", v1.AnnotationUsedBy: "AddonCatalogue/custom"},
 		},
 		Data: map[string][]byte{"username": []byte("robot"), "password": []byte("first")},
 	})

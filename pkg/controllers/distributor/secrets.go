@@ -2,6 +2,7 @@ package distributor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,11 +35,11 @@ type knownSecret struct {
 func (r *Reconciler) findSecrets(ctx context.Context, f *facts) loop.Outcome {
 	f.secretProblems = map[string]string{}
 	f.secrets = seed.Secrets{
-		Copies: map[string]seed.SecretCopy{}, Held: map[string]bool{}, HoldAll: len(f.merged.Refused) > 0,
+		Copies: map[string]seed.SecretCopy{}, Held: map[string]bool{}, Revoked: map[string]bool{}, HoldAll: len(f.merged.Refused) > 0,
 	}
 	fresh := secretReader{}
 	for _, name := range secretNames(f.merged) {
-		found, err := r.sourceSecret(ctx, name)
+		found, err := r.sourceSecret(ctx, f, name)
 		switch {
 		case apierrors.IsNotFound(err):
 			f.secrets.Held[name] = true
@@ -59,17 +60,16 @@ func (r *Reconciler) findSecrets(ctx context.Context, f *facts) loop.Outcome {
 }
 
 // sourceSecret reads a Secret unless it is known at its present version.
-func (r *Reconciler) sourceSecret(ctx context.Context, name string) (knownSecret, error) {
-	key := client.ObjectKey{Namespace: r.options.Namespace, Name: name}
-	about, err := r.secretMetadata(ctx, key)
+func (r *Reconciler) sourceSecret(ctx context.Context, f *facts, name string) (knownSecret, error) {
+	about, err := r.secretAbout(ctx, f, name)
 	if err != nil {
 		return knownSecret{}, err
 	}
 	if known, ok := r.secrets[name]; ok && known.uid == about.UID && known.version == about.ResourceVersion {
 		return known, nil
 	}
-	secret := &corev1.Secret{}
-	if err := r.direct.Get(ctx, key, secret); err != nil {
+	secret, err := r.readSecret(ctx, about)
+	if err != nil {
 		return knownSecret{}, err
 	}
 	found := knownSecret{uid: secret.UID, version: secret.ResourceVersion}
@@ -77,10 +77,32 @@ func (r *Reconciler) sourceSecret(ctx context.Context, name string) (knownSecret
 	return found, nil
 }
 
+// readSecret reads the Secret that was judged by its metadata, and no later one.
+func (r *Reconciler) readSecret(ctx context.Context, about *metav1.PartialObjectMetadata) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	if err := r.direct.Get(ctx, client.ObjectKeyFromObject(about), secret); err != nil {
+		return nil, err
+	}
+	if secret.UID != about.UID || secret.ResourceVersion != about.ResourceVersion {
+		return nil, errors.New("it changed during the pass: it is tried again")
+	}
+	return secret, nil
+}
+
 // secretMetadata is what the cache has of a Secret of the platform namespace.
 func (r *Reconciler) secretMetadata(ctx context.Context, key client.ObjectKey) (*metav1.PartialObjectMetadata, error) {
 	about := loop.Metadata(corev1.SchemeGroupVersion.WithKind("Secret"))
 	return about, r.cached.Get(ctx, key, about)
+}
+
+// secretAbout is the same for a pass: one that was not found is not found in the rest of it.
+func (r *Reconciler) secretAbout(ctx context.Context, f *facts, name string) (*metav1.PartialObjectMetadata, error) {
+	if f.absent[name] {
+		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), name)
+	}
+	about, err := r.secretMetadata(ctx, client.ObjectKey{Namespace: r.options.Namespace, Name: name})
+	f.absent[name] = apierrors.IsNotFound(err)
+	return about, err
 }
 
 // copyOf is what seeds get of a Secret, or why they get nothing.

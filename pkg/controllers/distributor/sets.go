@@ -3,9 +3,11 @@ package distributor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,19 +47,14 @@ func (e *tooManyError) Error() string {
 }
 
 // readSets finds out which AddonSets are copied, and what is to say of the others.
-func (r *Reconciler) readSets(ctx context.Context, f *facts) loop.Outcome {
-	var list v1.AddonSetList
-	// Objects are shared with the cache and only read.
-	if err := r.cached.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return failed(fmt.Errorf("listing AddonSets: %w", err))
-	}
+func (r *Reconciler) readSets(_ context.Context, f *facts) loop.Outcome {
 	r.passes++
-	fresh, core := setReadings{}, firstCore(list.Items, r.options.Namespace)
-	beyond := youngest(list.Items, r.options.Namespace)
+	fresh, core := setReadings{}, firstCore(f.allSets, r.options.Namespace)
+	beyond := youngest(f.allSets, r.options.Namespace)
 	digests := digestsOf(f.merged)
 	f.sets, f.setFindings = map[string]*copies.Set{}, map[types.UID]fleet.Finding{}
-	for i := range list.Items {
-		object := &list.Items[i]
+	for i := range f.allSets {
+		object := &f.allSets[i]
 		found := fleet.Finding{Name: client.ObjectKeyFromObject(object), Generation: object.Generation}
 		if object.Namespace != r.options.Namespace {
 			found.Reason = v1.ReasonWrongNamespace
@@ -76,7 +73,11 @@ func (r *Reconciler) readSets(ctx context.Context, f *facts) loop.Outcome {
 		}
 		if refusal != nil {
 			found.Reason, found.Refusal = v1.ReasonInvalid, refusal.Error()
+		} else if refused := f.notAllowed[object.UID]; len(refused) > 0 {
+			refusal = errors.New(strings.Join(refused, "; "))
+			found.Reason, found.Refusal = v1.ReasonSecretNotAllowed, refusal.Error()
 		}
+		found.SecretWarnings = f.warnings[object.UID]
 		found.Pass, found.Catalogues = reading.pass, catalogue.DependencyDigest(dependencies(&object.Spec, digests))
 		f.setFindings[object.UID] = found
 		if !slices.Contains(object.Finalizers, v1.FinalizerCleanupSet) {

@@ -146,8 +146,11 @@ func TestAMasterThatLostItsSetsRemovesNothing(t *testing.T) {
 func (w *world) platformSecret(name, values string) *corev1.Secret {
 	w.t.Helper()
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: name, Labels: map[string]string{v1.LabelUse: v1.UseValues}},
-		Data:       map[string][]byte{"values.yaml": []byte(values), "other": []byte("nobody asked")},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.platform, Name: name, Labels: map[string]string{v1.LabelUse: v1.UseValues},
+			Annotations: map[string]string{v1.AnnotationUsedBy: "*"},
+		},
+		Data: map[string][]byte{"values.yaml": []byte(values), "other": []byte("nobody asked")},
 	}
 	w.create(w.master, secret)
 	return secret

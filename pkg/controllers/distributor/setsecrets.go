@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
@@ -21,13 +20,13 @@ import (
 // defaultValuesKey is the key of values where a set names none.
 const defaultValuesKey = "values.yaml"
 
-// findValues finds the Secrets with values that sets name. A set that is refused may have a copy that
-// names any: then none is removed.
+// findValues finds the Secrets with values that sets name, also refused ones: what a Secret says of its users holds for their last good copies
+// too. A set that is invalid may have a copy that names any: then none is removed, but those that are for nobody any more.
 func (r *Reconciler) findValues(ctx context.Context, f *facts) loop.Outcome {
 	f.valuesProblems, f.valuesSets = map[string]string{}, map[string]map[types.UID]bool{}
 	fresh := secretReader{}
 	for name, keys := range valuesNamed(f) {
-		found, err := r.valuesSecret(ctx, name, slices.Sorted(maps.Keys(keys)))
+		found, err := r.valuesSecret(ctx, f, name, slices.Sorted(maps.Keys(keys)))
 		switch {
 		case apierrors.IsNotFound(err):
 			f.secrets.Held[name] = true
@@ -48,13 +47,17 @@ func (r *Reconciler) findValues(ctx context.Context, f *facts) loop.Outcome {
 	return nil
 }
 
-// valuesNamed are the keys of Secrets that sets name; which sets do is noted in f.
+// valuesNamed are the keys of Secrets that sets name, none where none of them may; which valid sets do is noted in f.
 func valuesNamed(f *facts) map[string]map[string]bool {
 	named := map[string]map[string]bool{}
-	for _, set := range f.sets {
-		if set.Spec == nil {
-			f.secrets.HoldValues = true
+	for at := range f.allSets {
+		set := &f.allSets[at]
+		wanted := f.sets[set.Name]
+		if wanted == nil || wanted.UID != set.UID {
 			continue
+		}
+		if wanted.Spec == nil && f.setFindings[set.UID].Reason == v1.ReasonInvalid {
+			f.secrets.HoldValues = true
 		}
 		for i := range set.Spec.Addons {
 			reference := set.Spec.Addons[i].PlatformSecretRef
@@ -64,40 +67,46 @@ func valuesNamed(f *facts) map[string]map[string]bool {
 			if named[reference.Name] == nil {
 				named[reference.Name], f.valuesSets[reference.Name] = map[string]bool{}, map[types.UID]bool{}
 			}
-			named[reference.Name][cmp.Or(reference.Key, defaultValuesKey)] = true
-			f.valuesSets[reference.Name][set.UID] = true
+			if !slices.Contains(f.refused[set.UID], reference.Name) {
+				named[reference.Name][cmp.Or(reference.Key, defaultValuesKey)] = true
+			}
+			f.valuesSets[reference.Name][set.UID] = wanted.Spec != nil
 		}
 	}
 	return named
 }
 
 // valuesSecret reads a Secret unless it is known at its present version, with these keys.
-func (r *Reconciler) valuesSecret(ctx context.Context, name string, keys []string) (knownSecret, error) {
-	key := client.ObjectKey{Namespace: r.options.Namespace, Name: name}
-	about, err := r.secretMetadata(ctx, key)
+func (r *Reconciler) valuesSecret(ctx context.Context, f *facts, name string, keys []string) (knownSecret, error) {
+	about, err := r.secretAbout(ctx, f, name)
 	if err != nil {
 		return knownSecret{}, err
 	}
-	version := fmt.Sprintf("%s %q", about.ResourceVersion, keys)
+	usedBy := r.setsUsing(f, about)
+	if usedBy == "" || len(keys) == 0 {
+		f.secrets.Revoked[name] = true
+		return knownSecret{}, nil
+	}
+	version := fmt.Sprintf("%s %q %q", about.ResourceVersion, keys, usedBy)
 	if known, ok := r.values[name]; ok && known.uid == about.UID && known.version == version {
 		return known, nil
 	}
-	secret := &corev1.Secret{}
-	if err := r.direct.Get(ctx, key, secret); err != nil {
+	secret, err := r.readSecret(ctx, about)
+	if err != nil {
 		return knownSecret{}, err
 	}
-	found := knownSecret{uid: secret.UID, version: fmt.Sprintf("%s %q", secret.ResourceVersion, keys)}
-	found.copy, found.problem = valuesOf(secret, keys)
+	found := knownSecret{uid: secret.UID, version: fmt.Sprintf("%s %q %q", secret.ResourceVersion, keys, usedBy)}
+	found.copy, found.problem = valuesOf(secret, keys, usedBy)
 	return found, nil
 }
 
 // valuesOf is what seeds get of a Secret with values, and why they get nothing, or not all: a set that
 // names a key which is missing doesn't keep others from theirs.
-func valuesOf(secret *corev1.Secret, keys []string) (*seed.SecretCopy, string) {
+func valuesOf(secret *corev1.Secret, keys []string, usedBy string) (*seed.SecretCopy, string) {
 	if secret.Labels[v1.LabelUse] != v1.UseValues {
 		return nil, fmt.Sprintf("it has no label %s=%s", v1.LabelUse, v1.UseValues)
 	}
-	found := &seed.SecretCopy{Use: v1.UseValues, Data: map[string][]byte{}}
+	found := &seed.SecretCopy{Use: v1.UseValues, UsedBy: &usedBy, Data: map[string][]byte{}}
 	var missing []string
 	var problem string
 	for _, key := range keys {
@@ -112,7 +121,7 @@ func valuesOf(secret *corev1.Secret, keys []string) (*seed.SecretCopy, string) {
 		problem = fmt.Sprintf("it has none of the keys %q", missing)
 	}
 	// No digest of the data: readers of metadata could learn from it.
-	revision, err := catalogue.Digest(append([]string{string(secret.UID), secret.ResourceVersion}, keys...))
+	revision, err := catalogue.Digest(append([]string{string(secret.UID), secret.ResourceVersion, usedBy}, keys...))
 	if err != nil {
 		return nil, "its revision can't be told"
 	}

@@ -71,7 +71,10 @@ func TestSourcesThatCannotBeHadAreTold(t *testing.T) {
 	w.start(func(options *distributor.Options) { options.CountEvery = 50 * time.Millisecond })
 	w.expectSources(object, v1.ReasonSecretNotCopied, "", `Secret "my-reg"`, "it does not exist in the platform namespace")
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "my-reg"}, Data: map[string][]byte{"ca.crt": []byte("authority")},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.platform, Name: "my-reg", Annotations: map[string]string{v1.AnnotationUsedBy: "AddonCatalogue/web"},
+		},
+		Data: map[string][]byte{"ca.crt": []byte("authority")},
 	}
 	w.create(w.master, secret)
 	w.expectSources(object, v1.ReasonSecretNotCopied, "", `Secret "my-reg"`, "it has no label")

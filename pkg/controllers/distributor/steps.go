@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/fleet"
@@ -35,6 +36,9 @@ type facts struct {
 	// valuesProblems say by name why a Secret with values is not copied, valuesSets which sets name it.
 	valuesProblems map[string]string
 	valuesSets     map[string]map[types.UID]bool
+	userFacts
+	// allSets are all AddonSets, as every step sees them.
+	allSets []v1.AddonSet
 	// recheck is when to make the next pass without an event; 0: never.
 	recheck time.Duration
 	// troubles are failures that don't end the pass.
@@ -60,6 +64,7 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 	return []loop.Step[facts]{
 		{Name: "read", Run: r.read},           // catalogues become sources, invalid ones by their last valid spec
 		{Name: "remember", Run: r.remember},   // keep last valid specs, before they are on any seed
+		{Name: "users", Run: r.judgeUsers},    // who may use which Secret
 		{Name: "own", Run: r.own},             // whose the add-ons were, and who may take some over
 		{Name: "merge", Run: r.merge},         // all sources become one catalogue; what changed is announced
 		{Name: "keep", Run: r.keepOwners},     // whose the add-ons are is kept, before seeds get them

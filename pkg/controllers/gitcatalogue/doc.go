@@ -34,5 +34,6 @@
 //rights:master patch addoncatalogues/status.kubermatic.k8c.io -- the status of catalogues
 //rights:master-platform create,update,patch,delete,control addoncatalogues.kubermatic.k8c.io -- what is generated from git
 //rights:master-platform get,list,watch secrets -- credentials of repositories, and whether they change
+//rights:master-platform get configmaps names=addon-seeds -- who used Secrets before they said who may
 //rights:master-platform get configmaps names=addon-usage -- which versions are in use
 package gitcatalogue

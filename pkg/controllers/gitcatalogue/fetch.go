@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/loop"
@@ -40,7 +41,13 @@ func (r *Reconciler) fetch(ctx context.Context, f *facts) loop.Outcome {
 
 func (r *Reconciler) reference(ctx context.Context, object *v1.AddonCatalogue) (fetch.Reference, error) {
 	git := object.Spec.Git
-	reference, err := r.kinds.Reference(git.Source(), func(name string) (*corev1.Secret, error) { return r.sourceSecret(ctx, name) })
+	reference, err := r.kinds.Reference(git.Source(), func(name string) (*corev1.Secret, error) {
+		secret, err := r.sourceSecret(ctx, name)
+		if err == nil && git.SecretRef != nil && name == git.SecretRef.Name {
+			err = r.mayUse(ctx, secret, object)
+		}
+		return secret, err
+	})
 	if err != nil {
 		return reference, err
 	}
@@ -72,6 +79,26 @@ func (r *Reconciler) sourceSecret(ctx context.Context, name string) (*corev1.Sec
 		}
 	}
 	return secret, nil
+}
+
+// mayUse refuses Secrets that are not for the catalogue. Until the distributor has noted who used them before, it is to be tried again.
+func (r *Reconciler) mayUse(ctx context.Context, secret *corev1.Secret, object *v1.AddonCatalogue) error {
+	user, kept := catalogue.CatalogueUser(object), &corev1.ConfigMap{}
+	if _, refusal := (catalogue.FormerUsers{}).MayUse(secret, user); refusal == nil {
+		return nil
+	}
+	err := r.direct.Get(ctx, client.ObjectKey{Namespace: r.options.Namespace, Name: v1.ConfigMapSeeds}, kept)
+	text, noted := kept.Data[v1.FormerSecretUsers]
+	if err == nil && !noted {
+		err = apierrors.NewNotFound(corev1.Resource("configmaps"), v1.ConfigMapSeeds)
+	}
+	if err != nil {
+		return err
+	}
+	if _, refusal := catalogue.ReadFormerUsers(text).MayUse(secret, user); refusal != nil {
+		return &fetch.RefusedError{Subject: "the repository's credentials", Rule: refusal.Error()}
+	}
+	return nil
 }
 
 // fetchOutcome counts no attempts: the store tries again and enqueues the catalogue.

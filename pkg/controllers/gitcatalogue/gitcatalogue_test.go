@@ -546,7 +546,9 @@ func TestLogsIn(t *testing.T) {
 	})
 	w.start("", "")
 	login := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "login"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.platform, Name: "login", Annotations: map[string]string{v1.AnnotationUsedBy: "AddonCatalogue/platform"},
+		},
 		StringData: map[string]string{"username": "robot", "password": "wrong " + canary},
 	}
 	object := w.catalogue("platform", func(git *v1.CatalogueGit) { git.SecretRef = &v1.LocalReference{Name: "login"} })
@@ -571,7 +573,7 @@ func TestLogsIn(t *testing.T) {
 		}
 		return nil
 	})
-	change(func() { login.Annotations = map[string]string{v1.AnnotationHosts: "127.0.0.1"} })
+	change(func() { login.Annotations[v1.AnnotationHosts] = "127.0.0.1" })
 	messages = append(messages, w.expectFetched(object, "False", v1.ReasonFetchFailed))
 	change(func() { login.Data["password"] = []byte(canary) })
 	w.expectAddons(object, commit, "loki", "1.0.0")
@@ -580,6 +582,44 @@ func TestLogsIn(t *testing.T) {
 			t.Errorf("a secret in %q", message)
 		}
 	}
+}
+
+// F7: Red when a catalogue reads a repository with a login that is not for it, or when one that did before the upgrade does not go on.
+func TestALoginIsForTheCataloguesThatItNames(t *testing.T) {
+	w := newWorld(t)
+	commit := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0")})
+	login := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.platform, Name: "login", Labels: map[string]string{v1.LabelUse: v1.UseSource},
+			Annotations: map[string]string{v1.AnnotationHosts: "127.0.0.1"},
+		},
+		StringData: map[string]string{"username": "robot", "password": "S3CRET"},
+	}
+	w.create(login)
+	named := func(name string) *v1.AddonCatalogue {
+		object := w.catalogue(name, func(git *v1.CatalogueGit) { git.SecretRef = &v1.LocalReference{Name: "login"} })
+		w.create(object)
+		return object
+	}
+	former := named("former")
+	noted := catalogue.FormerUsers{}
+	noted.Note(login, catalogue.CatalogueUser(former))
+	w.create(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.ConfigMapSeeds}, Data: map[string]string{v1.FormerSecretUsers: noted.String()},
+	})
+	w.start("", "")
+	w.expectAddons(former, commit, "loki", "1.0.0")
+	thief := named("thief")
+	if message := w.expectFetched(thief, "False", v1.ReasonArtifactRefused); !strings.Contains(message, v1.AnnotationUsedBy+"=AddonCatalogue/thief") {
+		t.Errorf("message %q", message)
+	}
+	before := login.DeepCopy()
+	login.Annotations[v1.AnnotationUsedBy] = "AddonCatalogue/thief"
+	if err := w.client.Patch(t.Context(), login, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	w.expectFetched(former, "False", v1.ReasonArtifactRefused)
+	w.expectFetched(thief, "True", v1.ReasonFetched)
 }
 
 func TestLogsInBySSH(t *testing.T) {
@@ -592,7 +632,7 @@ func TestLogsInBySSH(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.platform, Name: "key",
 			Labels:      map[string]string{v1.LabelUse: v1.UseSource},
-			Annotations: map[string]string{v1.AnnotationHosts: server.Address},
+			Annotations: map[string]string{v1.AnnotationHosts: server.Address, v1.AnnotationUsedBy: "AddonCatalogue/platform"},
 		},
 		// The address is the server's, its host key another one's.
 		Data: map[string][]byte{

@@ -30,6 +30,8 @@ type Finding struct {
 	Catalogues string
 	// SecretProblems say which Secrets with values are not copied.
 	SecretProblems []string
+	// SecretWarnings say which Secrets it may use only since it used them before.
+	SecretWarnings []string
 }
 
 // ledger has what passes and workers found.

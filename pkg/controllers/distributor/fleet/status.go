@@ -116,7 +116,7 @@ func ready(set *v1.AddonSet, f *facts, d *decision, pending int32, listed []v1.S
 		return condition
 	case f.Refusal != "":
 		condition.Reason, condition.Message = f.Reason, f.Refusal
-		if f.Reason == v1.ReasonInvalid {
+		if f.Reason == v1.ReasonInvalid || f.Reason == v1.ReasonSecretNotAllowed {
 			condition.Message += "; the seeds keep the last good copy"
 		}
 		return condition
@@ -125,7 +125,7 @@ func ready(set *v1.AddonSet, f *facts, d *decision, pending int32, listed []v1.S
 		condition.Message = fmt.Sprintf("%s %s pending; %s", text.Count(int(pending), "change"), text.Verb(int(pending), "is", "are"),
 			condition.Message)
 	}
-	notes := slices.Clone(f.SecretProblems)
+	notes := slices.Concat(f.SecretProblems, f.SecretWarnings)
 	for _, problem := range []error{d.approval, d.leaveOutProblem} {
 		if problem != nil {
 			notes = append(notes, problem.Error())

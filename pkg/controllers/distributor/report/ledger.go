@@ -39,6 +39,8 @@ type Findings struct {
 	// Secrets that its entries name, and their problems on the master.
 	Secrets        []string
 	SecretProblems map[string]string
+	// NotAllowed says which Secrets are not for it, SecretWarnings which are only since it used them before.
+	NotAllowed, SecretWarnings []string
 	// Sources are those of its versions.
 	Sources []catalogue.SourceUse
 	// Leave are the versions that clusters have to leave; LeaveProblem is why it is unreadable.

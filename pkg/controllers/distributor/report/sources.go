@@ -20,6 +20,9 @@ import (
 // their content, by checks of the seeds and by the installations there. It does not change Ready. What
 // it says stays until all seeds were asked, unless something is wrong.
 func sourcesReady(object *v1.AddonCatalogue, f *facts) metav1.Condition {
+	if len(f.NotAllowed) > 0 {
+		return isFalse(v1.ConditionSourcesReady, v1.ReasonSecretNotAllowed, text.First(f.NotAllowed, secretsNamed))
+	}
 	if !f.hasRows() {
 		return absent(v1.ConditionSourcesReady)
 	}

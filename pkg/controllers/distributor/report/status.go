@@ -21,6 +21,8 @@ import (
 const (
 	conflictsListed = 50
 	seedsListed     = 200
+	// secretsNamed is how many Secrets a message names.
+	secretsNamed = 5
 )
 
 // facts are what the status of a catalogue is made of.
@@ -147,6 +149,8 @@ func ready(object *v1.AddonCatalogue, rows []v1.SeedSync, f *facts) metav1.Condi
 		return isFalse(v1.ConditionReady, f.Reason, refusalText(f))
 	case len(f.TooLarge) > 0:
 		return isFalse(v1.ConditionReady, v1.ReasonTooLarge, strings.Join(f.TooLarge, "; ")+"; the seeds keep the last good one")
+	case len(f.NotAllowed) > 0:
+		return isFalse(v1.ConditionReady, v1.ReasonSecretNotAllowed, text.First(f.NotAllowed, secretsNamed)+"; what needs it is left out")
 	case object.Spec.Git != nil && !meta.IsStatusConditionTrue(object.Status.Conditions, v1.ConditionFetched):
 		return notFetched(object)
 	case f.Parent != "":
@@ -158,6 +162,9 @@ func ready(object *v1.AddonCatalogue, rows []v1.SeedSync, f *facts) metav1.Condi
 	}
 	isWhole, summary := distribution(rows, f.seeds)
 	message := strings.Join(append([]string{summary}, secretTexts(f)...), "; ")
+	if len(f.SecretWarnings) > 0 {
+		message += "; " + text.First(f.SecretWarnings, secretsNamed)
+	}
 	if !isWhole {
 		return isFalse(v1.ConditionReady, v1.ReasonDistributing, message)
 	}

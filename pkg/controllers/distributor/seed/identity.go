@@ -12,9 +12,6 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// identitiesName is the ConfigMap with the UID of kube-system of each seed, by name.
-const identitiesName = "addon-seeds"
-
 // identityError says that a kubeconfig leads to another cluster than before.
 type identityError struct{ seed, kept, found string }
 
@@ -41,7 +38,7 @@ func NewIdentities(namespace string, cached client.Client, direct client.Reader)
 // Seed's annotation changes it. The error is fit for status.
 func (i *Identities) confirm(ctx context.Context, to Target, uid string) error {
 	var kept corev1.ConfigMap
-	err := i.direct.Get(ctx, client.ObjectKey{Namespace: i.namespace, Name: identitiesName}, &kept)
+	err := i.direct.Get(ctx, client.ObjectKey{Namespace: i.namespace, Name: v1.ConfigMapSeeds}, &kept)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("the identities of seeds can't be read: %s", Describe(err))
 	}
@@ -59,11 +56,13 @@ func (i *Identities) confirm(ctx context.Context, to Target, uid string) error {
 }
 
 func (i *Identities) keep(ctx context.Context, seed, uid string, missing bool) error {
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: identitiesName}}
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: v1.ConfigMapSeeds}}
 	before := object.DeepCopy()
 	object.Data = map[string]string{seed: uid}
-	if missing {
-		if err := i.cached.Create(ctx, object); !apierrors.IsAlreadyExists(err) {
+	if missing { // and with it who used Secrets, which is not to be noted again
+		made := object.DeepCopy()
+		made.Data[v1.FormerSecretUsers] = ""
+		if err := i.cached.Create(ctx, made); !apierrors.IsAlreadyExists(err) {
 			return err // else another seed's worker was faster
 		}
 	}

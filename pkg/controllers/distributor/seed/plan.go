@@ -146,7 +146,7 @@ func (p *plan) planSecrets(want *Wanted, have observed) {
 			continue
 		}
 		switch {
-		case found.forValues && !want.Secrets.HoldValues:
+		case found.forValues && (!want.Secrets.HoldValues || want.Secrets.Revoked[name]):
 			p.removeValues = append(p.removeValues, name)
 		case !found.forValues && !holdSources:
 			p.removeSecret = append(p.removeSecret, name)

@@ -46,8 +46,10 @@ type Secrets struct {
 	Held map[string]bool
 	// HoldAll keeps every copy: a refused add-on may need it.
 	HoldAll bool
-	// HoldValues keeps every copy with values: a refused set may need it.
+	// HoldValues keeps every copy with values: an invalid set may need it.
 	HoldValues bool
+	// Revoked are for no set that names them: their copies go whatever is held.
+	Revoked map[string]bool
 }
 
 // SecretCopy is what a seed gets of a marked Secret: the documented keys for sources, or those that
@@ -56,6 +58,8 @@ type SecretCopy struct {
 	// Use is the value of label use.
 	Use   string
 	Hosts string
+	// UsedBy is the value of annotation used-by of Secrets for values: the sets that may use it; nil: none is set.
+	UsedBy *string
 	// Revision differs for other contents, and tells nothing about them.
 	Revision string
 	Data     map[string][]byte

@@ -172,6 +172,9 @@ func (s *session) writeSecret(ctx context.Context, name string, source SecretCop
 	if source.Hosts != "" {
 		object.Annotations[v1.AnnotationHosts] = source.Hosts
 	}
+	if source.UsedBy != nil {
+		object.Annotations[v1.AnnotationUsedBy] = *source.UsedBy
+	}
 	return s.replace(ctx, object, s.observed.secrets)
 }
 
