@@ -1,6 +1,8 @@
 package distributor
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -9,9 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
 func offering(t *testing.T, name string, addons ...string) *reading {
@@ -123,5 +127,27 @@ func TestWhatWasCutOffAListWasLeftOut(t *testing.T) {
 		if addLeftOut(leftOut, object); len(leftOut) != want {
 			t.Errorf("%s: %v", reason, leftOut)
 		}
+	}
+}
+
+// unread is an API server that does not answer.
+type unread struct{ client.Reader }
+
+func (unread) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("no answer")
+}
+
+// Red when what a merge decided at the upgrade is decided again since it could not be written, or is not written later.
+func TestWhatCantBeWrittenIsDecidedOnce(t *testing.T) {
+	t.Parallel()
+	r, _, _ := owning(catalogue.Owners{}, true)
+	r.direct = unread{}
+	f := &facts{isNewMerge: true, merged: catalogue.Merged{Owners: catalogue.Owners{"web": {"victim"}}}}
+	if _, again := r.keepOwners(t.Context(), f).(loop.RetryAt); !again {
+		t.Error("the pass goes on")
+	}
+	claims := r.owned(t, offering(t, "victim", "web")).claims
+	if claims.Adopt || len(claims.Owners["web"]) != 1 || !r.owners.unkept {
+		t.Errorf("found again: %t; owners %v; to be written: %t", claims.Adopt, claims.Owners, r.owners.unkept)
 	}
 }
