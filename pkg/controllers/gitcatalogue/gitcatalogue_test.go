@@ -603,7 +603,7 @@ func TestALoginIsForTheCataloguesThatItNames(t *testing.T) {
 	}
 	former := named("former")
 	noted := catalogue.FormerUsers{}
-	noted.Note(login, catalogue.CatalogueUser(former))
+	noted.Note(catalogue.CatalogueUser(former), login)
 	w.create(&corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.ConfigMapSeeds}, Data: map[string]string{v1.FormerSecretUsers: noted.String()},
 	})
