@@ -180,6 +180,20 @@ func IsEmptyRange(text string) bool {
 	return !slices.ContainsFunc(candidates, func(one semver.Version) bool { return parsed.Contains(&one, true) })
 }
 
+// SampleKubernetes is a release of Kubernetes by which a version is tried: the lowest minor that its constraints admit, from the oldest on
+// that Trellis is for; else that one.
+func SampleKubernetes(version *v1.AddonVersion) string {
+	const oldest, newest = 34, 99
+	_, needed := readConstraints(version)
+	for minor := uint64(oldest); minor < newest; minor++ {
+		candidate := semver.New(1, minor, 0, "", "")
+		if needed == nil || needed.parsed == nil || needed.parsed.Contains(candidate, false) {
+			return candidate.String()
+		}
+	}
+	return semver.New(1, oldest, 0, "", "").String()
+}
+
 // versionWords are the versions in a range, without what stands for any number.
 var versionWords = regexp.MustCompile(`[0-9]+(\.[0-9]+){0,2}(-[0-9A-Za-z.-]+)?`)
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -94,6 +95,31 @@ type TemplateError struct {
 	Line int
 	// Problem says what.
 	Problem string
+	Stage   Stage
+}
+
+// Stage says where in a rendering an error comes up, and so on what it depends.
+type Stage string
+
+const (
+	// StageExecution: a template refuses its data, or lacks something of them. Others may solve it.
+	StageExecution Stage = ""
+	// StageContent: the content is wrong, for any data.
+	StageContent Stage = "content"
+	// StageOutput: what came out is no manifest. It comes of the template and of what its data say.
+	StageOutput Stage = "output"
+)
+
+// ofContent are problems of execution that no data solve: templates that nobody defines, and fields that there are none of.
+var ofContent = regexp.MustCompile(
+	`can't evaluate field \S+ in type \*?(templatedata|gotemplate|chart|chartutil)\.|no template "[^"]*" associated|template "[^"]*" not defined`)
+
+// StageOf is the stage of a problem that a template's execution reports.
+func StageOf(problem string) Stage {
+	if ofContent.MatchString(problem) {
+		return StageContent
+	}
+	return StageExecution
 }
 
 func (e *TemplateError) Error() string {
