@@ -51,7 +51,7 @@ func newChecker() (made *checker, end func(), err error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(folder))
 	}
-	trial, pool := renderers.Trial(child.Options{})
+	trial, pool := renderers.Trial(child.Options{Memory: child.DefaultMemory / 2}) // as a seed does
 	return &checker{kinds, content, trial}, func() {
 		pool.Close()
 		_ = content.Close()

@@ -64,8 +64,9 @@ type SourceFault struct {
 	// Reason is one of SourceReasons.
 	Reason  string `json:"reason"`
 	Message string `json:"message,omitempty"`
-	// Content is the ContentKey of what was rendered; empty: nothing was.
-	Content string `json:"content,omitempty"`
+	// Content is the ContentKey of what this process rendered; empty: nothing was. Another process may be of
+	// another release, or have other limits.
+	Content string `json:"-"`
 }
 
 // SourceChecks are what a seed found out about sources, by their keys. What is neither good nor bad is
@@ -114,7 +115,7 @@ func (c *SourceChecks) Encode() map[string]string {
 	good, unrendered := slices.Sorted(maps.Keys(c.Good)), slices.Sorted(maps.Keys(c.Unrendered))
 	if len(data[checksBad])+(len(good)+len(unrendered))*(keyLength+1) > checksLimit {
 		for key, fault := range bad {
-			bad[key] = SourceFault{Reason: fault.Reason, Content: fault.Content}
+			bad[key] = SourceFault{Reason: fault.Reason}
 		}
 		data[checksBad] = encodeFaults(bad)
 		most := max(0, checksLimit-len(data[checksBad])) / (keyLength + 1)
@@ -148,11 +149,7 @@ func DecodeSourceChecks(data map[string]string) *SourceChecks {
 	}
 	for key, fault := range bad {
 		if keyPattern.MatchString(key) && slices.Contains(SourceReasons, fault.Reason) {
-			decoded := NewSourceFault(fault.Reason, fault.Message)
-			if keyPattern.MatchString(fault.Content) {
-				decoded.Content = fault.Content
-			}
-			read.Bad[key] = decoded
+			read.Bad[key] = NewSourceFault(fault.Reason, fault.Message)
 		}
 	}
 	return read

@@ -181,17 +181,29 @@ func IsEmptyRange(text string) bool {
 }
 
 // SampleKubernetes is a release of Kubernetes by which a version is tried: the lowest minor that its constraints admit, from the oldest on
-// that Trellis is for; else that one.
+// that Trellis is for; else one that they name, or the one after that. Empty: none of these fits.
 func SampleKubernetes(version *v1.AddonVersion) string {
 	const oldest, newest = 34, 99
+	first := semver.New(1, oldest, 0, "", "")
 	_, needed := readConstraints(version)
+	if needed == nil || needed.parsed == nil {
+		return first.String()
+	}
+	var candidates []semver.Version
 	for minor := uint64(oldest); minor < newest; minor++ {
-		candidate := semver.New(1, minor, 0, "", "")
-		if needed == nil || needed.parsed == nil || needed.parsed.Contains(candidate, false) {
-			return candidate.String()
+		candidates = append(candidates, *semver.New(1, minor, 0, "", ""))
+	}
+	for _, word := range versionWords.FindAllString(needed.text, -1) {
+		if at, err := semver.NewVersion(word); err == nil {
+			candidates = append(candidates, *at, at.IncPatch())
 		}
 	}
-	return semver.New(1, oldest, 0, "", "").String()
+	for i := range candidates {
+		if one := &candidates[i]; !one.LessThan(first) && needed.parsed.Contains(one, false) {
+			return one.String()
+		}
+	}
+	return ""
 }
 
 // versionWords are the versions in a range, without what stands for any number.

@@ -108,15 +108,25 @@ const (
 	StageContent Stage = "content"
 	// StageOutput: what came out is no manifest. It comes of the template and of what its data say.
 	StageOutput Stage = "output"
+	// StageTime: it takes longer than a renderer gives it, which may be for the machine.
+	StageTime Stage = "time"
 )
 
-// ofContent are problems of execution that no data solve: templates that nobody defines, and fields that there are none of.
-var ofContent = regexp.MustCompile(
-	`can't evaluate field \S+ in type \*?(templatedata|gotemplate|chart|chartutil)\.|no template "[^"]*" associated|template "[^"]*" not defined`)
+// Problems of execution that no data solve: fields that there are none of, and templates that nobody defines. A name that function
+// include is given may come of data, or of a file that is not for all eyes.
+var (
+	ofContent = regexp.MustCompile(
+		`can't evaluate field \S+ in type \*?(templatedata|gotemplate|chart|chartutil)\.|template "[^"]*" not defined`)
+	included = regexp.MustCompile(`no template ("[^"]*") associated`)
+)
 
-// StageOf is the stage of a problem that a template's execution reports.
+// StageOf is the stage of a problem that a template's execution reports. What function tpl renders is data.
 func StageOf(problem string) Stage {
-	if ofContent.MatchString(problem) {
+	if strings.Contains(problem, "error calling tpl") {
+		return StageExecution
+	}
+	name := included.FindStringSubmatch(problem)
+	if ofContent.MatchString(problem) || name != nil && strings.Contains(problem, "at <include "+name[1]) {
 		return StageContent
 	}
 	return StageExecution

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"regexp"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -68,6 +70,9 @@ func (t *Trial) Render(ctx context.Context, addon string, version *v1.AddonVersi
 		return &UntriedError{errors.New("it asks for the secrets of a cluster")}
 	}
 	kubernetes := catalogue.SampleKubernetes(version)
+	if kubernetes == "" {
+		return &UntriedError{errors.New("no release of Kubernetes that Trellis is for was found in its constraints")}
+	}
 	data, err := templatedata.Sample(kubernetes)
 	if err != nil {
 		return err
@@ -94,7 +99,7 @@ func (t *Trial) Render(ctx context.Context, addon string, version *v1.AddonVersi
 		}
 		_, err = renderer.Render(ctx, input)
 	}
-	return judged(err, version, content)
+	return judged(err, resolved.Merged, version, content)
 }
 
 // trialLayers are the layers of values without users: nothing of theirs is asked for.
@@ -126,16 +131,16 @@ func sampleVersions() (served []string) {
 }
 
 // judged says whether an error shows that a version is wrong.
-func judged(err error, version *v1.AddonVersion, content fs.FS) error {
+func judged(err error, merged map[string]any, version *v1.AddonVersion, content fs.FS) error {
 	template, isTemplate := errors.AsType[*render.TemplateError](err)
 	chart, isChart := errors.AsType[*render.ChartError](err)
 	none, isNone := errors.AsType[*render.NoManifestsError](err)
 	exhausted, isExhausted := errors.AsType[*render.ExhaustedError](err)
 	died, isDead := errors.AsType[*render.DiedError](err)
 	switch {
-	case err == nil:
-		return nil
-	case isTemplate && template.Stage != render.StageContent && mayDepend(template, version, content),
+	case err == nil, isTemplate && template.Stage == render.StageTime:
+		return err
+	case isTemplate && template.Stage != render.StageContent && mayDepend(template, merged, version, content),
 		isChart && chart.Stage != render.StageContent,
 		isNone && none.Templates > 0,
 		isExhausted && exhausted.Limit == render.LimitMemory, // installations have more
@@ -148,32 +153,78 @@ func judged(err error, version *v1.AddonVersion, content fs.FS) error {
 }
 
 var (
-	// seesData finds templates that may see any data, callsOthers those that call others.
+	// seesData finds templates that may see any data, callsOthers those that call others, or that others call.
 	seesData    = regexp.MustCompile(`\{\{[^}]*([.$]|\b(include|template|block|tpl|lookup)\b)`)
-	callsOthers = regexp.MustCompile(`\{\{[^}]*\b(include|template|block|tpl)\b`)
+	callsOthers = regexp.MustCompile(`\{\{[^}]*\b(include|template|block|tpl|define)\b`)
+	// namesValue finds values that users may set, with their paths.
+	namesValue = regexp.MustCompile(`\b(?:Values|Variables|Subcharts)\b((?:\.\w+)*)`)
 )
 
+// lacks says whether a text names a fact that the sample has none of, or a value that is absent or empty.
+// Maps and lists count as empty: what is below them may be absent.
+func lacks(text string, set map[string]any) bool {
+	for _, match := range namesValue.FindAllStringSubmatch(text, -1) {
+		path := strings.Split(strings.TrimPrefix(match[1], "."), ".")
+		value, _, err := unstructured.NestedFieldNoCopy(set, path...)
+		switch value.(type) {
+		case nil, map[string]any, []any:
+			return true
+		}
+		if err != nil || reflect.ValueOf(value).IsZero() {
+			return true
+		}
+	}
+	return templatedata.BeyondSample.MatchString(text)
+}
+
+// valuesFile has the defaults of a chart.
+const valuesFile = "values.yaml"
+
+// overDefaults are values over those of the chart that has a file; nil where that can't be told.
+func overDefaults(merged map[string]any, path string, content fs.FS) map[string]any {
+	if strings.HasPrefix(path, "charts/") { // it sees a part of them, below other paths
+		return nil
+	}
+	text, _, err := render.ReadAtMost(content, valuesFile, values.MaxBytes+1)
+	if errors.Is(err, fs.ErrNotExist) {
+		return merged
+	}
+	defaults, invalid := values.Decode([]byte(text))
+	if err != nil || invalid != nil {
+		return nil
+	}
+	set, _, err := values.Merge([]values.Layer{{Values: defaults}, {Values: merged}})
+	if err != nil {
+		return nil
+	}
+	return set
+}
+
 // mayDepend says whether a template's problem may come of data: at execution of any that it sees, in its
-// output of those that the sample has none of. In doubt it does.
-func mayDepend(of *render.TemplateError, version *v1.AddonVersion, content fs.FS) bool {
-	named := templatedata.BeyondSample
-	if of.Stage == render.StageExecution {
-		named = seesData
-	}
-	if of.File == render.ValuesTemplateFile {
-		return named.MatchString(version.ValuesTemplate)
-	}
+// output of those that it lacks. In doubt it does.
+func mayDepend(of *render.TemplateError, merged map[string]any, version *v1.AddonVersion, content fs.FS) bool {
 	path := of.File
 	if version.Template.Method == v1.MethodHelm { // it begins with the name of the chart
 		_, path, _ = strings.Cut(path, "/")
+		merged = overDefaults(merged, path, content)
+	}
+	named := seesData.MatchString
+	if of.Stage == render.StageOutput {
+		named = func(text string) bool { return lacks(text, merged) }
+	}
+	if of.File == render.ValuesTemplateFile {
+		return named(version.ValuesTemplate)
 	}
 	text, _, err := render.ReadAtMost(content, path, fileLimit)
-	if err != nil || named.MatchString(text) {
+	if err != nil || named(text) {
 		return true
 	}
 	if !callsOthers.MatchString(text) {
 		return false
 	}
-	elsewhere, err := anyFile(content, func(string) bool { return true }, named.MatchString)
+	elsewhere, err := anyFile(content, func(path string) bool { return !isPacked(path) }, named)
+	if !elsewhere && err == nil {
+		elsewhere, err = anyFile(content, isPacked, func(string) bool { return true })
+	}
 	return elsewhere || err != nil
 }

@@ -81,6 +81,8 @@ func TestTrialsTellWhatNobodyCouldMend(t *testing.T) {
 		{"no kind", versionOf(v1.MethodHelm), "templates/x.yaml", "apiVersion: v1\nmetadata: {name: x}", "has no kind"},
 		{"no apiVersion", versionOf(manifests), "x.yaml", "kind: ConfigMap\nmetadata: {name: x}", "has no apiVersion"},
 		{"it fails for everybody", versionOf(v1.MethodHelm), "templates/x.yaml", `{{ fail "this chart is retired" }}`, "this chart is retired"},
+		{"no YAML, beside a value that is set", versionOf(manifests, field(true, `"h"`)), "x.yaml", "a: [{{ .Variables.host }}", "the rendered manifest "},
+		{"no YAML of a chart, beside a default", versionOf(v1.MethodHelm), "templates/x.yaml", "a: [{{ .Values.tag }}", "web/templates/x.yaml"},
 		{"a wrong chart", versionOf(v1.MethodHelm), "values.yaml", "a: [", "values.yaml"},
 
 		{"a required field", versionOf(manifests, field(true, "")), "x.yaml", "{{ if }}", untried},
@@ -88,6 +90,16 @@ func TestTrialsTellWhatNobodyCouldMend(t *testing.T) {
 		{"a value of users", versionOf(manifests), "x.yaml", named + "data: {a: '{{ .Variables.a }}'}", untried},
 		{"a name of users", versionOf(v1.MethodHelm), "templates/x.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Values.name }}}", untried},
 		{"a value that a chart requires", versionOf(v1.MethodHelm), "templates/x.yaml", `{{ required "set host" .Values.host }}`, untried},
+		{"a text of users", versionOf(v1.MethodHelm), "templates/x.yaml", "a: [{{ .Values.end }}", untried},
+		{"a text of users that is empty", versionOf(v1.MethodHelm), "templates/x.yaml", "{{ .Values.kind }}: [", untried},
+		{"a text of users below a map", versionOf(v1.MethodHelm), "templates/x.yaml", "{{ with .Values.image }}a: [{{ .end }}{{ end }}", untried},
+		{"a kind of users", versionOf(manifests), "x.yaml", "apiVersion: v1\nmetadata: {name: x}\n{{ if .Variables.kind }}kind: {{ .Variables.kind }}{{ end }}", untried},
+		{"a text of users in values", versionOf(manifests, valuesTemplate("a: [{{ with .Variables.a }}]{{ end }}")), "x.yaml", named, untried},
+		{"a text of users in another file", versionOf(v1.MethodHelm), "templates/x.yaml", `a: [{{ include "ends" . }}`, untried},
+		{"a template of users", versionOf(v1.MethodHelm), "templates/x.yaml", `{{ include (printf "web.%s" .Values.tag) . }}`, untried},
+		{"a template that a file names", versionOf(v1.MethodHelm), "templates/x.yaml", `{{ include (.Files.Get "values.yaml") . }}`, untried},
+		{"text of users that calls", versionOf(v1.MethodHelm), "templates/x.yaml", `{{ tpl "{{ include \"nmae\" . }}" . }}`, untried},
+		{"a release that nobody has", versionOf(manifests, fits("< 1.30")), "x.yaml", "{{ if }}", untried},
 		{"a fact of clusters", versionOf(manifests), "x.yaml", named + "data: {a: '{{ .Cluster.Labels.team }}'}", untried},
 		{"a fact of clusters in the output", versionOf(manifests), "x.yaml", named + `data: {{ index .Cluster.Labels "team" | default "[" }}`, untried},
 		{"such a fact in another file", versionOf(v1.MethodHelm), "templates/x.yaml", `a: {{ include "asks" . }}`, untried},
@@ -96,6 +108,10 @@ func TestTrialsTellWhatNobodyCouldMend(t *testing.T) {
 	} {
 		content := fstest.MapFS{test.file: {Data: []byte(test.text)}}
 		if test.version.Template.Method == v1.MethodHelm {
+			if test.file != "values.yaml" {
+				content["values.yaml"] = &fstest.MapFile{Data: []byte("tag: v1\nkind: ''\nimage: {tag: v1}\n")}
+			}
+			content["templates/_ends.tpl"] = &fstest.MapFile{Data: []byte(`{{ define "ends" }}{{ if .Values.closed }}]{{ end }}{{ end }}`)}
 			content["Chart.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v2\nname: web\nversion: 1.0.0\n")}
 			content["templates/_asks.tpl"] = &fstest.MapFile{Data: []byte(`{{ define "asks" }}{{ if not (lookup "v1" "Node" "" "") }}[{{ end }}{{ end }}`)}
 		}
@@ -133,6 +149,7 @@ func TestTrialsTellWhatEndsARenderer(t *testing.T) {
 		{&render.DiedError{Of: render.DiedOfMemory}, ""},
 		{&render.ExhaustedError{Limit: render.LimitTime}, "-"},
 		{&render.DiedError{}, "-"},
+		{&render.TemplateError{Stage: render.StageTime}, "-"},
 		{&render.LostError{}, "-"},
 		{context.Canceled, "-"},
 	} {

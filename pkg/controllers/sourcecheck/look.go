@@ -26,7 +26,7 @@ func (r *Reconciler) look(ctx context.Context, of item) (outcome, error) {
 	var content string
 	err = r.Store.Try(ctx, reference, func(ctx context.Context, found fetch.Snapshot) error {
 		content = catalogue.ContentKey(found.Digest)
-		if known := of.fault; known != nil && known.Content == content && known.Message != "" {
+		if known := of.fault; known != nil && known.Content == content {
 			return errKnown
 		}
 		return Check(ctx, r.Trial, of.use.Addon, of.version, found.FS)
@@ -50,7 +50,7 @@ func (r *Reconciler) look(ctx context.Context, of item) (outcome, error) {
 	return outcome{}, err
 }
 
-// errKnown says that content was rendered before, with a fault.
+// errKnown says that this process rendered content before, with a fault.
 var errKnown = errors.New("rendered before")
 
 // Check looks whether content has what a version's method renders, and renders it. Errors are those of

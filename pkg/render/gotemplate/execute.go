@@ -78,7 +78,9 @@ func (r *rendering) execute(file file, limit int) (*output, error) {
 		return nil, tooLarge
 	case errors.Is(r.ctx.Err(), context.DeadlineExceeded):
 		name, line := output.at(output.text.Len())
-		return nil, &render.TemplateError{File: name, Line: line, Problem: "rendering takes longer than " + r.limits.time.String()}
+		return nil, &render.TemplateError{
+			File: name, Line: line, Problem: "rendering takes longer than " + r.limits.time.String(), Stage: render.StageTime,
+		}
 	case r.ctx.Err() != nil:
 		return nil, r.ctx.Err()
 	}

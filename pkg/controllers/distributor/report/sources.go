@@ -52,7 +52,8 @@ func sourcesReady(object *v1.AddonCatalogue, f *facts) metav1.Condition {
 	}
 	said := "every source was found"
 	if checked.unrendered > 0 {
-		said += fmt.Sprintf("; not rendered, for lack of a cluster or of values: %d of %s", checked.unrendered, text.Count(len(f.Sources), "version"))
+		said += fmt.Sprintf("; not rendered, for lack of a cluster or of values: %d of %s",
+			checked.unrendered, text.Count(len(f.Sources), "version"))
 	}
 	return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady, said)
 }
