@@ -26,6 +26,7 @@ const good = `- name: web
 
 // A folder is taken or refused as the manager would, with file and line. Red when a problem is not told, or its place is another.
 func TestFoldersAreReadAsTheManagerReadsThem(t *testing.T) {
+	replaced := func(part, by string) string { return strings.Replace(good, part, by, 1) }
 	for _, test := range []struct {
 		why, text string
 		kind      v1.CatalogueType
@@ -33,15 +34,17 @@ func TestFoldersAreReadAsTheManagerReadsThem(t *testing.T) {
 		refused   bool
 	}{
 		{"what is right", good, v1.CatalogueCustom, "web 1.0.0\n", false},
-		{"a range that can't be read", strings.Replace(good, ">= 1.34", ">= newest", 1), v1.CatalogueCustom, "catalogue.yaml line 3", true},
-		{"an unknown field", strings.Replace(good, "template:", "templates:", 1), v1.CatalogueCustom, "catalogue.yaml line 5: ", true},
+		{"a range that can't be read", replaced(">= 1.34", ">= newest"), v1.CatalogueCustom, "catalogue.yaml line 3", true},
+		{"an unknown field", replaced("template:", "templates:"), v1.CatalogueCustom, "catalogue.yaml line 5: ", true},
 		{
 			"Secrets of the hub",
-			strings.Replace(good, "go-template}", "go-template, access: [{name: hub, rules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]}]}", 1),
+			replaced(
+				"go-template}", "go-template, access: [{name: hub, rules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]}]}",
+			),
 			v1.CatalogueCustom, "catalogue.yaml line 3", true,
 		},
-		{"secrets in a Custom one", strings.Replace(good, "go-template}", "go-template, clusterSecrets: true}", 1), v1.CatalogueCustom, "clusterSecrets", true},
-		{"secrets in a Core one", strings.Replace(good, "go-template}", "go-template, clusterSecrets: true}", 1), v1.CatalogueCore, "web 1.0.0\n", false},
+		{"secrets in a Custom one", replaced("go-template}", "go-template, clusterSecrets: true}"), v1.CatalogueCustom, "clusterSecrets", true},
+		{"secrets in a Core one", replaced("go-template}", "go-template, clusterSecrets: true}"), v1.CatalogueCore, "web 1.0.0\n", false},
 	} {
 		var told strings.Builder
 		_, err := run(&told, fstest.MapFS{"catalogue.yaml": {Data: []byte(test.text)}}, test.kind)
@@ -92,12 +95,15 @@ func TestSourcesAreLookedAt(t *testing.T) {
 	if asked := charts.Count(http.MethodGet, "/web-1.0.0.tgz"); asked != 1 {
 		t.Errorf("a chart was fetched %d times", asked)
 	}
-	wrong := []v1.AddonVersion{version("2.0.0", "wep", "1.0.0", nil), version("3.0.0", "web", "1.0.1", nil), insecure, version("8.0.0", "broken", "1.0.0", nil)}
+	wrong := []v1.AddonVersion{
+		version("2.0.0", "wep", "1.0.0", nil), version("3.0.0", "web", "1.0.1", nil), insecure, version("8.0.0", "broken", "1.0.0", nil),
+	}
 	if err := checkSources(t.Context(), &told, []v1.Addon{{Name: "web", Versions: wrong}}); !errors.Is(err, errSources) {
 		t.Errorf("error %v", err)
 	}
 	for _, want := range []string{
-		`web 2.0.0: chart "wep"`, `web 3.0.0: chart "web" version "1.0.1"`, `web 4.0.0: not checked: it needs Secret "pull"`, "web 5.0.0: http://charts.example.com",
+		`web 2.0.0: chart "wep"`, `web 3.0.0: chart "web" version "1.0.1"`,
+		`web 4.0.0: not checked: it needs Secret "pull"`, "web 5.0.0: http://charts.example.com",
 		"web 7.0.0: it can't be rendered without an installation: ", "web 8.0.0: broken/templates/x.yaml:2: ",
 		"3 found, 0 wrong, 1 not checked, 1 not rendered", "0 found, 4 wrong, 0 not checked, 0 not rendered",
 	} {

@@ -74,6 +74,11 @@ func TestSourceChecksTravel(t *testing.T) {
 	if diff := cmp.Diff(checks, catalogue.DecodeSourceChecks(checks.Encode())); diff != "" {
 		t.Errorf("(-wrote +read):\n%s", diff)
 	}
+	fault.Content = catalogue.ContentKey("sha256:" + strings.Repeat("0a", 32))
+	checks.Bad["fedcba9876543210"] = fault
+	if read := catalogue.DecodeSourceChecks(checks.Encode()); read.Bad["fedcba9876543210"].Content != "" {
+		t.Error("another process does not render what this one rendered")
+	}
 	for i := range 30_000 {
 		checks.Good[fmt.Sprintf("%016x", i)], checks.Unrendered[fmt.Sprintf("%016x", i)] = true, true
 		checks.Bad[fmt.Sprintf("a%015x", i)] = fault

@@ -29,6 +29,19 @@ func renderFolder(content fstest.MapFS, values map[string]any) (render.Result, e
 	return gotemplate.New().Render(context.Background(), render.Input{Addon: "demo", Content: content, Values: values, Data: data})
 }
 
+// Red when a template that takes too long is wrong for ever.
+func TestTimeIsOfTheMachine(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), -1)
+	defer cancel()
+	_, inManifests := gotemplate.New().Render(ctx, render.Input{Addon: "demo", Content: folder("a.yaml", configMap+"a\n")})
+	_, inValues := gotemplate.New().RenderValues(ctx, render.ValuesInput{Addon: "demo", Template: "a: 1"})
+	for _, err := range []error{inManifests, inValues} {
+		if late, ok := errors.AsType[*render.TemplateError](err); !ok || late.Stage != render.StageTime {
+			t.Errorf("%T %v", err, err)
+		}
+	}
+}
+
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: "
 
 func TestErrorsNameThePlace(t *testing.T) {
