@@ -29,5 +29,6 @@ func Sample(kubernetes string) (Data, error) {
 
 // BeyondSample finds names, in the text of a template, of what the sample has none of and clusters may have.
 var BeyondSample = regexp.MustCompile(`\b(Labels|Annotations|Features|IPAMAllocations|CSI|CSIMigration|CNIPlugin|MLA|KubeVirtInfra\w+|` +
-	`StrictArp|DualStack|PodCIDRIPv6|NodeCIDRMaskSizeIPv6|DisableCSIDriver|CloudProviderName|Credentials|Kubeconfig|AdminToken|Platform|OverwriteRegistry|CAPI|ClusterName|AddonInstallNamespace|` +
+	`StrictArp|DualStack|PodCIDRIPv6|NodeCIDRMaskSizeIPv6|DisableCSIDriver|` +
+	`CloudProviderName|Credentials|Kubeconfig|AdminToken|Platform|OverwriteRegistry|CAPI|ClusterName|AddonInstallNamespace|` +
 	`InstallMode|HubKubeConfigSecret|APIVersions|lookup)\b`)
