@@ -12,6 +12,7 @@ import (
 
 	"github.com/trellis-addons/trellis/cmd/internal/manager"
 	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/cmd/wiring/renderers"
 	"github.com/trellis-addons/trellis/pkg/render/child"
 )
 
@@ -19,7 +20,7 @@ import (
 const lease = "trellis-seed.addons.kubermatic.k8c.io"
 
 func main() {
-	child.Serve(renderers())
+	child.Serve(renderers.All())
 	options := newOptions()
 	options.register(flag.CommandLine)
 	if code, goesOn := manager.Parse(flag.CommandLine, os.Args[1:], os.Stdout, os.Stderr); !goesOn {

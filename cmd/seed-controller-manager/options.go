@@ -20,7 +20,7 @@ type options struct {
 	checkSources                  bool
 	restrictions                  catalogue.Restrictions
 	concurrency                   int
-	rendering                     rendering
+	rendering                     renderFlags
 	query                         queryOptions
 	clusters                      clusterOptions
 	templates                     templateOptions

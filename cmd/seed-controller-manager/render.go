@@ -9,16 +9,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/render"
-	"github.com/trellis-addons/trellis/pkg/render/chart"
+	"github.com/trellis-addons/trellis/cmd/wiring/renderers"
 	"github.com/trellis-addons/trellis/pkg/render/child"
-	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
+	"github.com/trellis-addons/trellis/pkg/rendering"
 )
 
-// rendering are the flags of rendering.
-type rendering struct {
+// renderFlags are the flags of rendering.
+type renderFlags struct {
 	children     int
 	memory, keep resource.QuantityValue
 	cpu, timeout time.Duration
@@ -27,7 +25,7 @@ type rendering struct {
 // leastMemory is what a renderer needs for itself and a small chart.
 const leastMemory = 64 << 20
 
-func (r *rendering) register(set *flag.FlagSet) {
+func (r *renderFlags) register(set *flag.FlagSet) {
 	r.memory.Quantity = *resource.NewQuantity(child.DefaultMemory, resource.BinarySI)
 	r.keep.Quantity = *resource.NewQuantity(kept.DefaultBytes, resource.BinarySI)
 	set.IntVar(&r.children, "render-children", child.DefaultChildren,
@@ -39,27 +37,17 @@ func (r *rendering) register(set *flag.FlagSet) {
 }
 
 // total is what all renderers may take together, with the one that waits for work.
-func (r *rendering) total() int64 { return int64(r.children+1) * r.memory.Value() }
+func (r *renderFlags) total() int64 { return int64(r.children+1) * r.memory.Value() }
 
-func (r *rendering) check() error {
+func (r *renderFlags) check() error {
 	if r.children < 1 || r.memory.Value() < leastMemory || r.cpu <= 0 || r.timeout <= 0 || r.keep.Value() < 0 {
 		return fmt.Errorf("flags --render-…: at least one child, %d MiB of memory, and some time", leastMemory>>20)
 	}
 	return nil
 }
 
-// renderers are what a child can do.
-func renderers() child.Renderers {
-	return child.Renderers{
-		Methods: child.Methods{
-			string(kubermaticv1.MethodGoTemplate): gotemplate.New(), string(kubermaticv1.MethodHelm): chart.New(),
-		},
-		Values: gotemplate.New(),
-	}
-}
-
 // newRenders keeps renderings and has new ones made in children.
-func newRenders(made manager.Manager, options *rendering) (*kept.Renders, error) {
+func newRenders(made manager.Manager, options *renderFlags) (*kept.Renders, error) {
 	if err := options.check(); err != nil {
 		return nil, err
 	}
@@ -68,11 +56,16 @@ func newRenders(made manager.Manager, options *rendering) (*kept.Renders, error)
 		Log: made.GetLogger().WithName("render"), Metrics: child.NewMetrics(metrics.Registry),
 	})
 	renders := kept.New(kept.Options{
-		Methods: map[string]render.Renderer{
-			string(kubermaticv1.MethodGoTemplate): pool.Renderer(string(kubermaticv1.MethodGoTemplate), gotemplate.Wants),
-			string(kubermaticv1.MethodHelm):       pool.Renderer(string(kubermaticv1.MethodHelm), child.AllFiles),
-		},
-		Values: pool, Bytes: int(options.keep.Value()), Metrics: kept.NewMetrics(metrics.Registry),
+		Methods: renderers.In(pool), Values: pool, Bytes: int(options.keep.Value()), Metrics: kept.NewMetrics(metrics.Registry),
 	})
 	return renders, made.Add(pool)
+}
+
+// newTrial renders for checks of sources, within half of the memory of a renderer: the one that waits for
+// work, of which the total has all, is ended where it keeps more than the other half.
+func newTrial(made manager.Manager, options *renderFlags) (*rendering.Trial, error) {
+	trial, pool := renderers.Trial(child.Options{
+		Memory: max(leastMemory, options.memory.Value()/2), CPU: options.cpu, Timeout: options.timeout, Log: made.GetLogger().WithName("render"),
+	})
+	return trial, made.Add(pool)
 }

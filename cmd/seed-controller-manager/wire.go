@@ -204,8 +204,12 @@ func (s *seed) addChecks(of addoninstallation.Dependencies) error {
 	if err := s.Add(content); err != nil {
 		return err
 	}
-	return sourcecheck.New(wiring.SourceCheck(s.Seed, s.marks, content, resolution.References{
+	dependencies := wiring.SourceCheck(s.Seed, s.marks, content, resolution.References{
 		Secret: addoninstallation.ReadMarkedSecret(of.Marked, of.Direct), SourceKinds: of.SourceKinds,
 		CatalogueNamespace: s.options.CatalogueNamespace,
-	}, sourcecheck.Options{Namespace: s.options.Namespace, CatalogueNamespace: s.options.CatalogueNamespace})).SetupWithManager(s)
+	}, sourcecheck.Options{Namespace: s.options.Namespace, CatalogueNamespace: s.options.CatalogueNamespace})
+	if dependencies.Trial, err = newTrial(s, &s.options.rendering); err != nil {
+		return err
+	}
+	return sourcecheck.New(dependencies).SetupWithManager(s)
 }

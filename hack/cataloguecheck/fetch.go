@@ -12,11 +12,14 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/cmd/wiring/renderers"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/sourcecheck"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
+	"github.com/trellis-addons/trellis/pkg/render/child"
+	"github.com/trellis-addons/trellis/pkg/rendering"
 )
 
 // needsSecretError says that a source can't be read in a checkout.
@@ -28,31 +31,62 @@ func (e *needsSecretError) Error() string {
 
 var errSources = errors.New("some sources are wrong: each is named above, with its add-on and version")
 
-// newStore makes a store for the network that this machine is in; close removes it.
-func newStore() (content *store.Store, kinds fetch.Kinds, end func(), err error) {
-	kinds = wiring.SourceKinds(outbound.New(outbound.Options{
+// checker looks at sources through the network that this machine is in.
+type checker struct {
+	kinds   fetch.Kinds
+	content *store.Store
+	trial   *rendering.Trial
+}
+
+// newChecker makes a checker; end removes what it has.
+func newChecker() (made *checker, end func(), err error) {
+	kinds := wiring.SourceKinds(outbound.New(outbound.Options{
 		AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")},
 	}))
 	folder, err := os.MkdirTemp("", "cataloguecheck")
 	if err != nil {
-		return nil, kinds, nil, err
+		return nil, nil, err
 	}
-	content, err = store.New(store.Options{Folder: folder, Kinds: kinds})
-	return content, kinds, func() {
+	content, err := store.New(store.Options{Folder: folder, Kinds: kinds})
+	if err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	trial, pool := renderers.Trial(child.Options{Memory: child.DefaultMemory / 2}) // as a seed does
+	return &checker{kinds, content, trial}, func() {
+		pool.Close()
 		_ = content.Close()
 		_ = os.RemoveAll(folder)
-	}, err
+	}, nil
 }
 
-// checkSources looks at the source of each version as a seed does, each source once, and tells what is
-// wrong.
+// counts are how many versions came out how. Those that are not rendered were found.
+type counts struct{ found, wrong, skipped, unrendered int }
+
+func (c *counts) add(err error) {
+	_, needs := errors.AsType[*needsSecretError](err)
+	_, untried := errors.AsType[*rendering.UntriedError](err)
+	switch {
+	case err == nil:
+		c.found++
+	case untried:
+		c.found++
+		c.unrendered++
+	case needs:
+		c.skipped++
+	default:
+		c.wrong++
+	}
+}
+
+// checkSources looks at each version as a seed does, those with equal sources, forms and values once, and
+// tells what is wrong.
 func checkSources(ctx context.Context, out io.Writer, addons []v1.Addon) error {
-	content, kinds, end, err := newStore()
+	looks, end, err := newChecker()
 	if err != nil {
 		return err
 	}
 	defer end()
-	found, skipped, wrong, known := 0, 0, 0, map[string]error{}
+	count, known := counts{}, map[string]error{}
 	for i := range addons {
 		for j := range addons[i].Versions {
 			version := &addons[i].Versions[j]
@@ -62,34 +96,31 @@ func checkSources(ctx context.Context, out io.Writer, addons []v1.Addon) error {
 			}
 			err, isKnown := known[key]
 			if !isKnown {
-				err = checkSource(ctx, version, kinds, content)
+				err = looks.check(ctx, string(addons[i].Name), version)
 				known[key] = err
 			}
-			if err == nil {
-				found++
-				continue
-			}
-			fmt.Fprintf(out, "%s %s: %v\n", addons[i].Name, version.Version, err)
-			if _, needs := errors.AsType[*needsSecretError](err); needs {
-				skipped++
-			} else {
-				wrong++
+			count.add(err)
+			if err != nil {
+				fmt.Fprintf(out, "%s %s: %v\n", addons[i].Name, version.Version, err)
 			}
 		}
 	}
-	fmt.Fprintf(out, "sources of versions: %d found, %d wrong, %d not checked\n", found, wrong, skipped)
-	if wrong > 0 {
+	fmt.Fprintf(out, "sources of versions: %d found, %d wrong, %d not checked, %d not rendered\n",
+		count.found, count.wrong, count.skipped, count.unrendered)
+	if count.wrong > 0 {
 		return errSources
 	}
 	return nil
 }
 
-func checkSource(ctx context.Context, version *v1.AddonVersion, kinds fetch.Kinds, content *store.Store) error {
-	reference, err := kinds.Reference(version.Source.Kind(), func(name string) (*corev1.Secret, error) {
+func (c *checker) check(ctx context.Context, addon string, version *v1.AddonVersion) error {
+	reference, err := c.kinds.Reference(version.Source.Kind(), func(name string) (*corev1.Secret, error) {
 		return nil, &needsSecretError{name}
 	})
 	if err != nil {
 		return err
 	}
-	return content.Try(ctx, reference, sourcecheck.Presence(version.Template.Method))
+	return c.content.Try(ctx, reference, func(ctx context.Context, content fetch.Snapshot) error {
+		return sourcecheck.Check(ctx, c.trial, addon, version, content.FS)
+	})
 }

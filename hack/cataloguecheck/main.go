@@ -14,17 +14,20 @@ import (
 	"strings"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/cmd/wiring/renderers"
 	"github.com/trellis-addons/trellis/pkg/access/rights"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue/documents"
 	"github.com/trellis-addons/trellis/pkg/health"
+	"github.com/trellis-addons/trellis/pkg/render/child"
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
 func main() {
+	child.Serve(renderers.All())
 	kind := flag.String("type", string(v1.CatalogueCustom), "the type of the catalogue that owns the folder: Custom or Core")
 	folder := flag.String("folder", ".", "the folder, as spec.git.path names it")
-	sources := flag.Bool("fetch", false, "look at the source of each version too, with this machine's network")
+	sources := flag.Bool("fetch", false, "look at the source of each version too, with this machine's network, and render it")
 	flag.Parse()
 	addons, err := run(os.Stdout, os.DirFS(*folder), v1.CatalogueType(*kind))
 	if err == nil && *sources {

@@ -11,7 +11,10 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
+	"github.com/trellis-addons/trellis/test/rendering"
 )
+
+func TestMain(m *testing.M) { rendering.Main(m) }
 
 const good = `- name: web
   versions:
@@ -23,6 +26,7 @@ const good = `- name: web
 
 // A folder is taken or refused as the manager would, with file and line. Red when a problem is not told, or its place is another.
 func TestFoldersAreReadAsTheManagerReadsThem(t *testing.T) {
+	replaced := func(part, by string) string { return strings.Replace(good, part, by, 1) }
 	for _, test := range []struct {
 		why, text string
 		kind      v1.CatalogueType
@@ -30,15 +34,17 @@ func TestFoldersAreReadAsTheManagerReadsThem(t *testing.T) {
 		refused   bool
 	}{
 		{"what is right", good, v1.CatalogueCustom, "web 1.0.0\n", false},
-		{"a range that can't be read", strings.Replace(good, ">= 1.34", ">= newest", 1), v1.CatalogueCustom, "catalogue.yaml line 3", true},
-		{"an unknown field", strings.Replace(good, "template:", "templates:", 1), v1.CatalogueCustom, "catalogue.yaml line 5: ", true},
+		{"a range that can't be read", replaced(">= 1.34", ">= newest"), v1.CatalogueCustom, "catalogue.yaml line 3", true},
+		{"an unknown field", replaced("template:", "templates:"), v1.CatalogueCustom, "catalogue.yaml line 5: ", true},
 		{
 			"Secrets of the hub",
-			strings.Replace(good, "go-template}", "go-template, access: [{name: hub, rules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]}]}", 1),
+			replaced(
+				"go-template}", "go-template, access: [{name: hub, rules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]}]}",
+			),
 			v1.CatalogueCustom, "catalogue.yaml line 3", true,
 		},
-		{"secrets in a Custom one", strings.Replace(good, "go-template}", "go-template, clusterSecrets: true}", 1), v1.CatalogueCustom, "clusterSecrets", true},
-		{"secrets in a Core one", strings.Replace(good, "go-template}", "go-template, clusterSecrets: true}", 1), v1.CatalogueCore, "web 1.0.0\n", false},
+		{"secrets in a Custom one", replaced("go-template}", "go-template, clusterSecrets: true}"), v1.CatalogueCustom, "clusterSecrets", true},
+		{"secrets in a Core one", replaced("go-template}", "go-template, clusterSecrets: true}"), v1.CatalogueCore, "web 1.0.0\n", false},
 	} {
 		var told strings.Builder
 		_, err := run(&told, fstest.MapFS{"catalogue.yaml": {Data: []byte(test.text)}}, test.kind)
@@ -57,7 +63,8 @@ func TestFoldersAreReadAsTheManagerReadsThem(t *testing.T) {
 }
 
 // What can't be fetched is told by add-on and version, each source is asked for once, and a source that
-// needs a Secret is no mistake. Red when a source is not looked at, or ends the check.
+// needs a Secret is no mistake. What it renders to is looked at too.
+// Red when a source is not looked at or rendered, or ends the check.
 func TestSourcesAreLookedAt(t *testing.T) {
 	charts := fetchtest.ServeCharts(t)
 	authorities := filepath.Join(t.TempDir(), "ca.crt")
@@ -65,7 +72,9 @@ func TestSourcesAreLookedAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("SSL_CERT_FILE", authorities) // it is read once, here
-	charts.Add("web", "1.0.0", nil)
+	charts.Add("web", "1.0.0", map[string]string{"templates/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"})
+	charts.Add("broken", "1.0.0", map[string]string{"templates/x.yaml": "\n{{ if }}\n"})
+	charts.Add("host", "1.0.0", map[string]string{"templates/x.yaml": `{{ required "set host" .Values.host }}`})
 	version := func(name, chart, chartVersion string, secret *v1.LocalReference) v1.AddonVersion {
 		return v1.AddonVersion{
 			Version: name, Template: &v1.Template{Method: v1.MethodHelm},
@@ -77,6 +86,7 @@ func TestSourcesAreLookedAt(t *testing.T) {
 	fine := []v1.AddonVersion{
 		version("1.0.0", "web", "1.0.0", nil), version("1.0.1", "web", "1.0.0", nil),
 		version("4.0.0", "web", "1.0.0", &v1.LocalReference{Name: "pull"}), {Version: "6.0.0"},
+		version("7.0.0", "host", "1.0.0", nil),
 	}
 	var told strings.Builder
 	if err := checkSources(t.Context(), &told, []v1.Addon{{Name: "web", Versions: fine}}); err != nil {
@@ -85,13 +95,17 @@ func TestSourcesAreLookedAt(t *testing.T) {
 	if asked := charts.Count(http.MethodGet, "/web-1.0.0.tgz"); asked != 1 {
 		t.Errorf("a chart was fetched %d times", asked)
 	}
-	wrong := []v1.AddonVersion{version("2.0.0", "wep", "1.0.0", nil), version("3.0.0", "web", "1.0.1", nil), insecure}
+	wrong := []v1.AddonVersion{
+		version("2.0.0", "wep", "1.0.0", nil), version("3.0.0", "web", "1.0.1", nil), insecure, version("8.0.0", "broken", "1.0.0", nil),
+	}
 	if err := checkSources(t.Context(), &told, []v1.Addon{{Name: "web", Versions: wrong}}); !errors.Is(err, errSources) {
 		t.Errorf("error %v", err)
 	}
 	for _, want := range []string{
-		`web 2.0.0: chart "wep"`, `web 3.0.0: chart "web" version "1.0.1"`, `web 4.0.0: not checked: it needs Secret "pull"`, "web 5.0.0: http://charts.example.com",
-		"2 found, 0 wrong, 1 not checked", "0 found, 3 wrong, 0 not checked",
+		`web 2.0.0: chart "wep"`, `web 3.0.0: chart "web" version "1.0.1"`,
+		`web 4.0.0: not checked: it needs Secret "pull"`, "web 5.0.0: http://charts.example.com",
+		"web 7.0.0: it can't be rendered without an installation: ", "web 8.0.0: broken/templates/x.yaml:2: ",
+		"3 found, 0 wrong, 1 not checked, 1 not rendered", "0 found, 4 wrong, 0 not checked, 0 not rendered",
 	} {
 		if !strings.Contains(told.String(), want) {
 			t.Errorf("it does not tell %q:\n%s", want, told.String())

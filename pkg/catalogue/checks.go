@@ -13,20 +13,30 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// SourceKey stands for all that a check of a version's source looks at; versions with equal keys are
-// checked once. Empty: the version has no source.
+// SourceKey stands for all that a check of a version looks at: its source, and what that renders by.
+// Versions with equal keys are checked once. Empty: the version has no source.
 func SourceKey(version *v1.AddonVersion) string {
 	if version.Source == nil || version.Template == nil {
 		return ""
 	}
-	digest, err := Digest([]any{version.Source, version.Template.Method})
+	template := version.Template
+	digest, err := Digest([]any{
+		version.Source, template.Method, template.FormSpec, template.Helm, template.ClusterSecrets, version.Values, version.ValuesTemplate,
+		SampleKubernetes(version),
+	})
 	if err != nil { // they come from JSON
 		return ""
 	}
-	return strings.TrimPrefix(digest, "sha256:")[:keyLength]
+	return ContentKey(digest)
 }
 
 const keyLength = 16
+
+// ContentKey is the beginning of a content's digest, by which a check knows what it rendered before.
+func ContentKey(digest string) string {
+	digest = strings.TrimPrefix(digest, "sha256:")
+	return digest[:min(len(digest), keyLength)]
+}
 
 var keyPattern = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
@@ -51,9 +61,12 @@ func SourcesOf(merged Merged) map[string][]SourceUse {
 
 // SourceFault is what is wrong with a source.
 type SourceFault struct {
-	// Reason is one of an installation's condition Fetched.
+	// Reason is one of SourceReasons.
 	Reason  string `json:"reason"`
 	Message string `json:"message,omitempty"`
+	// Content is the ContentKey of what this process rendered; empty: nothing was. Another process may be of
+	// another release, or have other limits.
+	Content string `json:"-"`
 }
 
 // SourceChecks are what a seed found out about sources, by their keys. What is neither good nor bad is
@@ -62,7 +75,9 @@ type SourceChecks struct {
 	// Seen changes while the seed's manager works.
 	Seen string
 	Good map[string]bool
-	Bad  map[string]SourceFault
+	// Unrendered are those of Good that can't be rendered without an installation.
+	Unrendered map[string]bool
+	Bad        map[string]SourceFault
 }
 
 // Keys of ConfigMap v1.ConfigMapSourceChecks.
@@ -70,6 +85,8 @@ const (
 	checksSeen = "seen"
 	checksGood = "good"
 	checksBad  = "bad"
+	// checksUnrendered are keys of checksGood too.
+	checksUnrendered = "unrendered"
 )
 
 const (
@@ -84,7 +101,7 @@ const FaultsLimit = 10_000
 
 // NewSourceFault makes a message fit for others.
 func NewSourceFault(reason, message string) SourceFault {
-	return SourceFault{reason, text.Cut(text.Line(text.Cut(message, 2*faultLimit)), faultLimit)}
+	return SourceFault{Reason: reason, Message: text.Cut(text.Line(text.Cut(message, 2*faultLimit)), faultLimit)}
 }
 
 // Encode is the data of the ConfigMap. Where it has no room for all, messages are left out first, and
@@ -95,15 +112,20 @@ func (c *SourceChecks) Encode() map[string]string {
 		bad[key] = c.Bad[key]
 	}
 	data := map[string]string{checksSeen: c.Seen, checksBad: encodeFaults(bad)}
-	good := slices.Sorted(maps.Keys(c.Good))
-	if len(data[checksBad])+len(good)*(keyLength+1) > checksLimit {
+	good, unrendered := slices.Sorted(maps.Keys(c.Good)), slices.Sorted(maps.Keys(c.Unrendered))
+	if len(data[checksBad])+(len(good)+len(unrendered))*(keyLength+1) > checksLimit {
 		for key, fault := range bad {
 			bad[key] = SourceFault{Reason: fault.Reason}
 		}
 		data[checksBad] = encodeFaults(bad)
-		good = good[:min(len(good), max(0, checksLimit-len(data[checksBad]))/(keyLength+1))]
+		most := max(0, checksLimit-len(data[checksBad])) / (keyLength + 1)
+		unrendered = unrendered[:min(len(unrendered), most/2)]
+		good = good[:min(len(good), most-len(unrendered))]
 	}
 	data[checksGood] = strings.Join(good, " ")
+	if len(unrendered) > 0 {
+		data[checksUnrendered] = strings.Join(unrendered, " ")
+	}
 	return data
 }
 
@@ -117,26 +139,40 @@ func encodeFaults(bad map[string]SourceFault) string {
 
 // DecodeSourceChecks reads what a seed wrote, and leaves out what it can't have written.
 func DecodeSourceChecks(data map[string]string) *SourceChecks {
-	read := &SourceChecks{Seen: text.Cut(data[checksSeen], faultLimit), Good: map[string]bool{}, Bad: map[string]SourceFault{}}
-	for key := range strings.FieldsSeq(data[checksGood]) {
-		if keyPattern.MatchString(key) {
-			read.Good[key] = true
-		}
+	read := &SourceChecks{
+		Seen: text.Cut(data[checksSeen], faultLimit), Good: decodeKeys(data[checksGood]), Unrendered: decodeKeys(data[checksUnrendered]),
+		Bad: map[string]SourceFault{},
 	}
 	var bad map[string]SourceFault
 	if json.Unmarshal([]byte(data[checksBad]), &bad) != nil || len(bad) > FaultsLimit {
 		return read
 	}
 	for key, fault := range bad {
-		if keyPattern.MatchString(key) && slices.Contains(FetchReasons, fault.Reason) {
+		if keyPattern.MatchString(key) && slices.Contains(SourceReasons, fault.Reason) {
 			read.Bad[key] = NewSourceFault(fault.Reason, fault.Message)
 		}
 	}
 	return read
 }
 
-// FetchReasons are why a source can't be had, worst first.
-var FetchReasons = []string{v1.ReasonArtifactNotFound, v1.ReasonArtifactRefused, v1.ReasonSourceNotServed, v1.ReasonFetchFailed}
+func decodeKeys(list string) map[string]bool {
+	keys := map[string]bool{}
+	for key := range strings.FieldsSeq(list) {
+		if keyPattern.MatchString(key) {
+			keys[key] = true
+		}
+	}
+	return keys
+}
+
+// FetchReasons are why a source can't be had, worst first; SourceReasons also why it can't be rendered.
+var (
+	FetchReasons  = []string{v1.ReasonArtifactNotFound, v1.ReasonArtifactRefused, v1.ReasonSourceNotServed, v1.ReasonFetchFailed}
+	SourceReasons = []string{
+		v1.ReasonArtifactNotFound, v1.ReasonArtifactRefused, v1.ReasonNoManifests, v1.ReasonDependenciesMissing, v1.ReasonRenderFailed,
+		v1.ReasonLimitExceeded, v1.ReasonSourceNotServed, v1.ReasonFetchFailed,
+	}
+)
 
 // SourceShare says which seeds check sources, and which of them a seed is.
 type SourceShare struct {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
@@ -29,6 +30,34 @@ func TestSourceKeyIsOfTheSource(t *testing.T) {
 	if catalogue.SourceKey(&v1.AddonVersion{Version: "1.0.0"}) != "" {
 		t.Error("a version without source has a key")
 	}
+	for what, change := range map[string]func(*v1.AddonVersion){
+		"form": func(version *v1.AddonVersion) {
+			version.Template.FormSpec = []v1.FormField{{InternalName: "a", Required: true}}
+		},
+		"values":         func(version *v1.AddonVersion) { version.Values = &runtime.RawExtension{Raw: []byte(`{"a":1}`)} },
+		"valuesTemplate": func(version *v1.AddonVersion) { version.ValuesTemplate = "a: 1" },
+		"clusterSecrets": func(version *v1.AddonVersion) { version.Template.ClusterSecrets = true },
+		"helm":           func(version *v1.AddonVersion) { version.Template.Helm = &v1.HelmOptions{DisableHooks: true} },
+		"constraints":    func(version *v1.AddonVersion) { version.Constraints = &v1.Constraints{K8sVersion: ">= 1.36"} },
+	} {
+		changed := chart("web", "")
+		if change(changed); catalogue.SourceKey(changed) == web {
+			t.Errorf("a version with another %s is not rendered", what)
+		}
+	}
+}
+
+// Red when a version is tried by a release of Kubernetes that it does not fit although there is one.
+func TestSampleKubernetes(t *testing.T) {
+	for constraint, want := range map[v1.VersionRange]string{
+		"": "1.34.0", ">= 1.30": "1.34.0", ">= 1.36, < 1.38": "1.36.0", "> 1.34.2": "1.35.0", "1.x": "1.34.0", "what": "1.34.0",
+		"~1.34.3": "1.34.3", "> 1.34.3, < 1.35": "1.34.4", "1.36.2": "1.36.2", "< 1.30": "", "~1.30.1": "",
+	} {
+		version := &v1.AddonVersion{Constraints: &v1.Constraints{K8sVersion: constraint}}
+		if got := catalogue.SampleKubernetes(version); got != want {
+			t.Errorf("%q is tried by %s, want %s", constraint, got, want)
+		}
+	}
 }
 
 // Red when something is lost between seed and master, or a seed's report outgrows its ConfigMap, or
@@ -39,13 +68,19 @@ func TestSourceChecksTravel(t *testing.T) {
 		t.Errorf("the message is %d bytes: %s", len(fault.Message), fault.Message)
 	}
 	checks := &catalogue.SourceChecks{
-		Seen: "now", Good: map[string]bool{"0123456789abcdef": true}, Bad: map[string]catalogue.SourceFault{"fedcba9876543210": fault},
+		Seen: "now", Good: map[string]bool{"0123456789abcdef": true}, Unrendered: map[string]bool{"0123456789abcdef": true},
+		Bad: map[string]catalogue.SourceFault{"fedcba9876543210": fault},
 	}
 	if diff := cmp.Diff(checks, catalogue.DecodeSourceChecks(checks.Encode())); diff != "" {
 		t.Errorf("(-wrote +read):\n%s", diff)
 	}
+	fault.Content = catalogue.ContentKey("sha256:" + strings.Repeat("0a", 32))
+	checks.Bad["fedcba9876543210"] = fault
+	if read := catalogue.DecodeSourceChecks(checks.Encode()); read.Bad["fedcba9876543210"].Content != "" {
+		t.Error("another process does not render what this one rendered")
+	}
 	for i := range 30_000 {
-		checks.Good[fmt.Sprintf("%016x", i)] = true
+		checks.Good[fmt.Sprintf("%016x", i)], checks.Unrendered[fmt.Sprintf("%016x", i)] = true, true
 		checks.Bad[fmt.Sprintf("a%015x", i)] = fault
 	}
 	size := 0
@@ -56,9 +91,9 @@ func TestSourceChecksTravel(t *testing.T) {
 		t.Errorf("a report has %d bytes", size)
 	}
 	read := catalogue.DecodeSourceChecks(map[string]string{
-		"good": "0123456789abcdef ../x " + strings.Repeat("0", 17), "bad": `{"0123456789abcdef":{"reason":"Ready"},"x":{"reason":"FetchFailed"}}`,
+		"good": "0123456789abcdef ../x " + strings.Repeat("0", 17), "bad": `{"0123456789abcdef":{"reason":"Ready"},"x":{"reason":"FetchFailed"},"fedcba9876543210":{"reason":"RenderFailed"}}`,
 	})
-	if len(read.Good) != 1 || len(read.Bad) != 0 {
+	if len(read.Good) != 1 || len(read.Bad) != 1 {
 		t.Errorf("read %+v", read)
 	}
 	if share := catalogue.DecodeSourceShare("{"); share.Seed != "" {

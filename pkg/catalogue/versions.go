@@ -180,6 +180,32 @@ func IsEmptyRange(text string) bool {
 	return !slices.ContainsFunc(candidates, func(one semver.Version) bool { return parsed.Contains(&one, true) })
 }
 
+// SampleKubernetes is a release of Kubernetes by which a version is tried: the lowest minor that its constraints admit, from the oldest on
+// that Trellis is for; else one that they name, or the one after that. Empty: none of these fits.
+func SampleKubernetes(version *v1.AddonVersion) string {
+	const oldest, newest = 34, 99
+	first := semver.New(1, oldest, 0, "", "")
+	_, needed := readConstraints(version)
+	if needed == nil || needed.parsed == nil {
+		return first.String()
+	}
+	var candidates []semver.Version
+	for minor := uint64(oldest); minor < newest; minor++ {
+		candidates = append(candidates, *semver.New(1, minor, 0, "", ""))
+	}
+	for _, word := range versionWords.FindAllString(needed.text, -1) {
+		if at, err := semver.NewVersion(word); err == nil {
+			candidates = append(candidates, *at, at.IncPatch())
+		}
+	}
+	for i := range candidates {
+		if one := &candidates[i]; !one.LessThan(first) && needed.parsed.Contains(one, false) {
+			return one.String()
+		}
+	}
+	return ""
+}
+
 // versionWords are the versions in a range, without what stands for any number.
 var versionWords = regexp.MustCompile(`[0-9]+(\.[0-9]+){0,2}(-[0-9A-Za-z.-]+)?`)
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -94,6 +95,41 @@ type TemplateError struct {
 	Line int
 	// Problem says what.
 	Problem string
+	Stage   Stage
+}
+
+// Stage says where in a rendering an error comes up, and so on what it depends.
+type Stage string
+
+const (
+	// StageExecution: a template refuses its data, or lacks something of them. Others may solve it.
+	StageExecution Stage = ""
+	// StageContent: the content is wrong, for any data.
+	StageContent Stage = "content"
+	// StageOutput: what came out is no manifest. It comes of the template and of what its data say.
+	StageOutput Stage = "output"
+	// StageTime: it takes longer than a renderer gives it, which may be for the machine.
+	StageTime Stage = "time"
+)
+
+// Problems of execution that no data solve: fields that there are none of, and templates that nobody defines. A name that function
+// include is given may come of data, or of a file that is not for all eyes.
+var (
+	ofContent = regexp.MustCompile(
+		`can't evaluate field \S+ in type \*?(templatedata|gotemplate|chart|chartutil)\.|template "[^"]*" not defined`)
+	included = regexp.MustCompile(`no template ("[^"]*") associated`)
+)
+
+// StageOf is the stage of a problem that a template's execution reports. What function tpl renders is data.
+func StageOf(problem string) Stage {
+	if strings.Contains(problem, "error calling tpl") {
+		return StageExecution
+	}
+	name := included.FindStringSubmatch(problem)
+	if ofContent.MatchString(problem) || name != nil && strings.Contains(problem, "at <include "+name[1]) {
+		return StageContent
+	}
+	return StageExecution
 }
 
 func (e *TemplateError) Error() string {

@@ -19,6 +19,7 @@ type ChartError struct {
 	Chart string
 	// Problem has no value in it.
 	Problem string
+	Stage   Stage
 }
 
 func (e *ChartError) Error() string {
@@ -38,10 +39,17 @@ func (e *DependenciesMissingError) Error() string {
 	return fmt.Sprintf("chart %q lacks its dependencies %q: vendor them with `helm dependency build`", e.Chart, e.Missing)
 }
 
+// What an ExhaustedError is about.
+const (
+	LimitMemory = "memory"
+	LimitCPU    = "cpu"
+	LimitTime   = "time"
+)
+
 // ExhaustedError says that a rendering was ended since it takes too much.
 type ExhaustedError struct {
 	Addon string
-	// Limit is what ran out: memory, cpu or time.
+	// Limit is what ran out: LimitMemory, LimitCPU or LimitTime.
 	Limit string
 	// Most is how much is allowed, with its unit.
 	Most string

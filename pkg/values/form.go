@@ -25,6 +25,19 @@ func (e *FieldError) Error() string {
 // FormError has all problems of a form's values, at most one for each field.
 type FormError struct{ Fields []*FieldError }
 
+// IsInvalid says whether an error is about values or a form, and not about a call that failed.
+func IsInvalid(err error) bool {
+	var (
+		decode   *DecodeError
+		field    *FieldError
+		reserved *ReservedKeyError
+		tooLarge *LimitError
+		marks    *MarksError
+	)
+	return errors.As(err, &marks) || errors.As(err, &decode) || errors.As(err, &field) ||
+		errors.As(err, &reserved) || errors.As(err, &tooLarge)
+}
+
 // maxTextBytes bounds the text of a FormError; further fields are counted.
 const maxTextBytes = 800
 

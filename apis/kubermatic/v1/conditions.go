@@ -48,12 +48,13 @@ const (
 	// ConditionConflicting is True when another catalogue defines the same versions or a name is reserved. It never
 	// makes Ready False.
 	ConditionConflicting = "Conflicting"
-	// ConditionSourcesReady says whether the sources of a catalogue's versions can be fetched: by the seeds' checks and by installations.
-	// It never makes Ready False. Its reasons are those of an installation's Fetched besides the three below.
+	// ConditionSourcesReady says whether the sources of a catalogue's versions can be fetched and rendered: by the seeds' checks and by
+	// installations. It never makes Ready False. Its reasons are those of an installation's Fetched and Rendered besides the three below.
 	ConditionSourcesReady = "SourcesReady"
 
-	// ReasonSourcesReady: every Secret that a source names is copied to the seeds, each source was found by a seed, and no installation
-	// fails to fetch its content. Where no seed checks sources, only Secrets and installations count.
+	// ReasonSourcesReady: every Secret that a source names is copied to the seeds, each source was found by a seed and is rendered,
+	// where that needs nothing of a user or a cluster, and no installation fails to fetch its content. Where no seed checks sources, only
+	// Secrets and installations count.
 	ReasonSourcesReady = "SourcesReady"
 	// ReasonSourcesUnchecked: no source is known to be wrong, and some are not checked yet.
 	ReasonSourcesUnchecked = "SourcesUnchecked"

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/installer"
@@ -170,13 +169,9 @@ func (r *Reconciler) notRendered(f *facts, err error) loop.Outcome {
 // renderOutcome: what comes with the inputs waits for other inputs, what ended a renderer for its
 // time, what function lookup finds for fewer objects, and what the machine lacked for the next try.
 func renderOutcome(err *rendering.Error) loop.Outcome {
-	var none *render.NoManifestsError
-	var limit *render.LimitError
-	var objects *apply.LimitError
 	var found *survey.FoundError
 	var putOff *render.PutOffError
-	var dependencies *render.DependenciesMissingError
-	stalled := loop.Stalled{Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonRenderFailed, Message: err.Error()}
+	stalled := loop.Stalled{Condition: kubermaticv1.ConditionRendered, Reason: rendering.Reason(err), Message: err.Error()}
 	switch {
 	case errors.Is(err, render.ErrPending):
 		return loop.Waiting{
@@ -185,13 +180,7 @@ func renderOutcome(err *rendering.Error) loop.Outcome {
 	case errors.As(err, &putOff):
 		stalled.Reason, stalled.Recheck = kubermaticv1.ReasonLimitExceeded, max(time.Until(putOff.Until), time.Second)
 	case errors.As(err, &found):
-		stalled.Reason, stalled.Recheck = kubermaticv1.ReasonLimitExceeded, clusterRecheck
-	case errors.As(err, &none):
-		stalled.Reason = kubermaticv1.ReasonNoManifests
-	case errors.As(err, &limit), errors.As(err, &objects):
-		stalled.Reason = kubermaticv1.ReasonLimitExceeded
-	case errors.As(err, &dependencies):
-		stalled.Reason = kubermaticv1.ReasonDependenciesMissing
+		stalled.Recheck = clusterRecheck
 	case err.Cause == rendering.CauseKeeper && !render.Lasting(err):
 		return loop.RetryAt{Condition: kubermaticv1.ConditionRendered, Reason: kubermaticv1.ReasonRenderFailed, Message: err.Error()}
 	}

@@ -167,23 +167,10 @@ func valuesOutcome(err error) loop.Outcome {
 		stalled.Reason = kubermaticv1.ReasonValuesMissing
 	case errors.As(err, &putOff):
 		stalled.Recheck = max(time.Until(putOff.Until), time.Second)
-	case !render.Lasting(err) && !isInvalid(err):
+	case !render.Lasting(err) && !values.IsInvalid(err):
 		return failed(err)
 	}
 	return stalled
-}
-
-// isInvalid says whether an error is about values or a form, and not about a call that failed.
-func isInvalid(err error) bool {
-	var (
-		decode   *values.DecodeError
-		field    *values.FieldError
-		reserved *values.ReservedKeyError
-		tooLarge *values.LimitError
-		marks    *values.MarksError
-	)
-	return errors.As(err, &marks) || errors.As(err, &decode) || errors.As(err, &field) ||
-		errors.As(err, &reserved) || errors.As(err, &tooLarge)
 }
 
 // unknownKeys are what a user may have misspelt; empty for most.

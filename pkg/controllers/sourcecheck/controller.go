@@ -3,7 +3,6 @@ package sourcecheck
 import (
 	"cmp"
 	"context"
-	"io/fs"
 	"sync"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/rendering"
 )
 
 // Options are the controller's settings.
@@ -43,7 +43,7 @@ type Options struct {
 
 // Store tries sources.
 type Store interface {
-	Try(ctx context.Context, reference fetch.Reference, look func(content fs.FS) error) error
+	Try(ctx context.Context, reference fetch.Reference, look func(ctx context.Context, content fetch.Snapshot) error) error
 }
 
 // Dependencies are what the controller works with.
@@ -53,8 +53,10 @@ type Dependencies struct {
 	Reader client.Reader
 	Marks  *mergedcatalogue.Marks
 	// Source makes a reference of a version's source, with its credentials.
-	Source  func(ctx context.Context, source *v1.Source) (fetch.Reference, error)
-	Store   Store
+	Source func(ctx context.Context, source *v1.Source) (fetch.Reference, error)
+	Store  Store
+	// Trial renders what was fetched.
+	Trial   *rendering.Trial
 	Options Options
 }
 
@@ -143,7 +145,7 @@ func (r *Reconciler) interval() time.Duration {
 
 // check looks at one source, outside of passes.
 func (r *Reconciler) check(of item) {
-	fault, err := r.look(r.base, of)
+	found, err := r.look(r.base, of)
 	if r.base.Err() != nil {
 		return
 	}
@@ -153,7 +155,7 @@ func (r *Reconciler) check(of item) {
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.changed = r.turns.conclude(of, outcome{fault, err == nil}, r.Options) || r.changed
+	r.changed = r.turns.conclude(of, found, r.Options) || r.changed
 	r.queue.Add(everything)
 }
 
@@ -203,7 +205,7 @@ func itemsOf(object *v1.AddonCatalogue) []item {
 		}
 		items = append(items, item{
 			use: catalogue.SourceUse{Addon: string(addon.Name), Version: version.Version, Key: key}, at: i,
-			catalogue: turnOf(origins[version.Version], object.Name), source: version.Source, method: version.Template.Method,
+			catalogue: turnOf(origins[version.Version], object.Name), version: version,
 		})
 	}
 	return items

@@ -1,7 +1,10 @@
 // Package sourcecheck looks at the sources of versions before anybody installs them.
 //
 // Of the merged catalogues' versions, each source that this seed has to check is resolved, fetched and
-// looked at once: whether the chart, or the folder with manifests, is there (look.go). What was good is
+// looked at once: whether the chart, or the folder with manifests, is there, and what the version renders
+// to with its own values and its form's defaults (look.go). It is rendered by a rendering.Trial, in one
+// child at a time that no installation waits for. What needs values of a user, or a cluster, is good
+// without that. Content that failed is rendered again once it, or the version, is another. What was good is
 // not asked for again while a catalogue has it; what was not is tried again, after a minute up to an
 // hour, or up to a day where a server answered and the content is wrong. The catalogues take turns: of
 // each one source is checked at a time, and few of all, so that thousands of slow sources of one delay no

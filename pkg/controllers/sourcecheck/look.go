@@ -13,25 +13,53 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/rendering"
 	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
 // look checks one source. An error says that it could not be checked.
-func (r *Reconciler) look(ctx context.Context, of item) (*catalogue.SourceFault, error) {
-	reference, err := r.Source(ctx, of.source)
+func (r *Reconciler) look(ctx context.Context, of item) (outcome, error) {
+	reference, err := r.Source(ctx, of.version.Source)
 	if err != nil { // a Secret that is missing is told on the master
-		return nil, err
+		return outcome{}, err
 	}
-	err = r.Store.Try(ctx, reference, Presence(of.method))
-	if err == nil {
-		return nil, nil
-	}
+	var content string
+	err = r.Store.Try(ctx, reference, func(ctx context.Context, found fetch.Snapshot) error {
+		content = catalogue.ContentKey(found.Digest)
+		if known := of.fault; known != nil && known.Content == content {
+			return errKnown
+		}
+		return Check(ctx, r.Trial, of.use.Addon, of.version, found.FS)
+	})
 	reason, ofSource := fetch.Reason(err)
-	if !ofSource {
-		return nil, err
+	failed, ofRendering := errors.AsType[*rendering.Error](err)
+	_, untried := errors.AsType[*rendering.UntriedError](err)
+	switch {
+	case err == nil, untried:
+		return outcome{checked: true, unrendered: untried}, nil
+	case errors.Is(err, errKnown):
+		return outcome{checked: true, fault: of.fault}, nil
+	case ofRendering:
+		fault := catalogue.NewSourceFault(rendering.Reason(failed), failed.Error())
+		fault.Content = content
+		return outcome{checked: true, fault: &fault}, nil
+	case ofSource:
+		fault := catalogue.NewSourceFault(reason, shown(err))
+		return outcome{checked: true, fault: &fault}, nil
 	}
-	fault := catalogue.NewSourceFault(reason, shown(err))
-	return &fault, nil
+	return outcome{}, err
+}
+
+// errKnown says that this process rendered content before, with a fault.
+var errKnown = errors.New("rendered before")
+
+// Check looks whether content has what a version's method renders, and renders it. Errors are those of
+// package fetch about content, and those of a Trial.
+func Check(ctx context.Context, trial *rendering.Trial, addon string, version *v1.AddonVersion, content fs.FS) error {
+	if err := presence(version.Template.Method, content); err != nil {
+		return err
+	}
+	return trial.Render(ctx, addon, version, content)
 }
 
 // shown is an error as authors of catalogues see it, who need not have the rights to see this seed's
@@ -89,12 +117,12 @@ const (
 	manifests     = ".yaml"
 )
 
-// Presence looks whether content has what a method renders.
-func Presence(method v1.Method) func(content fs.FS) error {
+// presence looks whether content has what a method renders.
+func presence(method v1.Method, content fs.FS) error {
 	if method == v1.MethodHelm {
-		return hasChart
+		return hasChart(content)
 	}
-	return hasManifests
+	return hasManifests(content)
 }
 
 func hasChart(content fs.FS) error {

@@ -83,12 +83,17 @@ func (r *Reconciler) report(ctx context.Context) error {
 // checks are what is known of sources, with messages for the first faults of each catalogue. Where there
 // is no room for all faults, the catalogues with the most have fewer of them.
 func (r *Reconciler) checks() *catalogue.SourceChecks {
-	known := &catalogue.SourceChecks{Seen: r.seen, Good: map[string]bool{}, Bad: map[string]catalogue.SourceFault{}}
+	known := &catalogue.SourceChecks{
+		Seen: r.seen, Good: map[string]bool{}, Unrendered: map[string]bool{}, Bad: map[string]catalogue.SourceFault{},
+	}
 	of, rank, bad := map[string]int{}, map[string]int{}, []*item(nil)
 	for _, found := range slices.SortedFunc(maps.Values(r.turns.items), inOrder) {
 		switch {
 		case found.good:
 			known.Good[found.use.Key] = true
+			if found.unrendered {
+				known.Unrendered[found.use.Key] = true
+			}
 		case found.fault != nil:
 			of[found.catalogue]++
 			rank[found.use.Key], bad = of[found.catalogue], append(bad, found)

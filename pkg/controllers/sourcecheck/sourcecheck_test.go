@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -22,20 +24,25 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
+	"github.com/trellis-addons/trellis/cmd/wiring/renderers"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
 	"github.com/trellis-addons/trellis/pkg/controllers/sourcecheck"
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/pkg/fetch/store"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/render/child"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	testrendering "github.com/trellis-addons/trellis/test/rendering"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 func TestMain(m *testing.M) {
+	testrendering.Serve()
 	ctrl.SetLogger(logr.Discard())
 	fleet.Main(m, fleet.ClusterOptions{Name: "master"}, fleet.ClusterOptions{Name: "north"}, fleet.ClusterOptions{Name: "south"})
 }
@@ -54,6 +61,22 @@ type world struct {
 	git                 *fetchtest.Git
 	charts              *fetchtest.Charts
 	seeds               map[string]*kit.Manager
+	// renders are how often each add-on was rendered, on both seeds.
+	mutex   sync.Mutex
+	renders map[string]int
+}
+
+// counting is a method whose renderings are counted.
+type counting struct {
+	render.Renderer
+	w *world
+}
+
+func (c counting) Render(ctx context.Context, input render.Input) (render.Result, error) {
+	c.w.mutex.Lock()
+	c.w.renders[input.Addon]++
+	c.w.mutex.Unlock()
+	return c.Renderer.Render(ctx, input)
 }
 
 var worlds int
@@ -64,6 +87,7 @@ func newWorld(t *testing.T, wrappers ...func(http.Handler) http.Handler) *world 
 	w := &world{
 		t: t, platform: fmt.Sprintf("platform-%d", worlds), catalogue: fmt.Sprintf("catalogue-%d", worlds),
 		git: fetchtest.ServeGit(t), charts: fetchtest.ServeCharts(t, wrappers...), seeds: map[string]*kit.Manager{},
+		renders: map[string]int{},
 	}
 	for _, name := range []string{"master", "north", "south"} {
 		kit.Create(t, w.client(name), kit.Namespace(w.platform))
@@ -134,9 +158,16 @@ func (w *world) startSeed(name string) {
 		},
 		SourceKinds: kinds, CatalogueNamespace: w.catalogue,
 	}
-	made.SetUp(sourcecheck.New(wiring.SourceCheck(made.Seed, mergedcatalogue.New(logr.Discard()), content, references, sourcecheck.Options{
+	dependencies := wiring.SourceCheck(made.Seed, mergedcatalogue.New(logr.Discard()), content, references, sourcecheck.Options{
 		Namespace: w.platform, CatalogueNamespace: w.catalogue, Every: soon, FirstPause: soon,
-	})))
+	})
+	trial, pool := renderers.Trial(child.Options{CPU: 2 * time.Second, Timeout: 10 * time.Minute})
+	w.t.Cleanup(pool.Close)
+	for name, method := range trial.Methods {
+		trial.Methods[name] = counting{method, w}
+	}
+	dependencies.Trial = trial
+	made.SetUp(sourcecheck.New(dependencies))
 	made.Run()
 	w.seeds[name] = made
 }
@@ -223,7 +254,7 @@ func TestSlipsAreToldBeforeAnybodyInstallsThem(t *testing.T) {
 	w.charts.Add("good", "1.0.0", nil)
 	w.charts.Add("mended", "1.0.0", nil)
 	repository := w.git.Repository(t, "addons")
-	repository.Commit("main", map[string]string{"web/x.yaml": "a: 1\n", "web/README.md": "", "docs/README.md": ""})
+	repository.Commit("main", map[string]string{"web/x.yaml": configMap, "web/README.md": "", "docs/README.md": ""})
 	good := w.catalogueOf("good", w.chart("1.0.0", "good", "1.0.0"), folder("2.0.0", v1.MethodGoTemplate, repository, "main", "web"))
 	unreachable := w.chart("1.0.0", "good", "1.0.0")
 	unreachable.Source.Helm.URL = "https://127.0.0.1:1"
@@ -272,7 +303,7 @@ func TestSlipsAreToldBeforeAnybodyInstallsThem(t *testing.T) {
 	}
 	w.expectSources(good, "True", v1.ReasonSourcesReady, "every source was found")
 
-	repository.Commit("master", map[string]string{"web/x.yaml": "a: 1\n"}) // the branch was forgotten
+	repository.Commit("master", map[string]string{"web/x.yaml": configMap}) // the branch was forgotten
 	w.expectSources(wrong["wrong-branch"], "True", v1.ReasonSourcesReady)
 	w.edit(wrong["wrong-chart"], func(version *v1.AddonVersion) { version.Source.Helm.Chart = "mended" })
 	w.expectSources(wrong["wrong-chart"], "True", v1.ReasonSourcesReady)
@@ -288,6 +319,125 @@ func TestSlipsAreToldBeforeAnybodyInstallsThem(t *testing.T) {
 	w.expectSources(further, "True", v1.ReasonSourcesReady)
 	w.expectSources(good, "True", v1.ReasonSourcesReady)
 	w.expectArchives(map[string]int{"good": 1, "mended": 1, "further": 1})
+}
+
+const (
+	configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
+	password  = "swordfish-1234"
+)
+
+// Slips of rendering are named as those of sources are, with file and line, and without values; what needs
+// values of a user or facts of a cluster is no slip. What was rendered is not rendered again while its
+// content and version are the same, over two seeds; what failed is rendered once more after a restart,
+// although its source is asked again and again; what ends its renderer is told, and delays no other. Red where nothing is rendered, where
+// a fault has no content, and where an error has values.
+func TestRenderSlipsAreToldBeforeAnybodyInstallsThem(t *testing.T) {
+	w := newWorld(t)
+	repository := w.git.Repository(t, "addons")
+	files := map[string]string{
+		"good": configMap, "syntax": configMap + "data: {{ if }}\n", "function": configMap + "data: {{ toYam .Variables }}\n", "kind": "a: 1\n",
+		"endless": "{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}\n", "secret": "{{ .Variables.password }}: 1\n{{ .Variables.password }}: 2\n",
+		"needs": configMap + "data: {a: '{{ .Variables.host }}', b: '{{ .Cluster.Labels.team }}'}\n", "later": configMap,
+	}
+	commit := func() {
+		paths := map[string]string{}
+		for name, text := range files {
+			paths[name+"/x.yaml"] = text
+		}
+		repository.Commit("main", paths)
+	}
+	commit()
+	for name, text := range map[string]string{
+		"good": configMap, "template": "\n{{ include \"missing\" . }}\n", "yaml": "a: [\n", "requires": "{{ required \"set host\" .Values.host }}\n",
+	} {
+		w.charts.Add("chart-"+name, "1.0.0", map[string]string{"templates/x.yaml": text})
+	}
+	inGit := func(path string) v1.AddonVersion {
+		return folder("1.0.0", v1.MethodGoTemplate, repository, "main", path)
+	}
+	secret, field := inGit("secret"), inGit("needs")
+	secret.Values = &runtime.RawExtension{Raw: []byte(`{"password":"` + password + `"}`)}
+	field.Template.FormSpec = []v1.FormField{{DisplayName: "Host", InternalName: "host", Type: v1.FormText, Required: true}}
+	untried := w.chart("2.0.0", "chart-requires", "1.0.0")
+	endless := w.catalogueOf("endless", inGit("endless")) // the first to be checked
+	good := w.catalogueOf("good", inGit("good"), w.chart("2.0.0", "chart-good", "1.0.0"))
+	needs := w.catalogueOf("needs", field, untried, folder("3.0.0", v1.MethodGoTemplate, repository, "main", "needs"))
+	slips := map[string]struct {
+		version      v1.AddonVersion
+		reason, word string
+	}{
+		"syntax":   {inGit("syntax"), v1.ReasonRenderFailed, "x.yaml:4: missing value for if"},
+		"function": {inGit("function"), v1.ReasonRenderFailed, `x.yaml:4: function "toYam" not defined`},
+		"kind":     {inGit("kind"), v1.ReasonRenderFailed, "x.yaml:1: the rendered manifest has no apiVersion"},
+		"secret":   {secret, v1.ReasonRenderFailed, "twice"},
+		"template": {w.chart("1.0.0", "chart-template", "1.0.0"), v1.ReasonRenderFailed, "templates/x.yaml:2: "},
+		"yaml":     {w.chart("1.0.0", "chart-yaml", "1.0.0"), v1.ReasonRenderFailed, "templates/x.yaml"},
+	}
+	wrong := map[string]*v1.AddonCatalogue{}
+	for name, slip := range slips {
+		wrong[name] = w.catalogueOf(name, slip.version)
+	}
+	w.start()
+	w.expectSources(good, "True", v1.ReasonSourcesReady, "every source was found")
+	w.expectSources(needs, "True", v1.ReasonSourcesReady, "not rendered, for lack of a cluster or of values: 3 of 3 versions")
+	for name, slip := range slips {
+		w.expectSources(wrong[name], "False", slip.reason, fmt.Sprintf("add-on %q version %q: ", name, "1.0.0"), slip.word)
+	}
+	w.expectSources(endless, "False", v1.ReasonLimitExceeded, "2s of cpu")
+
+	for _, name := range []string{"north", "south"} {
+		w.seeds[name].Stop()
+		w.startSeed(name)
+	}
+	before := w.charts.Count(http.MethodGet, "/chart-template-1.0.0.tgz")
+	expect.Eventually(t, expect.Patience, func() error {
+		if again := w.charts.Count(http.MethodGet, "/chart-template-1.0.0.tgz"); again < before+2 {
+			return fmt.Errorf("it was asked for %d times again", again-before)
+		}
+		return w.rendered(map[string]int{
+			"good": 2, "needs": 2, "endless": 2, "syntax": 2, "function": 2, "kind": 2, "secret": 2, "template": 2, "yaml": 2,
+		})
+	})
+	w.expectNoSecrets()
+
+	files["syntax"] = configMap
+	commit()
+	w.expectSources(wrong["syntax"], "True", v1.ReasonSourcesReady)
+	w.edit(wrong["secret"], func(version *v1.AddonVersion) { version.Source.Git.Path = "later" })
+	w.expectSources(wrong["secret"], "True", v1.ReasonSourcesReady)
+}
+
+// rendered says how often add-ons were rendered, unless each was that often.
+func (w *world) rendered(want map[string]int) error {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if fmt.Sprint(w.renders) != fmt.Sprint(want) {
+		return fmt.Errorf("rendered %v, want %v", w.renders, want)
+	}
+	return nil
+}
+
+// expectNoSecrets fails where a report or a status has the password of a version's values.
+func (w *world) expectNoSecrets() {
+	w.t.Helper()
+	var catalogues v1.AddonCatalogueList
+	if err := w.master.List(w.t.Context(), &catalogues, client.InNamespace(w.platform)); err != nil {
+		w.t.Fatal(err)
+	}
+	said := ""
+	for _, one := range catalogues.Items {
+		said += fmt.Sprint(one.Status)
+	}
+	for _, name := range []string{"north", "south"} {
+		report := w.report()
+		if err := w.client(name).Get(w.t.Context(), client.ObjectKeyFromObject(report), report); err != nil {
+			w.t.Fatal(err)
+		}
+		said += fmt.Sprint(report.Data)
+	}
+	if strings.Contains(said, password) {
+		w.t.Errorf("a value of a version is told: %s", said)
+	}
 }
 
 func (w *world) edit(object *v1.AddonCatalogue, change func(*v1.AddonVersion)) {

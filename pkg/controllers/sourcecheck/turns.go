@@ -17,22 +17,23 @@ type item struct {
 	use       catalogue.SourceUse
 	at        int
 	catalogue string
-	source    *v1.Source
-	method    v1.Method
+	version   *v1.AddonVersion
 
 	// mine says that this seed checks it.
-	mine     bool
-	good     bool
-	fault    *catalogue.SourceFault
-	failures int32
+	mine bool
+	good bool
+	// unrendered says of a good one that it can't be rendered without an installation.
+	unrendered bool
+	fault      *catalogue.SourceFault
+	failures   int32
 	// due is when it is checked next, unless it is good.
 	due time.Time
 }
 
 // outcome of a check; not checked: something of our own failed.
 type outcome struct {
-	fault   *catalogue.SourceFault
-	checked bool
+	fault               *catalogue.SourceFault
+	checked, unrendered bool
 }
 
 // turns decide which source is checked next.
@@ -56,14 +57,14 @@ func (t *turns) want(catalogues map[string]listed, before *catalogue.SourceCheck
 	wanted := t.firstUses(catalogues)
 	for key, found := range wanted {
 		if known := t.items[key]; known != nil {
-			known.use, known.at, known.catalogue, known.source = found.use, found.at, found.catalogue, found.source
+			known.use, known.at, known.catalogue, known.version = found.use, found.at, found.catalogue, found.version
 			wanted[key] = known
 			continue
 		}
 		if fault, isBad := before.Bad[key]; isBad {
 			found.fault = &fault
 		}
-		found.good, found.mine = before.Good[key], t.isMine(key)
+		found.good, found.unrendered, found.mine = before.Good[key], before.Unrendered[key], t.isMine(key)
 		delete(before.Good, key)
 		delete(before.Bad, key)
 	}
@@ -156,10 +157,10 @@ const (
 )
 
 func longestAfter(found outcome) time.Duration {
-	if found.checked && (found.fault.Reason == v1.ReasonArtifactNotFound || found.fault.Reason == v1.ReasonArtifactRefused) {
-		return longestOfContent
+	if !found.checked || found.fault.Reason == v1.ReasonFetchFailed || found.fault.Reason == v1.ReasonSourceNotServed {
+		return longestPause
 	}
-	return longestPause
+	return longestOfContent
 }
 
 // conclude takes down what a check found, and says whether that changes the report.
@@ -170,7 +171,7 @@ func (t *turns) conclude(of item, found outcome, options Options) (changed bool)
 		return false
 	}
 	if found.checked && found.fault == nil {
-		known.good, known.fault, known.failures = true, nil, 0
+		known.good, known.unrendered, known.fault, known.failures = true, found.unrendered, nil, 0
 		return true
 	}
 	known.failures++

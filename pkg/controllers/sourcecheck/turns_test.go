@@ -75,11 +75,14 @@ func TestWhatIsKnownStays(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	turns := newTurns()
 	before := &catalogue.SourceChecks{
-		Good: map[string]bool{"web-0": true}, Bad: map[string]catalogue.SourceFault{"web-1": {Reason: v1.ReasonFetchFailed}},
+		Good: map[string]bool{"web-0": true}, Unrendered: map[string]bool{"web-0": true}, Bad: map[string]catalogue.SourceFault{"web-1": {Reason: v1.ReasonFetchFailed}},
 	}
 	turns.want(map[string]listed{"web": itemsFor("web", 3)}, before)
 	if due := turns.due(clock.Now()); len(due) != 0 {
 		t.Errorf("without a share it checks %v", due)
+	}
+	if !turns.items["web-0"].unrendered {
+		t.Error("what could not be rendered counts as rendered after a restart")
 	}
 	turns.divide(catalogue.SourceShare{Seed: "north", Seeds: []string{"north"}})
 	if due := turns.due(clock.Now())["web"]; len(due) != 2 {
@@ -153,13 +156,13 @@ func TestACatalogueOfManyFaultsHidesNoOther(t *testing.T) {
 func TestPausesAreByWhatIsWrong(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	for reason, want := range map[string]time.Duration{
-		v1.ReasonArtifactNotFound: 24 * time.Hour, v1.ReasonArtifactRefused: 24 * time.Hour, v1.ReasonFetchFailed: time.Hour, "": time.Hour,
+		v1.ReasonArtifactNotFound: 24 * time.Hour, v1.ReasonArtifactRefused: 24 * time.Hour, v1.ReasonRenderFailed: 24 * time.Hour, v1.ReasonFetchFailed: time.Hour, "": time.Hour,
 	} {
 		turns := newTurns()
 		turns.want(map[string]listed{"web": itemsFor("web", 1)}, &catalogue.SourceChecks{})
 		known := turns.items["web-0"]
 		known.failures = 100
-		turns.conclude(*known, outcome{&catalogue.SourceFault{Reason: reason}, reason != ""}, Options{Clock: clock, FirstPause: time.Minute})
+		turns.conclude(*known, outcome{fault: &catalogue.SourceFault{Reason: reason}, checked: reason != ""}, Options{Clock: clock, FirstPause: time.Minute})
 		if pause := known.due.Sub(clock.Now()); pause < want*8/10 || pause > want*12/10 {
 			t.Errorf("after %q it waits %s, want about %s", reason, pause, want)
 		}
@@ -223,7 +226,7 @@ func TestPresence(t *testing.T) {
 		{v1.MethodGoTemplate, file("deep/x.yaml", ""), ""},
 		{v1.MethodGoTemplate, file("README.md", ""), v1.ReasonArtifactNotFound},
 	} {
-		err := Presence(test.method)(test.content)
+		err := presence(test.method, test.content)
 		reason := ""
 		if err != nil {
 			reason, _ = fetch.Reason(err)

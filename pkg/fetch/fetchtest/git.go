@@ -5,6 +5,7 @@ import (
 	"compress/zlib"
 	"crypto/sha1"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -177,7 +178,9 @@ func (r *Repository) file(name string, content []byte) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		r.t.Fatal(err)
 	}
-	if err := os.WriteFile(path, content, 0o600); err != nil {
+	// git may have an earlier file of the name mapped: it is replaced, and not cut.
+	fresh := filepath.Join(r.Folder, strings.ReplaceAll(name, "/", "-"))
+	if err := errors.Join(os.WriteFile(fresh, content, 0o600), os.Rename(fresh, path)); err != nil {
 		r.t.Fatal(err)
 	}
 }

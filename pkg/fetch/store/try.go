@@ -10,8 +10,10 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-// Try asks the source once, shows look the content, and keeps nothing of it.
-func (s *Store) Try(ctx context.Context, reference fetch.Reference, look func(content fs.FS) error) (err error) {
+// Try asks the source once, shows look the content while that returns, and keeps nothing of it.
+func (s *Store) Try(
+	ctx context.Context, reference fetch.Reference, look func(ctx context.Context, content fetch.Snapshot) error,
+) (err error) {
 	reference, err = s.served(reference)
 	if err != nil {
 		return err
@@ -41,20 +43,22 @@ func (s *Store) Try(ctx context.Context, reference fetch.Reference, look func(co
 	if err != nil {
 		return err
 	}
-	return s.disk.show(func(folder string) error {
-		_, err := source.Fetch(ctx, reference, revision, folder)
-		return err
-	}, look)
+	return s.disk.show(func(folder string) (string, error) {
+		return source.Fetch(ctx, reference, revision, folder)
+	}, func(content fs.FS, digest string) error {
+		return look(ctx, fetch.Snapshot{FS: content, Revision: revision.Name, Digest: digest})
+	})
 }
 
 // show lets fetch fill a folder, and look read that before it is removed.
-func (d *disk) show(fetch func(folder string) error, look func(content fs.FS) error) (err error) {
+func (d *disk) show(fetch func(folder string) (digest string, err error), look func(content fs.FS, digest string) error) (err error) {
 	work, err := os.MkdirTemp(filepath.Join(d.folder, workFolder), "")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, removeAll(work)) }()
-	if err := fetch(work); err != nil {
+	digest, err := fetch(work)
+	if err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(work)
@@ -62,5 +66,5 @@ func (d *disk) show(fetch func(folder string) error, look func(content fs.FS) er
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	return look(root.FS())
+	return look(root.FS(), digest)
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -14,33 +15,33 @@ import (
 	"github.com/trellis-addons/trellis/test/disk"
 )
 
-// Red when content of a try is kept, the error of the source or of the look is lost, or a mirror is passed by.
+// Red when content of a try is kept, its digest or the error of the source or of the look is lost, or a mirror is passed by.
 func TestTryKeepsNothing(t *testing.T) {
 	charts := fetchtest.ServeCharts(t)
-	charts.Add("web", "1.0.0", nil)
+	digest := charts.Add("web", "1.0.0", nil)
 	folder := disk.TempDir(t)
 	content, end := open(t, store.Options{Folder: folder, Mirrors: fetch.Mirrors{{From: "https://charts.example.com", To: charts.URL}}})
 	reference := fetch.Reference{
 		Location: helmrepo.Location{URL: "https://charts.example.com", Chart: "web", Version: "1.0.0"}, Credentials: fetch.Credentials{CA: charts.CA},
 	}
 	looked := false
-	err := content.Try(t.Context(), reference, func(content fs.FS) error {
-		looked = true
-		_, err := fs.Stat(content, "Chart.yaml")
+	err := content.Try(t.Context(), reference, func(_ context.Context, content fetch.Snapshot) error {
+		looked = content.Digest == digest && content.Revision == "1.0.0"
+		_, err := fs.Stat(content.FS, "Chart.yaml")
 		return err
 	})
 	if err != nil || !looked {
 		t.Fatalf("looked %t: %v", looked, err)
 	}
 	wrong := errors.New("wrong")
-	if err := content.Try(t.Context(), reference, func(fs.FS) error { return wrong }); !errors.Is(err, wrong) {
+	if err := content.Try(t.Context(), reference, func(context.Context, fetch.Snapshot) error { return wrong }); !errors.Is(err, wrong) {
 		t.Errorf("what look says is lost: %v", err)
 	}
-	if err := content.Try(t.Context(), reference, func(fs.FS) error { panic("a decoder") }); err == nil {
+	if err := content.Try(t.Context(), reference, func(context.Context, fetch.Snapshot) error { panic("a decoder") }); err == nil {
 		t.Error("a panic is no error")
 	}
 	reference.Location = helmrepo.Location{URL: "https://charts.example.com", Chart: "wep", Version: "1.0.0"}
-	if reason, ofSource := fetch.Reason(content.Try(t.Context(), reference, func(fs.FS) error { return nil })); reason != "ArtifactNotFound" || !ofSource {
+	if reason, ofSource := fetch.Reason(content.Try(t.Context(), reference, func(context.Context, fetch.Snapshot) error { return nil })); reason != "ArtifactNotFound" || !ofSource {
 		t.Errorf("a missing chart is %s, of the source %t", reason, ofSource)
 	}
 	for _, below := range []string{"content", "work"} {

@@ -37,10 +37,11 @@ func load(content fs.FS) (*helmchart.Chart, error) {
 		if _, found := fs.Stat(content, "Chart.yaml"); errors.Is(found, fs.ErrNotExist) {
 			problem += ": does the source's path lead to the chart, or is template.method go-template meant?"
 		}
-		return nil, &render.ChartError{Problem: problem}
+		return nil, &render.ChartError{Problem: problem, Stage: render.StageContent}
 	}
 	if kind := loaded.Metadata.Type; kind != "" && kind != "application" {
-		return nil, &render.ChartError{Chart: loaded.Name(), Problem: fmt.Sprintf("has type %q: only applications can be installed", kind)}
+		problem := fmt.Sprintf("has type %q: only applications can be installed", kind)
+		return nil, &render.ChartError{Chart: loaded.Name(), Problem: problem, Stage: render.StageContent}
 	}
 	return loaded, checkDependencies(loaded)
 }
@@ -112,7 +113,7 @@ func ignoreRules(content fs.FS) (*ignore.Rules, error) {
 		return nil, err
 	default:
 		if rules, err = ignore.Parse(bytes.NewReader(file.Data)); err != nil {
-			return nil, &render.ChartError{Problem: "has a .helmignore that can't be read: " + err.Error()}
+			return nil, &render.ChartError{Problem: "has a .helmignore that can't be read: " + err.Error(), Stage: render.StageContent}
 		}
 	}
 	rules.AddDefaults()
@@ -142,7 +143,7 @@ func checkYAML(name string, data []byte) error {
 	}
 	problem := strictyaml.Inspect(data, strictyaml.Limits{Bytes: maxFileBytes, Depth: maxYAMLDepth, Duplicates: true})
 	if problem != nil {
-		return &render.TemplateError{File: name, Line: problem.Line, Problem: problem.Problem}
+		return &render.TemplateError{File: name, Line: problem.Line, Problem: problem.Problem, Stage: render.StageContent}
 	}
 	return nil
 }

@@ -184,7 +184,14 @@ func engineError(err error) error {
 		return &render.ChartError{Problem: "can't be rendered: " + text}
 	}
 	line, _ := strconv.Atoi(match[2])
-	return &render.TemplateError{File: match[1], Line: line, Problem: match[3]}
+	stage := render.StageOf(match[3])
+	switch {
+	case strings.HasPrefix(text, "parse error"):
+		stage = render.StageContent
+	case strings.HasPrefix(text, "YAML parse error"):
+		stage = render.StageOutput
+	}
+	return &render.TemplateError{File: match[1], Line: line, Problem: match[3], Stage: stage}
 }
 
 func withoutValues(redactor redact.Redactor, err error) error {
@@ -195,9 +202,11 @@ func withoutValues(redactor redact.Redactor, err error) error {
 	case errors.As(err, &bySchema):
 		return &render.ChartError{Chart: bySchema.Chart, Problem: redact.Redactor{}.Text(bySchema.Problem)}
 	case errors.As(err, &inTemplate):
-		return &render.TemplateError{File: redactor.Text(inTemplate.File), Line: inTemplate.Line, Problem: redactor.Text(inTemplate.Problem)}
+		return &render.TemplateError{
+			File: redactor.Text(inTemplate.File), Line: inTemplate.Line, Problem: redactor.Text(inTemplate.Problem), Stage: inTemplate.Stage,
+		}
 	case errors.As(err, &inChart):
-		return &render.ChartError{Chart: redactor.Text(inChart.Chart), Problem: redactor.Text(inChart.Problem)}
+		return &render.ChartError{Chart: redactor.Text(inChart.Chart), Problem: redactor.Text(inChart.Problem), Stage: inChart.Stage}
 	}
 	return err
 }

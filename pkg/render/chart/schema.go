@@ -65,7 +65,7 @@ func checkSchemas(chart *helmchart.Chart, values map[string]any) error {
 
 func compile(chart *helmchart.Chart) (*jsonschema.Schema, error) {
 	problem := func(text string) error {
-		return &render.ChartError{Chart: chart.Name(), Problem: "has a values.schema.json that " + text}
+		return &render.ChartError{Chart: chart.Name(), Problem: "has a values.schema.json that " + text, Stage: render.StageContent}
 	}
 	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(chart.Schema))
 	if err != nil {

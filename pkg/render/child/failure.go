@@ -70,13 +70,13 @@ func withoutValues(redactor redact.Redactor, err error) error {
 	}
 	switch found := err.(type) { //nolint:errorlint // the errors were made by readFailure, and wrap nothing
 	case *render.TemplateError:
-		return &render.TemplateError{File: redactor.Text(found.File), Line: found.Line, Problem: redactor.Text(found.Problem)}
+		return &render.TemplateError{File: redactor.Text(found.File), Line: found.Line, Problem: redactor.Text(found.Problem), Stage: found.Stage}
 	case *render.NoManifestsError:
 		return &render.NoManifestsError{Addon: redactor.Text(found.Addon), Templates: found.Templates}
 	case *render.LimitError:
 		return &render.LimitError{What: redactor.Text(found.What), Max: found.Max}
 	case *render.ChartError:
-		return &render.ChartError{Chart: redactor.Text(found.Chart), Problem: redactor.Text(found.Problem)}
+		return &render.ChartError{Chart: redactor.Text(found.Chart), Problem: redactor.Text(found.Problem), Stage: found.Stage}
 	case *render.DependenciesMissingError:
 		return &render.DependenciesMissingError{Chart: redactor.Text(found.Chart), Missing: texts(found.Missing)}
 	case *RenderingError:

@@ -36,28 +36,27 @@ type ticket struct {
 	turn chan *place
 }
 
-// places are all that a pool knows of its children, and who waits: one place more than renderings
-// run at a time. It has no processes, clocks or locks: the pool holds its mutex.
+// places are all that a pool knows of its children, and who waits: as a rule one place more than
+// renderings run at a time. It has no processes, clocks or locks: the pool holds its mutex.
 type places struct {
-	all     []*place
+	all []*place
+	// most is how many renderings run at a time. A child without a tenant has a place beside them, if there is one more.
+	most    int
 	waiting []*ticket
 	given   uint64
 	closed  bool
 }
 
-func newPlaces(children int) *places {
-	made := &places{}
-	for range children + 1 {
+func newPlaces(children, beside int) *places {
+	made := &places{most: children}
+	for range children + beside {
 		made.all = append(made.all, &place{state: vacant})
 	}
 	return made
 }
 
-// most is how many renderings run at a time: a child without a tenant has a place beside them.
-func (p *places) most() int { return len(p.all) - 1 }
-
 // share is how many renderings one tenant may have at a time: never all.
-func (p *places) share() int { return max(1, p.most()-1) }
+func (p *places) share() int { return max(1, p.most-1) }
 
 func (p *places) count(asked func(at *place) bool) int {
 	found := 0
@@ -91,7 +90,7 @@ func (p *places) callUp() {
 	p.waiting = slices.DeleteFunc(p.waiting, func(next *ticket) bool {
 		all := p.count(func(at *place) bool { return at.state == working })
 		theirs := p.count(func(at *place) bool { return at.state == working && at.tenant == next.tenant })
-		if p.closed || all >= p.most() || theirs >= p.share() {
+		if p.closed || all >= p.most || theirs >= p.share() {
 			return false
 		}
 		at := p.choose(next.tenant)
@@ -137,7 +136,7 @@ func (p *places) longestIdle(fits func(child *process) bool) *place {
 // spare is the place where a child for no tenant should be started; nil: there is one, or no room.
 func (p *places) spare() *place {
 	readied := p.count(func(at *place) bool { return at.state == readying || at.state == idle && isNobodys(at.child) })
-	if p.closed || readied > 0 {
+	if p.closed || readied > 0 || len(p.all) == p.most {
 		return nil
 	}
 	at := p.room()

@@ -35,8 +35,9 @@ type Options struct {
 	Memory int64
 	// CPU is the processor time, Timeout the wall-clock time, that one rendering may take.
 	CPU, Timeout time.Duration
-	// Children is how many renderings run at a time. One more process may wait for work.
+	// Children is how many renderings run at a time. One more process may wait for work, unless Alone.
 	Children int
+	Alone    bool
 	// Renders is how many renderings of its tenant a child makes before it is replaced.
 	Renders int
 	Log     logr.Logger
@@ -64,7 +65,11 @@ func New(options Options) *Pool {
 	options.Children = cmp.Or(options.Children, DefaultChildren)
 	options.Renders = cmp.Or(options.Renders, defaultRenders)
 	options.Metrics = cmp.Or(options.Metrics, NewMetrics(prometheus.NewRegistry()))
-	return &Pool{options: options, starter: newStarter(), places: newPlaces(options.Children)}
+	beside := 1
+	if options.Alone {
+		beside = 0
+	}
+	return &Pool{options: options, starter: newStarter(), places: newPlaces(options.Children, beside)}
 }
 
 // ErrClosed says that the pool is closed.

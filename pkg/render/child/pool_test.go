@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/child"
@@ -86,13 +87,17 @@ func TestRefusalsKeepTheirType(t *testing.T) {
 	}{
 		{rendering.GoTemplate, input(folder("a.yaml", "\n{{ fail `no` }}"))},
 		{rendering.GoTemplate, input(folder("a.yaml", "# nothing"))},
+		{rendering.GoTemplate, input(folder("a.yaml", "{{ if }}"))},
+		{rendering.GoTemplate, input(folder("a.yaml", "a: ["))},
+		{rendering.Helm, input(chartFolder("templates/a.yaml", "{{ if }}"))},
+		{rendering.Helm, input(chartFolder("templates/a.yaml", "a: ["))},
 		{rendering.GoTemplate, input(folder("a.yaml", "{{ range until 2001 }}\n---\n"+configMap+"m-{{ . }}\n{{ end }}"))},
 		{rendering.Helm, input(folder("a.yaml", ""))},
 		{rendering.Helm, input(folder("Chart.yaml", "apiVersion: v2\nname: demo\nversion: 1.2.3\ndependencies: [{name: x, version: 1.0.0, repository: https://a.b}]\n"))},
 	} {
 		_, want := rendering.Renderers().Methods[test.method].Render(t.Context(), test.content)
 		_, got := pool.Renderer(test.method, child.AllFiles).Render(t.Context(), test.content)
-		if want == nil || got == nil || fmt.Sprintf("%T", want) != fmt.Sprintf("%T", got) || want.Error() != got.Error() {
+		if want == nil || got == nil || fmt.Sprintf("%T", want) != fmt.Sprintf("%T", got) || cmp.Diff(want, got) != "" {
 			t.Errorf("in process: %T %v; in the child: %T %v", want, want, got, got)
 		}
 	}
@@ -190,6 +195,33 @@ func TestOnlyWantedFilesAreSent(t *testing.T) {
 	}
 	if got := result.Objects[0].GetAnnotations()["files"]; got != "a.yaml b/c.yaml" {
 		t.Errorf("the child has %q", got)
+	}
+}
+
+// Red when a pool for checks keeps a child, or has two at a time.
+func TestAloneNoChildWaits(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	pool := rendering.Pool(t, child.Options{Children: 1, Alone: true, Renders: 1, Metrics: child.NewMetrics(registry)})
+	var working sync.WaitGroup
+	for tenant := range 4 {
+		working.Go(func() {
+			asked := input(folder("a.yaml", configMap+"a"))
+			asked.Tenant = strconv.Itoa(tenant)
+			if _, err := pool.Renderer(rendering.GoTemplate, child.AllFiles).Render(t.Context(), asked); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	working.Wait()
+	pool.Close() // waits for what has begun
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == "trellis_render_children_started_total" && family.GetMetric()[0].GetCounter().GetValue() != 4 {
+			t.Errorf("4 renderings started %v children", family.GetMetric()[0].GetCounter().GetValue())
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/trellis-addons/trellis/pkg/render"
 )
 
 // pollInterval is between two readings of a busy child, in which it can allocate some ten MiB.
@@ -11,9 +13,9 @@ const pollInterval = 10 * time.Millisecond
 
 // Limits, in the words of the flags.
 const (
-	limitMemory = "memory"
-	limitCPU    = "cpu"
-	limitTime   = "time"
+	limitMemory = render.LimitMemory
+	limitCPU    = render.LimitCPU
+	limitTime   = render.LimitTime
 )
 
 // watch follows one rendering and kills its child past a limit.

@@ -78,11 +78,13 @@ func (r *rendering) execute(file file, limit int) (*output, error) {
 		return nil, tooLarge
 	case errors.Is(r.ctx.Err(), context.DeadlineExceeded):
 		name, line := output.at(output.text.Len())
-		return nil, &render.TemplateError{File: name, Line: line, Problem: "rendering takes longer than " + r.limits.time.String()}
+		return nil, &render.TemplateError{
+			File: name, Line: line, Problem: "rendering takes longer than " + r.limits.time.String(), Stage: render.StageTime,
+		}
 	case r.ctx.Err() != nil:
 		return nil, r.ctx.Err()
 	}
-	return nil, r.templateError(file, err)
+	return nil, r.templateError(file, err, render.StageOf(err.Error()))
 }
 
 // seen is what templates see.
@@ -97,10 +99,10 @@ func (r *rendering) seen() any {
 var located = regexp.MustCompile(`(?s)^template: (.+?):(\d+):(?:\d+:)? (.*)$`)
 
 // templateError is a template's error without values.
-func (r *rendering) templateError(file file, err error) error {
+func (r *rendering) templateError(file file, err error, stage render.Stage) error {
 	text := err.Error()
 	text = text[:min(len(text), redact.MaxLook)]
-	made := &render.TemplateError{File: file.path, Problem: r.redactor.Text(text)}
+	made := &render.TemplateError{File: file.path, Problem: r.redactor.Text(text), Stage: stage}
 	if match := located.FindStringSubmatch(text); match != nil {
 		made.File = match[1]
 		made.Line, _ = strconv.Atoi(match[2])

@@ -29,6 +29,19 @@ func renderFolder(content fstest.MapFS, values map[string]any) (render.Result, e
 	return gotemplate.New().Render(context.Background(), render.Input{Addon: "demo", Content: content, Values: values, Data: data})
 }
 
+// Red when a template that takes too long is wrong for ever.
+func TestTimeIsOfTheMachine(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), -1)
+	defer cancel()
+	_, inManifests := gotemplate.New().Render(ctx, render.Input{Addon: "demo", Content: folder("a.yaml", configMap+"a\n")})
+	_, inValues := gotemplate.New().RenderValues(ctx, render.ValuesInput{Addon: "demo", Template: "a: 1"})
+	for _, err := range []error{inManifests, inValues} {
+		if late, ok := errors.AsType[*render.TemplateError](err); !ok || late.Stage != render.StageTime {
+			t.Errorf("%T %v", err, err)
+		}
+	}
+}
+
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: "
 
 func TestErrorsNameThePlace(t *testing.T) {
@@ -39,16 +52,17 @@ func TestErrorsNameThePlace(t *testing.T) {
 		file    string
 		line    int
 		problem string
+		stage   render.Stage
 	}{
 		{
 			why:     "a template that doesn't parse",
 			content: folder("a.yaml", configMap+"a\n", "b/b.yaml", "apiVersion: v1\n\n{{ if }}\n"),
-			file:    "b/b.yaml", line: 3, problem: "missing value for if",
+			file:    "b/b.yaml", line: 3, problem: "missing value for if", stage: render.StageContent,
 		},
 		{
 			why:     "a block that is not closed",
 			content: folder("a.yaml", "{{ if true }}\n"+configMap+"a\n", "b.yaml", "{{ end }}\n"),
-			file:    "a.yaml", line: 6, problem: "unexpected EOF",
+			file:    "a.yaml", line: 6, problem: "unexpected EOF", stage: render.StageContent,
 		},
 		{
 			why:     "a function that fails",
@@ -64,27 +78,27 @@ func TestErrorsNameThePlace(t *testing.T) {
 		{
 			why:     "a field that the data does not have",
 			content: folder("a.yaml", configMap+"{{ .Cluster.Nmae }}"),
-			file:    "a.yaml", line: 4, problem: `executing "a.yaml" at <.Cluster.Nmae>: can't evaluate field Nmae in type templatedata.ClusterData`,
+			file:    "a.yaml", line: 4, problem: `executing "a.yaml" at <.Cluster.Nmae>: can't evaluate field Nmae in type templatedata.ClusterData`, stage: render.StageContent,
 		},
 		{
 			why:     "rendered YAML is wrong behind a loop",
 			content: folder("a.yaml", "{{ range until 20 }}\n---\n"+configMap+"m-{{ . }}\n{{ end }}\n---\n"+configMap+"x\n  wrong\n data:\n"),
-			file:    "a.yaml", line: 13, problem: "the rendered manifest is not valid YAML: could not find expected ':'",
+			file:    "a.yaml", line: 13, problem: "the rendered manifest is not valid YAML: could not find expected ':'", stage: render.StageOutput,
 		},
 		{
 			why:     "a key twice",
 			content: folder("a.yaml", configMap+"a\ndata:\n  x: \"1\"\n  y: \"2\"\n  x: \"3\"\n"),
-			file:    "a.yaml", line: 8, problem: `the rendered manifest has key "x" twice`,
+			file:    "a.yaml", line: 8, problem: `the rendered manifest has key "x" twice`, stage: render.StageOutput,
 		},
 		{
 			why:     "no kind",
 			content: folder("a.yaml", configMap+"a\n---\n# nothing yet\n\napiVersion: v1\nmetadata: {name: b}\n"),
-			file:    "a.yaml", line: 8, problem: "the rendered manifest has no kind",
+			file:    "a.yaml", line: 8, problem: "the rendered manifest has no kind", stage: render.StageOutput,
 		},
 		{
 			why:     "no apiVersion",
 			content: folder("a.yaml", "kind: ConfigMap\nmetadata: {name: b}\n"),
-			file:    "a.yaml", line: 1, problem: "the rendered manifest has no apiVersion",
+			file:    "a.yaml", line: 1, problem: "the rendered manifest has no apiVersion", stage: render.StageOutput,
 		},
 		{
 			why:     "no name",
@@ -104,7 +118,7 @@ func TestErrorsNameThePlace(t *testing.T) {
 		{
 			why:     "text that is no object",
 			content: folder("a.yaml", configMap+"a\n", "b.yaml", "\nhello\n"),
-			file:    "b.yaml", line: 2, problem: "the rendered manifest is no object",
+			file:    "b.yaml", line: 2, problem: "the rendered manifest is no object", stage: render.StageOutput,
 		},
 		{
 			why:     "a missing key that is printed",
@@ -114,7 +128,7 @@ func TestErrorsNameThePlace(t *testing.T) {
 		{
 			why:     "one name defined in two files",
 			content: folder("a.yaml", `{{ define "x" }}1{{ end }}`, "b.yaml", `{{ define "x" }}2{{ end }}`),
-			file:    "b.yaml", problem: `defines "x", as a.yaml does: give one of them another name`,
+			file:    "b.yaml", problem: `defines "x", as a.yaml does: give one of them another name`, stage: render.StageContent,
 		},
 	} {
 		t.Run(test.why, func(t *testing.T) {
@@ -123,7 +137,7 @@ func TestErrorsNameThePlace(t *testing.T) {
 			if !errors.As(err, &refused) {
 				t.Fatalf("got %v, want TemplateError", err)
 			}
-			want := &render.TemplateError{File: test.file, Line: test.line, Problem: test.problem}
+			want := &render.TemplateError{File: test.file, Line: test.line, Problem: test.problem, Stage: test.stage}
 			if diff := cmp.Diff(want, refused); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -19,7 +19,7 @@ func (r *rendering) parse(files []file) error {
 	for _, file := range files {
 		parsed, err := template.New(file.path).Funcs(functions).Parse(file.text)
 		if err != nil {
-			return r.templateError(file, err)
+			return r.templateError(file, err, render.StageContent)
 		}
 		for _, defined := range sortedTemplates(parsed) {
 			before, twice := definedIn[defined.Name()]
@@ -28,12 +28,12 @@ func (r *rendering) parse(files []file) error {
 			}
 			if twice {
 				problem := fmt.Sprintf("defines %q, as %s does: give one of them another name", defined.Name(), before)
-				return &render.TemplateError{File: file.path, Problem: problem}
+				return &render.TemplateError{File: file.path, Problem: problem, Stage: render.StageContent}
 			}
 			definedIn[defined.Name()] = file.path
 			defined.Root = marker{places: &r.places, file: file}.list(defined.Root)
 			if _, err := r.set.AddParseTree(defined.Name(), defined.Tree); err != nil {
-				return r.templateError(file, err)
+				return r.templateError(file, err, render.StageContent)
 			}
 		}
 	}

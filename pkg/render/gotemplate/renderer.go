@@ -155,7 +155,7 @@ func (o *output) problem(line int, problem string) error {
 		offset += len(text)
 	}
 	name, at := o.at(offset)
-	return &render.TemplateError{File: name, Line: at, Problem: problem}
+	return &render.TemplateError{File: name, Line: at, Problem: problem, Stage: render.StageOutput}
 }
 
 // noValue is what text/template prints for a missing key.

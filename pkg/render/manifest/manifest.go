@@ -108,7 +108,11 @@ func (r *Reader) object(source Source, offset int, content map[string]any) error
 		return templateError(source, offset, "the List has no items: give it some, or take it out")
 	}
 	if problem := identityProblem(object); problem != "" {
-		return templateError(source, offset, problem)
+		wrong := templateError(source, offset, problem)
+		if object.GetAPIVersion() != "" && object.GetKind() != "" {
+			wrong.Stage = render.StageExecution // names are often given by values
+		}
+		return wrong
 	}
 	return r.add(object)
 }
@@ -165,9 +169,9 @@ func identityProblem(object *unstructured.Unstructured) string {
 	return ""
 }
 
-func templateError(source Source, offset int, problem string) error {
+func templateError(source Source, offset int, problem string) *render.TemplateError {
 	file, line := source.At(offset)
-	return &render.TemplateError{File: file, Line: line, Problem: problem}
+	return &render.TemplateError{File: file, Line: line, Problem: problem, Stage: render.StageOutput}
 }
 
 // leading is where a document's content begins, after blank lines and comments.

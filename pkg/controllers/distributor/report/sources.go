@@ -53,7 +53,12 @@ func sourcesReady(object *v1.AddonCatalogue, f *facts) metav1.Condition {
 			Message: fmt.Sprintf("not checked yet: %d of %s", checked.open, text.Count(len(f.Sources), "version")),
 		}
 	}
-	return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady, "every source was found")
+	said := "every source was found"
+	if checked.unrendered > 0 {
+		said += fmt.Sprintf("; not rendered, for lack of a cluster or of values: %d of %s",
+			checked.unrendered, text.Count(len(f.Sources), "version"))
+	}
+	return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady, said)
 }
 
 // checked is what the seeds found out about a catalogue's sources.
@@ -62,13 +67,13 @@ type checked struct {
 	first  string
 	bad    int
 	reason string
-	// open is how many versions are not checked.
-	open int
+	// open is how many versions are not checked, unrendered how many were found and not rendered.
+	open, unrendered int
 }
 
 func (f *facts) checked() (found checked) {
 	for _, use := range f.Sources {
-		fault, known := f.verdict(use.Key)
+		fault, rendered, known := f.verdict(use.Key)
 		switch {
 		case !known:
 			found.open++
@@ -78,6 +83,8 @@ func (f *facts) checked() (found checked) {
 			}
 			found.bad++
 			found.reason = usage.Worse(found.reason, fault.Reason)
+		case !rendered:
+			found.unrendered++
 		}
 	}
 	return found
@@ -99,9 +106,9 @@ func (f *facts) counts(found seed.State) bool {
 	return found.Checks != nil && (slices.Contains(f.checkers, found.Name) || f.asked && len(f.checkers) == 0)
 }
 
-// verdict is what is known of a source: by the seed that has to check it, or else by another one that
-// did before.
-func (f *facts) verdict(key string) (fault catalogue.SourceFault, known bool) {
+// verdict is what is known of a source, and whether it was rendered: by the seed that has to check it, or
+// else by another one that did before.
+func (f *facts) verdict(key string) (fault catalogue.SourceFault, rendered, known bool) {
 	checker := catalogue.CheckerOf(key, f.checkers)
 	for _, found := range f.seeds {
 		if !f.counts(found) {
@@ -110,14 +117,14 @@ func (f *facts) verdict(key string) (fault catalogue.SourceFault, known bool) {
 		bad, isBad := found.Checks.Bad[key]
 		switch {
 		case found.Name == checker && (isBad || found.Checks.Good[key]):
-			return bad, true
+			return bad, !found.Checks.Unrendered[key], true
 		case found.Checks.Good[key]:
-			fault, known = catalogue.SourceFault{}, true
+			fault, rendered, known = catalogue.SourceFault{}, !found.Checks.Unrendered[key], true
 		case isBad && !known:
 			fault, known = bad, true
 		}
 	}
-	return fault, known
+	return fault, rendered, known
 }
 
 // secretTexts say which Secrets the seeds don't get, and why.

@@ -133,6 +133,8 @@ func TestSourcesAreAsTheSeedsFoundThem(t *testing.T) {
 		}
 		return checks
 	}
+	unrendered := good("00", "01")
+	unrendered.Unrendered = map[string]bool{"01": true}
 	bad := func(keys ...string) *catalogue.SourceChecks {
 		checks := good()
 		for _, key := range keys {
@@ -150,6 +152,10 @@ func TestSourcesAreAsTheSeedsFoundThem(t *testing.T) {
 		{"nobody checks", found{}, nil, false, "True/SourcesReady: no installation reports a source error; sources that nobody uses are not checked"},
 		{"nothing is checked", found{"north": good(), "south": good()}, seeds, false, "Unknown/SourcesUnchecked: not checked yet: 2 of 2 versions"},
 		{"one seed found all", found{"north": good("00", "01"), "south": good()}, seeds, false, "True/SourcesReady: every source was found"},
+		{
+			"one can't be rendered", found{"north": unrendered, "south": unrendered}, seeds, false,
+			"True/SourcesReady: every source was found; not rendered, for lack of a cluster or of values: 1 of 2 versions",
+		},
 		{"one is wrong", found{first: bad("00"), other[first]: good()}, seeds, false, `False/ArtifactNotFound: add-on "web" version "2.0.0": no chart`},
 		{
 			"two are wrong", found{"north": bad("00", "01"), "south": bad("00", "01")}, seeds, false,

@@ -123,7 +123,8 @@ func (w *worker) readChecks(ctx context.Context) (changed bool) {
 	w.Checkers.saw(w.name, found.Seen)
 	before := w.checks
 	w.checks = found
-	changed = before == nil || !maps.Equal(before.Good, found.Good) || !maps.Equal(before.Bad, found.Bad)
+	changed = before == nil || !maps.Equal(before.Good, found.Good) || !maps.Equal(before.Unrendered, found.Unrendered) ||
+		!maps.Equal(before.Bad, found.Bad)
 	changed = w.Checkers.tried(w.name) || changed
 	names, all := w.Checkers.Names()
 	share := catalogue.SourceShare{Seed: w.name, Seeds: names}.Encode()

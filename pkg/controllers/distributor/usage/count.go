@@ -190,9 +190,9 @@ func (u Unfetched) Of(addons map[string]string) (reason, text string) {
 	return reason, "installations can't get the content of " + strings.Join(named, ", ")
 }
 
-// Worse is the worse of two reasons; empty is none.
+// Worse is the worse of two of catalogue.SourceReasons; empty is none.
 func Worse(a, b string) string {
-	if a == "" || b != "" && slices.Index(catalogue.FetchReasons, b) < slices.Index(catalogue.FetchReasons, a) {
+	if a == "" || b != "" && slices.Index(catalogue.SourceReasons, b) < slices.Index(catalogue.SourceReasons, a) {
 		return b
 	}
 	return a
