@@ -205,10 +205,10 @@ const (
 	FinalizerCleanupSet = "kubermatic.k8c.io/cleanup-addon-set"
 )
 
-// ConfigMapUsage, in the platform namespace of the master, has how many installations on each seed have which versions.
+// ConfigMapUsage is the ConfigMap, in the platform namespace of the master, that says how many installations on each seed have which versions.
 const ConfigMapUsage = "addon-usage"
 
-// ConfigMapOwners, in the platform namespace of the master, has the catalogues that own each add-on of Custom catalogues.
+// ConfigMapOwners is the ConfigMap, in the platform namespace of the master, with the catalogues that own each add-on of Custom catalogues.
 const ConfigMapOwners = "addon-owners"
 
 // ConfigMapSeeds is the ConfigMap, in the platform namespace of the master, with the identity of each seed.
@@ -218,7 +218,7 @@ const ConfigMapSeeds = "addon-seeds"
 // asked for: a line each.
 const FormerSecretUsers = "former_secret_users"
 
-// ConfigMapSourceChecks, in the platform namespace of each seed, has what the seed found out about the sources of versions,
+// ConfigMapSourceChecks is the ConfigMap, in the platform namespace of each seed, with what the seed found out about the sources of versions,
 // for the distributor.
 const ConfigMapSourceChecks = "addon-source-checks"
 
