@@ -31,7 +31,8 @@ var causes = []struct {
 
 // tooLarge are the scheduler's words for requests above any node: no node lacks anything but room, and preemption helps on none.
 var tooLarge = regexp.MustCompile(`is not scheduled \(Unschedulable\): 0/\d+ nodes are available: ` +
-	`(?:\d+ Insufficient [^ ,]+, )*\d+ Insufficient [^ ,]+\. .*preemption: 0/\d+ nodes are available: \d+ Preemption is not helpful for scheduling\.`)
+	`(?:\d+ Insufficient [^ ,]+, )*\d+ Insufficient [^ ,]+\. ` +
+	`.*preemption: 0/\d+ nodes are available: \d+ Preemption is not helpful for scheduling\.`)
 
 const (
 	limitRange = `(?:max|min)imum [a-z0-9./-]+ usage per (?:Container|Pod|PersistentVolumeClaim)|` +

@@ -51,8 +51,8 @@ func Decide(strategy Strategy, tally *Tally, gate Allowance) Decision {
 
 // turns are the clusters of a group that may be written now. Where it is not the open one, nothing
 // is left to move, and that is who is sick and lacks something. What moves is written again in the
-// place that it has, within the places that there are by now: they may be fewer. Who is sick for a reason that others have too is failed, and
-// gets nothing.
+// place that it has, within the places that there are by now: they may be fewer. Who is sick for a reason that others have
+// too is failed, and gets nothing.
 func (t *Tally) turns(at int, group Group, isOpen bool) []string {
 	var found []string
 	g := &t.groups[at]

@@ -97,7 +97,7 @@ func TestRefusedPodsAreTold(t *testing.T) {
 func TestRefusedPodsAreToldBesideAnOldOne(t *testing.T) {
 	l := lab.New(t)
 	l.Namespace()
-	inventory := l.Install(l.Prepare(strings.Replace(lab.Deployment, "spec: {", "spec: "+nowhere, 1)), nil)
+	inventory := l.Install(l.Prepare(strings.Replace(lab.Deployment, "spec: {", "spec: {schedulerName: nobody, ", 1)), nil)
 	l.Edit(lab.PodsOf, l.OnePod(), `{status: {phase: Running, conditions: [{type: Ready, status: "True"}, {type: PodScheduled, status: "True"}]}}`,
 		"status")
 	lab.Must(l.Others.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Patch(l.Context(), l.Unique,

@@ -77,7 +77,7 @@ func TestAClusterThatFailsForItsOwnReasonsHaltsNobody(t *testing.T) {
 		return nil
 	})
 	w.says(of, v1.ReasonComplete, current(2))
-	w.rows(of, w.names[0]+" canary Sick LeftOut", w.names[1]+" canary Sick Unschedulable")
+	w.rows(of, w.names[1]+" canary Sick Unschedulable", w.names[0]+" canary Sick LeftOut")
 	delete(of.Annotations, v1.AnnotationLeaveOut)
 	w.write(of)
 	w.says(of, v1.ReasonHalted)
