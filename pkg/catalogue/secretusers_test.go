@@ -91,16 +91,16 @@ func TestVersionsWithoutASecret(t *testing.T) {
 	}
 	core := read("core", v1.CatalogueCore, version("1.0.0", "login"))
 	custom := read("custom", v1.CatalogueCustom, version("2.0.0", "login"), version("2.1.0", "other"), version("2.2.0", ""))
-	merged := catalogue.Merge([]*catalogue.Source{core.Without([]string{"login"}), custom})
+	merged := asBefore([]*catalogue.Source{core.Without([]string{"login"}), custom})
 	if len(merged.Addons) != 0 || len(merged.Conflicts["custom"]) != 1 {
 		t.Errorf("the name is free: %v, %v", merged.Addons, merged.Conflicts)
 	}
-	merged = catalogue.Merge([]*catalogue.Source{custom.Without([]string{"login"})})
+	merged = asBefore([]*catalogue.Source{custom.Without([]string{"login"})})
 	var left []string
 	for _, one := range merged.Addons["web"].Spec.Addons[0].Versions {
 		left = append(left, one.Version)
 	}
-	if got := strings.Join(left, " "); got != "2.2.0 2.1.0" || len(catalogue.Merge([]*catalogue.Source{custom}).Addons["web"].Origins) != 3 {
+	if got := strings.Join(left, " "); got != "2.2.0 2.1.0" || len(asBefore([]*catalogue.Source{custom}).Addons["web"].Origins) != 3 {
 		t.Errorf("versions %s", got)
 	}
 	if got := strings.Join(custom.Secrets, " "); got != "login other" {
