@@ -75,6 +75,8 @@ func TestTrialsTellWhatNobodyCouldMend(t *testing.T) {
 		{"a field that nothing has, of values", versionOf(manifests, valuesTemplate("a: {{ .Cluster.Nmae }}")), "x.yaml", named, "valuesTemplate:1: "},
 		{"syntax of a chart", versionOf(v1.MethodHelm), "templates/x.yaml", "\n{{ if }}", "web/templates/x.yaml:2: "},
 		{"a template that nobody defines", versionOf(v1.MethodHelm), "templates/x.yaml", `{{ include "web.nmae" . }}`, `no template "web.nmae"`},
+		{"such a one below others", versionOf(v1.MethodHelm), "templates/x.yaml",
+			`{{ define "web.a" }}{{ indent 2 (include "web.nmae" .) | trim }}{{ end }}{{ include "web.a" . }}`, `no template "web.nmae"`},
 		{"no YAML", versionOf(manifests), "x.yaml", "a: [", "x.yaml:1: the rendered manifest "},
 		{"no YAML of a chart", versionOf(v1.MethodHelm), "templates/x.yaml", "a: [", "web/templates/x.yaml"},
 		{"no YAML, beside a fact of the sample", versionOf(manifests), "x.yaml", "a: [{{ .Cluster.Name }}", "the rendered manifest "},
