@@ -75,6 +75,8 @@ func TestTrialsTellWhatNobodyCouldMend(t *testing.T) {
 		{"a field that nothing has, of values", versionOf(manifests, valuesTemplate("a: {{ .Cluster.Nmae }}")), "x.yaml", named, "valuesTemplate:1: "},
 		{"syntax of a chart", versionOf(v1.MethodHelm), "templates/x.yaml", "\n{{ if }}", "web/templates/x.yaml:2: "},
 		{"a template that nobody defines", versionOf(v1.MethodHelm), "templates/x.yaml", `{{ include "web.nmae" . }}`, `no template "web.nmae"`},
+		{"such a one below others", versionOf(v1.MethodHelm), "templates/x.yaml",
+			`{{ define "web.a" }}{{ indent 2 (include "web.nmae" .) | trim }}{{ end }}{{ include "web.a" . }}`, `no template "web.nmae"`},
 		{"no YAML", versionOf(manifests), "x.yaml", "a: [", "x.yaml:1: the rendered manifest "},
 		{"no YAML of a chart", versionOf(v1.MethodHelm), "templates/x.yaml", "a: [", "web/templates/x.yaml"},
 		{"no YAML, beside a fact of the sample", versionOf(manifests), "x.yaml", "a: [{{ .Cluster.Name }}", "the rendered manifest "},
@@ -96,6 +98,9 @@ func TestTrialsTellWhatNobodyCouldMend(t *testing.T) {
 		{"a kind of users", versionOf(manifests), "x.yaml", "apiVersion: v1\nmetadata: {name: x}\n{{ if .Variables.kind }}kind: {{ .Variables.kind }}{{ end }}", untried},
 		{"a text of users in values", versionOf(manifests, valuesTemplate("a: [{{ with .Variables.a }}]{{ end }}")), "x.yaml", named, untried},
 		{"a text of users in another file", versionOf(v1.MethodHelm), "templates/x.yaml", `a: [{{ include "ends" . }}`, untried},
+		{"a text of users beside a called file", versionOf(manifests), "x.yaml", `{{ define "opens" }}a: [{{ end }}`, untried},
+		{"a failure that users call", versionOf(manifests), "x.yaml", `{{ define "opens" }}{{ fail "closed" }}{{ end }}`, untried},
+		{"a text of users in a dependency", versionOf(v1.MethodHelm), "charts/sub/templates/x.yaml", "a: [{{ .Values.tag }}", untried},
 		{"a template of users", versionOf(v1.MethodHelm), "templates/x.yaml", `{{ include (printf "web.%s" .Values.tag) . }}`, untried},
 		{"a template that a file names", versionOf(v1.MethodHelm), "templates/x.yaml", `{{ include (.Files.Get "values.yaml") . }}`, untried},
 		{"text of users that calls", versionOf(v1.MethodHelm), "templates/x.yaml", `{{ tpl "{{ include \"nmae\" . }}" . }}`, untried},
@@ -111,9 +116,13 @@ func TestTrialsTellWhatNobodyCouldMend(t *testing.T) {
 			if test.file != "values.yaml" {
 				content["values.yaml"] = &fstest.MapFile{Data: []byte("tag: v1\nkind: ''\nimage: {tag: v1}\n")}
 			}
+			content["charts/sub/Chart.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v2\nname: sub\nversion: 1.0.0\n")}
 			content["templates/_ends.tpl"] = &fstest.MapFile{Data: []byte(`{{ define "ends" }}{{ if .Values.closed }}]{{ end }}{{ end }}`)}
 			content["Chart.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v2\nname: web\nversion: 1.0.0\n")}
 			content["templates/_asks.tpl"] = &fstest.MapFile{Data: []byte(`{{ define "asks" }}{{ if not (lookup "v1" "Node" "" "") }}[{{ end }}{{ end }}`)}
+		}
+		if strings.Contains(test.text, "opens") {
+			content["y.yaml"] = &fstest.MapFile{Data: []byte(`{{ if not .Variables.closed }}{{ template "opens" }}{{ end }}`)}
 		}
 		err := trial.Render(t.Context(), "web", test.version, content)
 		_, isUntried := errors.AsType[*UntriedError](err)
@@ -123,6 +132,20 @@ func TestTrialsTellWhatNobodyCouldMend(t *testing.T) {
 		case test.want != rendered && test.want != untried && isTold && strings.Contains(told.Error(), test.want) && Reason(err) == v1.ReasonRenderFailed:
 		default:
 			t.Errorf("%s: %T %v, want %s", test.why, err, err, test.want)
+		}
+	}
+}
+
+// Red when a problem is told that a dependency may cause which is not read, or none where there is no such.
+func TestPackedDependenciesLeaveDoubt(t *testing.T) {
+	content := fstest.MapFS{"templates/x.yaml": {Data: []byte(`a: [{{ include "lib.x" . }}`)}}
+	for _, packed := range []bool{false, true} {
+		if packed {
+			content["charts/lib-1.0.0.tgz"] = &fstest.MapFile{}
+		}
+		of := &render.TemplateError{File: "web/templates/x.yaml", Stage: render.StageOutput}
+		if got := mayDepend(of, nil, versionOf(v1.MethodHelm), content); got != packed {
+			t.Errorf("packed %t: it may depend on data: %t", packed, got)
 		}
 	}
 }
