@@ -74,7 +74,7 @@ func (w *writer) explainNotFound(it *item) {
 	}
 	w.kinds.Reset()
 	it.refuse(kubermaticv1.ReasonKindNotServed, fmt.Sprintf("%s: the user cluster no longer serves this kind, or stores no objects "+
-		"of it (as of SubjectAccessReview): take the object out of the add-on", it.key))
+		"of it, as with SubjectAccessReview: take the object out of the add-on", it.key))
 }
 
 // isAtFault tests with a dry run whether the object or the server is in trouble, such as its etcd.

@@ -363,7 +363,7 @@ func TestKindsThatAreNotServedAreToldApart(t *testing.T) {
 		"{apiVersion: policy/v1beta1, kind: PodDisruptionBudget, metadata: {name: a}}":              `serves PodDisruptionBudget in policy/v1, and not in policy/v1beta1`,
 		"{apiVersion: shop.example.com/v1, kind: Order, metadata: {name: a}}":                       `does not serve shop.example.com/v1: install what brings the kind`,
 		"{apiVersion: apps/v1, kind: Whatever, metadata: {name: a}}":                                `serves no kind "Whatever" in apps/v1: correct the kind`,
-		"{apiVersion: authorization.k8s.io/v1, kind: SelfSubjectAccessReview, metadata: {name: a}}": `as reviews do`,
+		"{apiVersion: authorization.k8s.io/v1, kind: SelfSubjectAccessReview, metadata: {name: a}}": `stores no objects of it`,
 	} {
 		t.Run(says, func(t *testing.T) {
 			t.Parallel()

@@ -66,6 +66,7 @@ func (w *writer) takeSurplus(ctx context.Context, client calls.Client, it *item,
 	case err != nil:
 		return false, fmt.Errorf("taking fields of %q: %w", it.key, calls.Masked(it.object, err))
 	}
+	how.withoutNulls = true // or they would keep what was taken
 	how.version, it.taken = after.ResourceVersion, append(it.taken, notes...)
 	return true, nil
 }

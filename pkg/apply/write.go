@@ -41,6 +41,8 @@ type writer struct {
 type attempt struct {
 	// force takes fields over; withoutReplicas leaves spec.replicas to an autoscaler.
 	force, withoutReplicas bool
+	// withoutNulls leaves out what has no value.
+	withoutNulls bool
 	recreated              bool
 	// moved: its managed fields are of the version that is written. surplus: what is refused together
 	// with it was searched.
@@ -153,7 +155,22 @@ func patchBody(it *item, how attempt) *unstructured.Unstructured {
 	if how.withoutReplicas {
 		unstructured.RemoveNestedField(body.Object, "spec", "replicas")
 	}
+	if how.withoutNulls {
+		dropNulls(body.Object)
+	}
 	return body
+}
+
+// dropNulls takes out of an object what has no value: server-side apply would own it, and leave the live value.
+func dropNulls(fields map[string]any) {
+	for name, value := range fields {
+		switch below := value.(type) {
+		case nil:
+			delete(fields, name)
+		case map[string]any:
+			dropNulls(below)
+		}
+	}
 }
 
 // accept records the answer: the object is ours now. Impossible fields are not recorded, so that an

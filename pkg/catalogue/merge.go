@@ -55,8 +55,8 @@ type TooLargeError struct {
 
 func (e *TooLargeError) Error() string {
 	if e.Author != "" {
-		return fmt.Sprintf("add-on %q is not merged: with it, the names of add-ons that belong to catalogue %q would take %d bytes, more than %d: "+
-			"take add-ons out of it", e.Addon, e.Author, e.Have, e.Limit)
+		return fmt.Sprintf("add-on %q is not merged: with it, the names of add-ons that belong to catalogue %q would take %d bytes, "+
+			"more than %d: take add-ons out of it", e.Addon, e.Author, e.Have, e.Limit)
 	}
 	if e.What == ownersCounted {
 		return fmt.Sprintf("add-on %q is not merged: the names of all add-ons of Custom catalogues and of their owners would take %d bytes, "+

@@ -88,6 +88,16 @@ func formerUser(secret metav1.Object, user SecretUser) string {
 
 func formerSuffix(user SecretUser) string { return fmt.Sprintf(" %s %s", user.Name, user.UID) }
 
+// NotAllowedError says that a Secret of the platform is not for a user.
+type NotAllowedError struct {
+	// Remedy is what an admin does about it.
+	Secret, User, Remedy string
+}
+
+func (e *NotAllowedError) Error() string {
+	return fmt.Sprintf("Secret %q may not be used by %s: %s", e.Secret, e.User, e.Remedy)
+}
+
 // MayUse says whether a Secret of the platform is for a user; the warning is what to do where it is only because it was before. Without
 // the annotation it is for users of type Core.
 func (f FormerUsers) MayUse(secret metav1.Object, user SecretUser) (warning string, refusal error) {
@@ -96,12 +106,14 @@ func (f FormerUsers) MayUse(secret metav1.Object, user SecretUser) (warning stri
 	case annotated && IsUsedBy(listed, user.Name), !annotated && user.Core:
 		return "", nil
 	case annotated:
-		return "", fmt.Errorf("Secret %q may not be used by %s: add that to its annotation %s", secret.GetName(), user.Name, v1.AnnotationUsedBy)
+		return "", &NotAllowedError{Secret: secret.GetName(), User: user.Name, Remedy: "add that to its annotation " + v1.AnnotationUsedBy}
 	case f[formerUser(secret, user)]:
 		return fmt.Sprintf("Secret %q names no users, and %s goes on since it used it before: annotate the Secret with %s=%s",
 			secret.GetName(), user.Name, v1.AnnotationUsedBy, user.Name), nil
 	}
-	return "", fmt.Errorf("Secret %q may not be used by %s: annotate the Secret with %s=%s", secret.GetName(), user.Name, v1.AnnotationUsedBy, user.Name)
+	return "", &NotAllowedError{
+		Secret: secret.GetName(), User: user.Name, Remedy: "annotate the Secret with " + v1.AnnotationUsedBy + "=" + user.Name,
+	}
 }
 
 // IsUsedBy says whether a value of annotation used-by has a name of SecretUser, or "*" for all.

@@ -92,8 +92,8 @@ func (m *merging) object(live, wanted map[string]any, at spot) map[string]any {
 		merged = map[string]any{}
 	}
 	for name, was := range live {
-		now, wants := wanted[name]
-		if result, stays := m.field(was, now, wants, at, fieldpath.PathElement{FieldName: &name}); stays {
+		now := wanted[name] // a null is no value: server-side apply leaves the live one
+		if result, stays := m.field(was, now, now != nil, at, fieldpath.PathElement{FieldName: &name}); stays {
 			merged[name] = result
 		}
 	}

@@ -41,8 +41,8 @@ const (
 	whatIsNow = "; now "
 )
 
-// hasFailed is the reason of an object that does not get well by waiting, deadlineExceeded the message of a workload whose pods are not read,
-// since those of others were.
+// hasFailed is the reason of an object that does not get well by waiting, deadlineExceeded the message of a workload whose pods are not
+// read, since those of others were.
 const (
 	hasFailed        = "Failed"
 	deadlineExceeded = "Progress deadline exceeded"

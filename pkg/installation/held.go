@@ -8,7 +8,8 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// HeldAtMost is for how long finalizers of others hold the end of a set, or of a Cluster: from the deletion of the installation that has them.
+// HeldAtMost is for how long finalizers of others hold the end of a set, or of a Cluster, from the deletion of the installation that has
+// them.
 const HeldAtMost = time.Hour
 
 // Foreign are the finalizers of an installation that are neither ours nor Kubernetes' own. Its controllers take these off.

@@ -253,7 +253,8 @@ func SumClusters(seeds map[string][]kubermaticv1.SetClusterStatus) []kubermaticv
 			}
 			trouble := bounded(Trouble{Item: row.Item, Reason: row.Reason, Message: row.Message})
 			rows = append(rows, kubermaticv1.SetClusterStatus{
-				Name: fit(row.Name, maxName), Seed: seed, Group: fit(row.Group, maxItem), State: row.State, Item: trouble.Item, Reason: trouble.Reason, Message: trouble.Message,
+				Name: fit(row.Name, maxName), Seed: seed, Group: fit(row.Group, maxItem), State: row.State,
+				Item: trouble.Item, Reason: trouble.Reason, Message: trouble.Message,
 			})
 		}
 	}

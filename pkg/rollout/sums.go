@@ -56,7 +56,8 @@ func blamed(rows []Row) []Row {
 	for i := range all {
 		for _, one := range all[i].Clusters {
 			at := slices.IndexFunc(all[i].Groups, func(group kubermaticv1.GroupStatus) bool { return group.Name == one.Group })
-			if one.State != kubermaticv1.ClusterSick || !isOwn(one) || report[one.Reason] < sharedFrom || at < 0 || all[i].Groups[at].Counts.Sick <= 0 {
+			isShared := one.State == kubermaticv1.ClusterSick && isOwn(one) && report[one.Reason] >= sharedFrom
+			if !isShared || at < 0 || all[i].Groups[at].Counts.Sick <= 0 {
 				continue
 			}
 			all[i].Groups = slices.Clone(all[i].Groups)

@@ -135,8 +135,8 @@ func (t *Tally) Put(cluster string, standing Standing) {
 	t.add(found, changes)
 }
 
-// sharedFrom is how many clusters report the same reason from when it is the revision's. Half of those that moved would ask for no fewer, but
-// of two: there one good cluster is to be enough.
+// sharedFrom is how many clusters report the same reason from when it is the revision's. Half of those that moved would ask for no
+// fewer, but of two: there one good cluster is to be enough.
 const sharedFrom = 2
 
 // blamed are counts of a group, or of all clusters (NoGroup), in which those are failed that are sick for a reason that others have too.

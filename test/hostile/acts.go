@@ -64,7 +64,8 @@ type Answers struct {
 }
 
 func (a Answers) String() string {
-	return fmt.Sprintf("%d writes were taken, %d refused, %d failed; the last: %.200v, %.200v", a.Taken, a.Refused, a.Failed, a.Refusal, a.Failure)
+	return fmt.Sprintf("%d writes were taken, %d refused, %d failed; the last: %.200v, %.200v",
+		a.Taken, a.Refused, a.Failed, a.Refusal, a.Failure)
 }
 
 // Answers gives the counts since the last time.

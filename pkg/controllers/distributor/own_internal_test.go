@@ -32,7 +32,7 @@ func offering(t *testing.T, name string, addons ...string) *reading {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &reading{object: object, source: source}
+	return &reading{object: object, source: source, offered: source}
 }
 
 func owning(stored catalogue.Owners, adopt bool) (*Reconciler, *clocktesting.FakeClock, *events.FakeRecorder) {

@@ -20,8 +20,8 @@ import (
 // defaultValuesKey is the key of values where a set names none.
 const defaultValuesKey = "values.yaml"
 
-// findValues finds the Secrets with values that sets name, also refused ones: what a Secret says of its users holds for their last good copies
-// too. A set that is invalid may have a copy that names any: then none is removed, but those that are for nobody any more.
+// findValues finds the Secrets with values that sets name, also refused ones: the users that a Secret names hold for their last good
+// copies too. A set that is invalid may have a copy that names any: then none is removed, but those that are for nobody any more.
 func (r *Reconciler) findValues(ctx context.Context, f *facts) loop.Outcome {
 	f.valuesProblems, f.valuesSets = map[string]string{}, map[string]map[types.UID]bool{}
 	fresh := secretReader{}

@@ -57,8 +57,8 @@ func cut(seed string, said *v1.AddonSetStatus) v1.AddonSetStatus {
 			continue
 		}
 		found.Clusters = append(found.Clusters, v1.SetClusterStatus{
-			Name: line(cluster.Name, nameLength), Seed: seed, Group: line(cluster.Group, itemLength), State: cluster.State, Item: line(cluster.Item, itemLength),
-			Reason: line(cluster.Reason, wordLength), Message: line(cluster.Message, messageLength),
+			Name: line(cluster.Name, nameLength), Seed: seed, Group: line(cluster.Group, itemLength), State: cluster.State,
+			Item: line(cluster.Item, itemLength), Reason: line(cluster.Reason, wordLength), Message: line(cluster.Message, messageLength),
 		})
 	}
 	if said.Removal != nil && said.Removal.Word != "" && said.Removal.Count > 0 {
