@@ -121,8 +121,8 @@ func (w *writer) maySearch(ctx context.Context, client calls.Client, it *item, c
 // queue has the object wait for a pass in which there are dry runs left.
 func (i *item) queue() {
 	i.queued = true
-	i.wait(kubermaticv1.ReasonProgressing, fmt.Sprintf("%s waits until the fields of other objects were searched that the user cluster "+
-		"refuses together with what the add-on has", i.key))
+	i.wait(kubermaticv1.ReasonProgressing, fmt.Sprintf("%s waits for the next pass, which comes at once: the dry runs that find out which "+
+		"of its fields the user cluster refuses were used up by other objects", i.key))
 }
 
 // remember has a search that found nothing not repeated, unless what refused may change its mind.

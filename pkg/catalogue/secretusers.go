@@ -26,7 +26,7 @@ func SetUser(set *v1.AddonSet) SecretUser {
 	return SecretUser{SetUserName(set.Name), set.UID, set.Spec.Type == v1.AddonSetCore}
 }
 
-// SetUserName is that of an AddonSet in annotation used-by.
+// SetUserName is the name by which annotation used-by lists an AddonSet.
 func SetUserName(set string) string { return "AddonSet/" + set }
 
 // CatalogueUser is an AddonCatalogue as a user of Secrets. For a generated one it is that in git which is meant.
@@ -106,7 +106,9 @@ func (f FormerUsers) MayUse(secret metav1.Object, user SecretUser) (warning stri
 	case annotated && IsUsedBy(listed, user.Name), !annotated && user.Core:
 		return "", nil
 	case annotated:
-		return "", &NotAllowedError{Secret: secret.GetName(), User: user.Name, Remedy: "add that to its annotation " + v1.AnnotationUsedBy}
+		return "", &NotAllowedError{
+			Secret: secret.GetName(), User: user.Name, Remedy: "add " + user.Name + " to its annotation " + v1.AnnotationUsedBy,
+		}
 	case f[formerUser(secret, user)]:
 		return fmt.Sprintf("Secret %q names no users, and %s goes on since it used it before: annotate the Secret with %s=%s",
 			secret.GetName(), user.Name, v1.AnnotationUsedBy, user.Name), nil

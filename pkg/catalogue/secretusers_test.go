@@ -45,7 +45,7 @@ func TestWhoMayUseASecret(t *testing.T) {
 	}{
 		{"named", secret("1", "AddonSet/b, AddonSet/a"), set("new"), "", ""},
 		{"all", secret("1", "*"), of("b", ""), "", ""},
-		{"another kind of that name", secret("1", "AddonSet/b"), of("b", ""), "", `may not be used by AddonCatalogue/b: add that to its annotation addons.kubermatic.k8c.io/used-by`},
+		{"another kind of that name", secret("1", "AddonSet/b"), of("b", ""), "", `may not be used by AddonCatalogue/b: add AddonCatalogue/b to its annotation addons.kubermatic.k8c.io/used-by`},
 		{"a part of a name", secret("1", "AddonSet/ab"), set("s"), "", "may not be used by AddonSet/a"},
 		{"a former user that is not named", secret("1", "AddonSet/b"), set("s"), "", "may not be used"},
 		{"an empty annotation", secret("1", ""), of("core", v1.CatalogueCore), "", "may not be used"},

@@ -71,7 +71,7 @@ func (t *Trial) Render(ctx context.Context, addon string, version *v1.AddonVersi
 	}
 	kubernetes := catalogue.SampleKubernetes(version)
 	if kubernetes == "" {
-		return &UntriedError{errors.New("no release of Kubernetes that Trellis is for was found in its constraints")}
+		return &UntriedError{errors.New("no release of Kubernetes from 1.34.0 on was found that its constraints.k8sVersion admits")}
 	}
 	data, err := templatedata.Sample(kubernetes)
 	if err != nil {

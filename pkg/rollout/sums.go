@@ -42,7 +42,8 @@ func (s *sums) add(row *Row) {
 	sum(&s.total, plausible(highest(total, row.Counts)))
 }
 
-// blamed are rows in which clusters are failed that are sick for a reason of their own, as their seeds have it, where others have the same.
+// blamed are the rows with those sick clusters counted as failed whose reason, which may be a cluster's own, a second cluster reports
+// too: no seed knows of the clusters of another one.
 func blamed(rows []Row) []Row {
 	report := map[string]int{}
 	for i := range rows {

@@ -135,11 +135,11 @@ func (t *Tally) Put(cluster string, standing Standing) {
 	t.add(found, changes)
 }
 
-// sharedFrom is how many clusters report the same reason from when it is the revision's. Half of those that moved would ask for no
+// sharedFrom is how many clusters have to report the same cause for it to count as the revision's. Half of those that moved would ask for no
 // fewer, but of two: there one good cluster is to be enough.
 const sharedFrom = 2
 
-// blamed are counts of a group, or of all clusters (NoGroup), in which those are failed that are sick for a reason that others have too.
+// blamed are the counts of a group, or of all clusters (NoGroup), with those sick clusters counted as failed whose cause a second one has.
 func (t *Tally) blamed(counts kubermaticv1.ClusterCounts, group int) kubermaticv1.ClusterCounts {
 	for cause, by := range t.causes {
 		if t.isShared(cause) {

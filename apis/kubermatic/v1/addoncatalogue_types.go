@@ -105,7 +105,7 @@ type CatalogueGit struct {
 	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(\.[0-9]{1,3})?(ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s')",message="interval must be at least 10s"
 	Interval *metav1.Duration `json:"interval,omitempty"`
-	// secretRef names a Secret with credentials for the repository.
+	// secretRef names a Secret with credentials for the repository. Custom catalogues need its annotation used-by.
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
 	// caSecretRef names a Secret whose key ca.crt holds the certificate authorities of the server.
@@ -483,7 +483,7 @@ type GitSource struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Path string `json:"path,omitempty"`
-	// secretRef names a Secret with credentials for the repository.
+	// secretRef names a Secret with credentials for the repository. Custom catalogues need its annotation used-by.
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
 	// caSecretRef names a Secret whose key ca.crt holds the certificate authorities of the server.
@@ -503,7 +503,7 @@ type ImageSource struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Path string `json:"path,omitempty"`
-	// secretRef names a Secret with registry credentials.
+	// secretRef names a Secret with registry credentials. Custom catalogues need its annotation used-by.
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
 	// caSecretRef names a Secret whose key ca.crt holds the certificate authorities of the registry.
@@ -529,7 +529,7 @@ type HelmSource struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Version string `json:"version,omitempty"`
-	// secretRef names a Secret with credentials.
+	// secretRef names a Secret with credentials. Custom catalogues need its annotation used-by.
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
 	// caSecretRef names a Secret whose key ca.crt holds the certificate authorities of the server.
@@ -568,7 +568,7 @@ type AddonCatalogueStatus struct {
 	// versions is the number of versions of all add-ons together.
 	// +optional
 	Versions int32 `json:"versions,omitempty"`
-	// conflicts lists versions that two catalogues define, at most 50.
+	// conflicts lists versions that two catalogues define, add-ons that another catalogue owns, and reserved names, at most 50.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50

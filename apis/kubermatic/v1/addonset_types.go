@@ -162,8 +162,9 @@ type AddonSetItem struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	ValuesTemplate string `json:"valuesTemplate,omitempty"`
-	// platformSecretRef names a Secret beside the set, with label addons.kubermatic.k8c.io/use: values. It is brought to the seeds, and
-	// is a layer of values below valuesFrom.
+	// platformSecretRef names a Secret beside the set, with label addons.kubermatic.k8c.io/use: values, and, for a set of type Custom, with
+	// annotation addons.kubermatic.k8c.io/used-by that names the set as AddonSet/<name>. It is copied to the seeds, and is a layer of
+	// values below valuesFrom.
 	// +optional
 	PlatformSecretRef *PlatformSecretReference `json:"platformSecretRef,omitempty"`
 	// reconcileStrategy is Continuous or Once.

@@ -45,7 +45,7 @@ const (
 const (
 	// ConditionFetched says whether a git catalogue's repository could be read.
 	ConditionFetched = "Fetched"
-	// ConditionConflicting is True when another catalogue defines the same versions or a name is reserved. It never
+	// ConditionConflicting is True when another catalogue defines the same versions, owns an add-on, or reserves a name. It never
 	// makes Ready False.
 	ConditionConflicting = "Conflicting"
 	// ConditionSourcesReady says whether the sources of a catalogue's versions can be fetched and rendered: by the seeds' checks and by
@@ -67,8 +67,8 @@ const (
 	ReasonDistributing = "Distributing"
 	// ReasonInvalid: the spec is refused; the seeds keep the last valid one.
 	ReasonInvalid = "Invalid"
-	// ReasonSecretNotAllowed: a Secret that a catalogue or set names does not name it in annotation used-by. Versions that need it are
-	// left out, and the seeds keep the last good copy of the set.
+	// ReasonSecretNotAllowed: annotation used-by of a Secret does not name the catalogue or set that refers to it. Versions of the catalogue
+	// that need the Secret are left out; of the set the seeds keep the last good copy.
 	ReasonSecretNotAllowed = "SecretNotAllowed"
 	// ReasonWrongNamespace: catalogues count in the platform namespace only.
 	ReasonWrongNamespace = "WrongNamespace"
@@ -480,8 +480,8 @@ const (
 	ReasonSetUnreadable = "SetUnreadable"
 	// ReasonLeftOut: annotation leave-out names the cluster.
 	ReasonLeftOut = "LeftOut"
-	// ReasonUnschedulable: a pod finds no node, as where nodes are cordoned or full. So that a cluster stops nobody by what is its own, this and
-	// the next ones make it sick and not failed, until a second cluster reports the same.
+	// ReasonUnschedulable: no node is found for a pod, for example because nodes are cordoned or full. This reason and those below it, up to
+	// BeingDeleted, may be the cluster's own: they make it sick and not failed, so that it halts no other, until a second one reports the same.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonRequestsTooLarge: a pod requests more than any node of the user cluster has.
 	ReasonRequestsTooLarge = "RequestsTooLarge"

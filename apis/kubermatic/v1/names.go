@@ -179,8 +179,9 @@ const (
 	AnnotationApprove = Prefix + "approve"
 	// AnnotationRemovalApproved on an AddonSet holds status.removal.word, and lets that many installations go.
 	AnnotationRemovalApproved = Prefix + "removal-approved"
-	// AnnotationLeaveOut on an AddonSet names clusters, separated by commas, that are neither failures nor evidence, and that nobody waits
-	// for: by name, by namespace, or "<namespace>/<name>". They get the add-ons after all others of their group.
+	// AnnotationLeaveOut on an AddonSet names clusters, separated by commas, that count neither as failures nor as evidence, and that nobody
+	// waits for: a Cluster of KKP by its name or namespace, any other by "<namespace>/<name>", or all in a namespace by that. They get the
+	// add-ons after all others of their group.
 	AnnotationLeaveOut = Prefix + "leave-out"
 )
 

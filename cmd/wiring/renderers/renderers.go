@@ -11,7 +11,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/rendering"
 )
 
-// All are what a child can do.
+// All are the renderers that run inside of a child, one for each method: child.Serve has them.
 func All() child.Renderers {
 	return child.Renderers{
 		Methods: child.Methods{
@@ -21,7 +21,7 @@ func All() child.Renderers {
 	}
 }
 
-// In are the methods in the children of a pool.
+// In are the renderers that a manager calls, by method: each hands its work to a child of the pool.
 func In(pool *child.Pool) map[string]render.Renderer {
 	return map[string]render.Renderer{
 		string(kubermaticv1.MethodGoTemplate): pool.Renderer(string(kubermaticv1.MethodGoTemplate), gotemplate.Wants),

@@ -192,7 +192,8 @@ func (f floor) checkOwnNames(names []string, resource string) (field string, err
 		}
 		if rest := name[len(ownPrefix):]; !f.anyOwnName && (strings.Contains(rest, "-") || strings.Contains(rest, installationMark)) {
 			return fmt.Sprintf("resourceNames[%d]", at), fmt.Errorf(
-				"%s has more of %q or %s behind %s, and may be another installation's: use dots there", quoted(name), "-", installationMark, ownPrefix)
+				"%s has a further %q or %s after %s, and may be another installation's name: use dots instead",
+				quoted(name), "-", installationMark, ownPrefix)
 		}
 	}
 	return "", nil

@@ -55,7 +55,7 @@ var deniedSince = []string{
 	"elastic.co", "cnpg.io", "strimzi.io", "rabbitmq.com", "integreatly.org", "actions.github.com", "summerwind.dev",
 }
 
-// floor is what rules are held to.
+// floor has those limits on the rules of agents that differ between releases.
 type floor struct {
 	denied []string
 	// anyOwnName lets anything be behind ownPrefix.
@@ -64,7 +64,7 @@ type floor struct {
 
 var (
 	present = floor{denied: slices.Concat(denied, deniedSince)}
-	// former is that of earlier releases.
+	// former is the floor of earlier releases: only Roles that they made are held to it (RulesInPlace).
 	former = floor{denied: denied, anyOwnName: true}
 )
 

@@ -42,8 +42,8 @@ func (r *Reconciler) free(ctx context.Context, f *facts) (ctrl.Result, error) {
 	if err := r.Client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	message := fmt.Sprintf("installation %q was held for more than %s by finalizers of others, which were taken off: %s: "+
-		"what their controllers clean up may be left", client.ObjectKeyFromObject(object), order.HeldAtMost, text.Names(foreign, 5))
+	message := fmt.Sprintf("finalizers of others held installation %q for more than %s and were removed: %s: look for what their "+
+		"controllers did not clean up", client.ObjectKeyFromObject(object), order.HeldAtMost, text.Names(foreign, 5))
 	r.Recorder.Eventf(ending, object, corev1.EventTypeWarning, kubermaticv1.EventLeftBehind, "Remove", "%s", text.Message(message))
 	return ctrl.Result{}, nil
 }

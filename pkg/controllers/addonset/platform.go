@@ -82,8 +82,8 @@ func (r *Reconciler) readPlatformValues(ctx context.Context, of *set) (map[strin
 		case apierrors.IsNotFound(err):
 			one.problem = fmt.Sprintf("the platform's Secret %q with label %s=%s is not on this seed", one.secret, v1.LabelUse, v1.UseValues)
 		case !isFor(secret, of.name):
-			one.problem = fmt.Sprintf("the platform's Secret %q is not for AddonSet %q: its annotation %s on the master does not name it",
-				one.secret, of.name, v1.AnnotationUsedBy)
+			one.problem = fmt.Sprintf("the platform's Secret %q is not for AddonSet %q: add %s to its annotation %s on the master",
+				one.secret, of.name, catalogue.SetUserName(of.name), v1.AnnotationUsedBy)
 		case !hasKey:
 			one.problem = fmt.Sprintf("the platform's Secret %q has no key %q", one.secret, one.key)
 		case len(data) > values.MaxBytes:

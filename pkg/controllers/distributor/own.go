@@ -36,7 +36,7 @@ const keyIgnored = "_ignored"
 type owners struct {
 	// stored is nil until it was read.
 	stored catalogue.Owners
-	// adopt says that what was read is not whole.
+	// adopt says that the ConfigMap was missing, or had entries that can't be read: then catalogues that win by rank become owners.
 	adopt bool
 	// unkept says that a merge may have other owners than the ConfigMap.
 	unkept bool

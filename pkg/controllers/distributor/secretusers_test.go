@@ -102,7 +102,7 @@ func TestASetGetsNoSecretThatDoesNotNameIt(t *testing.T) {
 		`Secret "monitoring-values" may not be used by AddonSet/leak`, "annotate the Secret with "+v1.AnnotationUsedBy+"=AddonSet/leak")
 	w.expectNothingOf(leak, secret.Name)
 	w.usedBy(secret, "AddonSet/monitoring", "AddonCatalogue/leak")
-	w.expectSetSays(leak, "False", v1.ReasonSecretNotAllowed, "add that to its annotation "+v1.AnnotationUsedBy)
+	w.expectSetSays(leak, "False", v1.ReasonSecretNotAllowed, " to its annotation "+v1.AnnotationUsedBy)
 	w.expectNothingOf(leak, secret.Name)
 
 	// The one that it names has it, and the other one's copies are not what brings it.
@@ -194,7 +194,7 @@ func TestACatalogueGetsNoLoginThatDoesNotNameIt(t *testing.T) {
 	w.create(w.master, payments)
 	w.expectVersions("seed", "ledger", "1.1.0", "1.0.0")
 	says(payments, "True", v1.ReasonDistributed)
-	says(thief, "False", v1.ReasonSecretNotAllowed, "add that to its annotation")
+	says(thief, "False", v1.ReasonSecretNotAllowed, " to its annotation ")
 	w.steady(func() error {
 		var found v1.AddonCatalogue
 		if err := w.client("seed").Get(t.Context(), client.ObjectKeyFromObject(w.merged("spoils")), &found); err != nil || len(found.Spec.Addons[0].Versions) != 1 {

@@ -132,7 +132,7 @@ func ready(set *v1.AddonSet, f *facts, d *decision, pending int32, listed []v1.S
 		}
 	}
 	if unknown := d.leaveOut.Unknown(listed); len(unknown) > 0 && d.knowsAll(listed) {
-		notes = append(notes, fmt.Sprintf("annotation %s names what is no cluster of the set: %s",
+		notes = append(notes, fmt.Sprintf("annotation %s names clusters that the set does not have: %s: correct or remove these names",
 			v1.AnnotationLeaveOut, text.Names(unknown, seedsNamed)))
 	}
 	if len(notes) > 0 {

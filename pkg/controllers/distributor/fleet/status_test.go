@@ -236,7 +236,7 @@ func TestNamesThatLeaveOutNobodyAreTold(t *testing.T) {
 		isLagging              bool
 	}{
 		{"all are known", "amber", "amber", "", false},
-		{"one is not", "amber,brich", "amber,brich", "names what is no cluster of the set: brich", false},
+		{"one is not", "amber,brich", "amber,brich", "names clusters that the set does not have: brich", false},
 		{"a seed may have it", "amber,brich", "amber,brich", "", true},
 		{"it can't be read", "amber,,", "", "is not of the form", false},
 	} {
