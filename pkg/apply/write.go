@@ -43,7 +43,7 @@ type attempt struct {
 	force, withoutReplicas bool
 	// withoutNulls leaves out what has no value.
 	withoutNulls bool
-	recreated              bool
+	recreated    bool
 	// moved: its managed fields are of the version that is written. surplus: what is refused together
 	// with it was searched.
 	moved, surplus bool
