@@ -134,6 +134,9 @@ func (s stored) Get(_ context.Context, key client.ObjectKey, into client.Object,
 	return nil
 }
 
+// List has no installations: the one that is asked about is alone.
+func (s stored) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
 // lone finds one Cluster.
 type lone struct{ found target.Description }
 
