@@ -16,7 +16,7 @@ const (
 	nameBytes = 16
 )
 
-// origin is what one catalogue has of an add-on.
+// origin is what one catalogue, as people wrote it, has of an add-on.
 type origin struct{ addon, catalogue string }
 
 // surplus are the origins without whose versions the rest takes at most so many bytes: those of the largest catalogue, its largest add-on
@@ -52,7 +52,8 @@ func (a *Availability) bound(entries []*Entry) {
 		origins[entry.Addon.Name] = entry
 	}
 	of := func(addon *v1.Addon, version string) origin {
-		return origin{string(addon.Name), origins[addon.Name].find(version).stored.Catalogue}
+		found := origins[addon.Name].find(version).stored
+		return origin{string(addon.Name), cmp.Or(found.Git, found.Catalogue)} // one catalogue in git may have many generated ones
 	}
 	for i := range a.Addons {
 		for _, version := range a.Addons[i].Versions {

@@ -186,7 +186,6 @@ func (m *management) remove(t *testing.T) func(t *testing.T) {
 // excusedWithClusterAPI are rights that these tests don't use, as in excused.
 var excusedWithClusterAPI = map[string]map[string]string{
 	"trellis-master": {
-		"patch configmaps addon-seeds in kubermatic":              "a second seed: TestPlatform",
 		"get controllerrevisions.apps in kubermatic":              "a spec that was brought back: testRevisionBroughtBack of TestPlatform",
 		"update controllerrevisions.apps in kubermatic":           "a spec that was brought back: testRevisionBroughtBack of TestPlatform",
 		"get addoncatalogues.kubermatic.k8c.io in kubermatic":     fromGit,
