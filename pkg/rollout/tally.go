@@ -135,8 +135,8 @@ func (t *Tally) Put(cluster string, standing Standing) {
 	t.add(found, changes)
 }
 
-// sharedFrom is how many clusters have to report the same cause for it to count as the revision's. Half of those that moved would ask for no
-// fewer, but of two: there one good cluster is to be enough.
+// sharedFrom is how many clusters have to report the same cause for it to count as the revision's. Half of those that moved would ask for
+// no fewer, but of two: there one good cluster is to be enough.
 const sharedFrom = 2
 
 // blamed are the counts of a group, or of all clusters (NoGroup), with those sick clusters counted as failed whose cause a second one has.

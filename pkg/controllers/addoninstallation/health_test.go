@@ -103,7 +103,7 @@ func TestARuleThatMakesLargeValuesIsNotEvaluated(t *testing.T) {
 	w.publish("other", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	object, other := w.install("judged", ""), w.install("other", "")
 	w.expectReady(object, kubermaticv1.ReasonRuleFailed, "healthy of rule 0 can't be evaluated: at character", "at most 8 of all")
-	w.expectUnhealthy(object, kubermaticv1.ReasonRuleFailed, "split the rule; correct the rule in the catalogue, best in a new version of the add-on")
+	w.expectUnhealthy(object, kubermaticv1.ReasonRuleFailed, "split the rule; correct the rule in the catalogue")
 	w.expectEvent(kubermaticv1.ReasonRuleFailed, object, "healthy of rule 0 can't be evaluated")
 	w.expectInstalled(other, "1.0.0", "")
 	w.delete(object)
