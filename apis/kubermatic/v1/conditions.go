@@ -485,7 +485,7 @@ const (
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonRequestsTooLarge: a pod requests more than any node of the user cluster has.
 	ReasonRequestsTooLarge = "RequestsTooLarge"
-	// ReasonSchedulingGated: a pod has scheduling gates, which somebody may have added.
+	// ReasonSchedulingGated: a pod has scheduling gates, which a webhook of the user cluster may have added.
 	ReasonSchedulingGated = "SchedulingGated"
 	// ReasonQuotaExceeded: a ResourceQuota of the user cluster refuses objects or pods.
 	ReasonQuotaExceeded = "QuotaExceeded"
@@ -497,9 +497,9 @@ const (
 	ReasonPolicyDenied = "PolicyDenied"
 	// ReasonWebhookRefused: an admission webhook of the user cluster refuses objects or pods, or does not answer.
 	ReasonWebhookRefused = "WebhookRefused"
-	// ReasonObjectOfOthers: an object of the add-on exists in the user cluster, and belongs to somebody else.
+	// ReasonObjectOfOthers: an object of the add-on exists in the user cluster, and has another owner.
 	ReasonObjectOfOthers = "ObjectOfOthers"
-	// ReasonFieldOfOthers: a field that the add-on sets belongs to somebody else in the user cluster.
+	// ReasonFieldOfOthers: another manager owns a field that the add-on sets.
 	ReasonFieldOfOthers = "FieldOfOthers"
 	// ReasonBeingDeleted: a namespace or an object of the add-on is being deleted in the user cluster, and does not go.
 	ReasonBeingDeleted = "BeingDeleted"

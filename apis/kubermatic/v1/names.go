@@ -179,9 +179,9 @@ const (
 	AnnotationApprove = Prefix + "approve"
 	// AnnotationRemovalApproved on an AddonSet holds status.removal.word, and lets that many installations go.
 	AnnotationRemovalApproved = Prefix + "removal-approved"
-	// AnnotationLeaveOut on an AddonSet names clusters, separated by commas, that count neither as failures nor as evidence, and that nobody
-	// waits for: a Cluster of KKP by its name or namespace, any other by "<namespace>/<name>", or all in a namespace by that. They get the
-	// add-ons after all others of their group.
+	// AnnotationLeaveOut on an AddonSet names clusters, separated by commas. The set does not wait for them, and counts them neither as
+	// failures nor as evidence. A Cluster of KKP is named by its name or namespace, any other by "<namespace>/<name>"; a namespace alone
+	// names all clusters in it. They get the add-ons after all others of their group.
 	AnnotationLeaveOut = Prefix + "leave-out"
 )
 
