@@ -77,7 +77,21 @@ func (s *Sibling) inherits(entry Entry) bool {
 	used, uses := s.Used[entry.Key]
 	_, plans := s.Objects[entry.Key]
 	isSame := entry.UID != "" && (used.UID == entry.UID || s.Owned[entry.Key].UID == entry.UID)
-	return s.Unknown || !s.Leaving && (isSame || s.Knows && (plans || uses))
+	takesOver := s.Knows && (plans || uses) && !needsServer(entry.Key)
+	return s.Unknown || !s.Leaving && (isSame || takesOver)
+}
+
+// needsServer says whether an object sends requests to a server of its owner. Without that server it refuses what other objects need
+// first, the Namespace of a sibling among them: a sibling that does not use it yet makes its own.
+func needsServer(key Key) bool {
+	switch key.Group {
+	case "admissionregistration.k8s.io":
+		return key.Kind == "ValidatingWebhookConfiguration" || key.Kind == "MutatingWebhookConfiguration"
+	case "apiregistration.k8s.io":
+		return key.Kind == "APIService"
+	default:
+		return false
+	}
 }
 
 // removes says whether a sibling's removal deletes the object of our entry.

@@ -12,7 +12,16 @@ import (
 // whoever applied it. Red when a sibling is believed to have what it merely plans, so that the
 // object outlives both; or when its record does not name the one that goes.
 func TestNoSharedObjectOutlivesItsOwners(t *testing.T) {
-	key := ownership.Key{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "x"}
+	for _, key := range []ownership.Key{
+		{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "x"},
+		{Group: "apiregistration.k8s.io", Kind: "APIService", Name: "x"},
+	} {
+		t.Run(key.Kind, func(t *testing.T) { outlives(t, key) })
+	}
+}
+
+func outlives(t *testing.T, key ownership.Key) {
+	t.Helper()
 	entry := func(words string) *ownership.Entry {
 		made := map[string]*ownership.Entry{
 			"planned": {Key: key}, "recorded": {Key: key, UID: "u1"}, "replaced": {Key: key, UID: "u0"},
@@ -80,5 +89,25 @@ func TestNoSharedObjectOutlivesItsOwners(t *testing.T) {
 	}
 	if tried < 300 {
 		t.Errorf("%d cases were tried", tried)
+	}
+}
+
+// Red when what calls a server stays for a sibling that does not use it yet: the server goes with its owner, and what the sibling needs is
+// refused without it.
+func TestWhatNeedsAServerPassesToItsUsersOnly(t *testing.T) {
+	for _, key := range []ownership.Key{
+		{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration", Name: "x"},
+		{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration", Name: "x"},
+		{Group: "apiregistration.k8s.io", Kind: "APIService", Name: "x"},
+	} {
+		entry := ownership.Entry{Key: key, UID: "u1"}
+		planner := ownership.Sibling{Name: "planner", Knows: true, Objects: map[ownership.Key]string{key: "other"}}
+		user := ownership.Sibling{Name: "user", Knows: true, Used: map[ownership.Key]ownership.Entry{key: {Key: key, UID: "u1", Owner: "b"}}}
+		if free, _ := (ownership.Inventory{entry}).SplitShared([]ownership.Sibling{planner}); len(free) != 1 {
+			t.Errorf("%s stays for a sibling that plans it", key)
+		}
+		if _, held := (ownership.Inventory{entry}).SplitShared([]ownership.Sibling{planner, user}); len(held) != 1 {
+			t.Errorf("%s does not stay for a sibling that uses it", key)
+		}
 	}
 }

@@ -82,12 +82,13 @@ func (w *world) uids(objects []client.Object) (found []types.UID) {
 	return found
 }
 
-// expectGates waits until all of them belong to an installation, with its content and the UIDs of before.
+// expectGates waits until all of them belong to an installation, with its content. Rights keep the UIDs of before; a webhook and an
+// APIService pass on to no installation that was refused.
 func (w *world) expectGates(of *kubermaticv1.AddonInstallation, before []types.UID, among ...*kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	for at, object := range w.gates() {
 		w.expectOwner(of.Name, object, among...)
-		if content := object.GetLabels()["instance"]; content != of.Name || object.GetUID() != before[at] {
+		if content := object.GetLabels()["instance"]; content != of.Name || at < 2 && object.GetUID() != before[at] {
 			w.t.Errorf("%T has the content of %q, want %q; UID %s became %s", object, content, of.Name, before[at], object.GetUID())
 		}
 	}
@@ -182,5 +183,36 @@ func TestWhatASiblingHasNotComeToPassesOn(t *testing.T) {
 		for _, object := range w.gates() {
 			expect.Gone(t, w.seed, object)
 		}
+	}
+}
+
+// As gatekeeper does with all Namespaces. Red when the webhook of a removed installation stays for a sibling that is refused: nobody
+// answers it, so the sibling's Namespace can't be created and it never takes over.
+func TestAWebhookWithoutItsServerDoesNotStay(t *testing.T) {
+	t.Parallel()
+	w := newHookWorld(t)
+	w.clock, w.driftInterval = kit.RunningClock(t), 3*time.Second
+	w.start()
+	content := strings.NewReplacer(
+		".Variables.instance", ".Release.Name", "failurePolicy: Ignore", "failurePolicy: Fail",
+		"{apiGroups: [nowhere.example.com], apiVersions: [v1], operations: [CREATE], resources: [things]}",
+		`{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [namespaces]}`,
+		"  clientConfig:", fmt.Sprintf("  objectSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}\n  clientConfig:", w.unique("second")),
+	).Replace(w.gate())
+	w.offer("gate", kubermaticv1.CatalogueCustom, w.addonsBy(kubermaticv1.MethodHelm, map[string]string{"gate": content})("1.0.0", "gate"))
+	first := w.gateOf("first")
+	w.expectReady(first, kubermaticv1.ReasonReady)
+	second := w.gateOf("second")
+	w.expectReady(second, kubermaticv1.ReasonObjectExists)
+	w.deleteAll(first)
+	expect.Gone(t, w.seed, first)
+	w.expectReady(second, kubermaticv1.ReasonReady)
+	for _, object := range w.gates() {
+		w.expectOwner("second", object, first, second)
+	}
+	w.deleteAll(second)
+	expect.Gone(t, w.seed, second)
+	for _, object := range w.gates() {
+		expect.Gone(t, w.seed, object)
 	}
 }
