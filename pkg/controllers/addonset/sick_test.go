@@ -10,16 +10,12 @@ import (
 	"github.com/trellis-addons/trellis/test/standins"
 )
 
-// cordoned is what an installation says that was rolled back in a cluster with no node to schedule on.
-const cordoned = ": 0 of 1 objects are healthy; Deployment web/web: pod web-1 is not scheduled (Unschedulable): 0/1 nodes are available: " +
-	"1 node(s) were unschedulable."
-
 // cordon has a version fail in clusters for a reason of their own.
 func (w *world) cordon(version string, clusters ...string) {
 	w.t.Helper()
 	w.player.Direct(w.t, standins.Rule{
 		Of:  standins.And(standins.InClusters(clusters...), standins.AtVersion("web", version)),
-		Act: standins.Act{Fate: standins.RollsBack, Takes: time.Second, Message: cordoned},
+		Act: standins.Act{Fate: standins.RollsBack, Takes: time.Second, Cause: v1.ReasonUnschedulable},
 	})
 }
 
