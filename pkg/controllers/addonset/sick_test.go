@@ -91,8 +91,15 @@ func TestWhoIsLeftOutMovesLast(t *testing.T) {
 	of.Annotations[v1.AnnotationLeaveOut] = w.names[0]
 	w.write(of)
 	w.rows(of, w.names[0]+" canary Sick LeftOut")
+	before := expect.Object(t, w.seed, copyOf(of), func(*v1.AddonSet) error { return nil })
 	w.player.Direct(t, standins.Rule{Of: standins.And(standins.InClusters(w.names[0]), standins.AtVersion("web", "1.1.0")), Act: standins.Act{Fate: standins.Hangs}})
 	w.offers("web", "1.0.0", "1.1.0")
+	expect.Object(t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
+		if found.Status.Revision == before.Status.Revision {
+			return fmt.Errorf("its revision is still %s", found.Status.Revision)
+		}
+		return nil
+	})
 	w.open(of, 2)
 	expect.Eventually(t, expect.Patience, func() error {
 		if at := w.at("1.1.0"); len(at) != 3 {
