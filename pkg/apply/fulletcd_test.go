@@ -49,7 +49,7 @@ func TestAFullEtcdIsNoFaultOfTheObject(t *testing.T) {
 		}
 	}
 	hook := apply.Hook{Object: l.Prepare(strings.Replace(lab.Settings, "settings", "hook", 1))[0], Run: "1"}
-	if _, refused, err := apply.CreateHook(t.Context(), l.Target, l.Owner, hook); err == nil || refused != "" {
+	if _, refused, err := apply.CreateHook(t.Context(), l.Target, l.Owner, hook); err == nil || refused.Text != "" {
 		t.Errorf("a hook: got %v, refused %q; want an error that passes", err, refused)
 	}
 }

@@ -41,38 +41,38 @@ func hasNoPod(live *unstructured.Unstructured) bool {
 
 // WithoutPod says that a Job of a hook, which runs, has no Pod, and why, as far as that can be seen: by
 // the last event about it, or by its account. It costs a list, and a read.
-func WithoutPod(ctx context.Context, target calls.Target, hook Hook, uid types.UID) string {
+func WithoutPod(ctx context.Context, target calls.Target, hook Hook, uid types.UID) (why calls.Refusal) {
 	const missing = "it has no Pod"
-	if refused := lastRefusal(ctx, target, hook, uid); refused != "" {
-		return missing + ": " + refused
+	if refused := lastRefusal(ctx, target, hook, uid); refused.Text != "" {
+		return calls.Refusal{Text: missing + ": " + refused.Text, Cause: refused.Cause}
 	}
 	if noPlace, ok := errors.AsType[*NoPlaceError](CheckAccount(ctx, target, hook)); ok {
-		return missing + ": " + noPlace.Problem
+		return calls.Refusal{Text: missing + ": " + noPlace.Problem}
 	}
-	return missing
+	return calls.Refusal{Text: missing}
 }
 
-// lastRefusal is "" where no event says that a Pod was refused, and where events can't be read.
-func lastRefusal(ctx context.Context, target calls.Target, hook Hook, uid types.UID) string {
+// lastRefusal is empty where no event says that a Pod was refused, and where events can't be read.
+func lastRefusal(ctx context.Context, target calls.Target, hook Hook, uid types.UID) (found calls.Refusal) {
 	_, at, err := hook.client(target)
 	if err != nil {
-		return ""
+		return found
 	}
 	list, err := target.Dynamic.Resource(events).Namespace(at.Namespace).List(
 		remote.Within(ctx, "the list", remote.ListTotals), metav1.ListOptions{Limit: maxEvents, FieldSelector: fields.Set{
 			"involvedObject.uid": string(uid), "reason": failedCreate,
 		}.String()})
 	if err != nil {
-		return ""
+		return found
 	}
-	var last, said string
+	last := ""
 	for i := range list.Items {
 		event := list.Items[i].Object
 		message, _, _ := unstructured.NestedString(event, "message")
 		seen, _, _ := unstructured.NestedString(event, "lastTimestamp") // RFC 3339: the order is that of the letters
-		if said == "" || seen > last {
-			last, said = seen, calls.PodRefusal(failedCreate, strings.TrimPrefix(calls.Excerpt(message), "Error creating: "))
+		if found.Text == "" || seen > last {
+			last, found = seen, calls.PodRefusal(failedCreate, strings.TrimPrefix(calls.Excerpt(message), "Error creating: "))
 		}
 	}
-	return said
+	return found
 }

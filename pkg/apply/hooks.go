@@ -72,10 +72,12 @@ func (h *Hook) client(target calls.Target) (dynamic.ResourceInterface, calls.Pla
 
 // CreateHook creates a hook's object. If one exists, nothing is written and the UID is empty.
 // Refused says why the user cluster refuses it. Errors: NoPlaceError, or the API server's.
-func CreateHook(ctx context.Context, target calls.Target, owner ownership.Owner, hook Hook) (uid types.UID, refused string, err error) {
+func CreateHook(
+	ctx context.Context, target calls.Target, owner ownership.Owner, hook Hook,
+) (uid types.UID, refused calls.Refusal, err error) {
 	client, at, err := hook.client(target)
 	if err != nil {
-		return "", "", err
+		return "", refused, err
 	}
 	object := hook.marked()
 	live, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: owner.FieldManager()})
@@ -84,17 +86,17 @@ func CreateHook(ctx context.Context, target calls.Target, owner ownership.Owner,
 	}
 	switch {
 	case err == nil:
-		return live.GetUID(), "", nil
+		return live.GetUID(), refused, nil
 	case apierrors.IsAlreadyExists(err):
-		return "", "", nil
+		return "", refused, nil
 	case calls.IsNamespaceMissing(err):
-		return "", "", &NoPlaceError{calls.MissingNamespace(object.GetNamespace())}
+		return "", refused, &NoPlaceError{calls.MissingNamespace(object.GetNamespace())}
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return "", "", &NoPlaceError{fmt.Sprintf("namespace %q is being deleted", object.GetNamespace())}
+		return "", refused, &NoPlaceError{fmt.Sprintf("namespace %q is being deleted", object.GetNamespace())}
 	case apierrors.IsNotFound(err) || calls.IsRefusal(err) || calls.IsUnexplained(err) && isHookAtFault(ctx, client, object):
-		return "", "the user cluster refuses it: " + calls.ProblemOf(object, err), nil
+		return "", calls.Refusal{Text: "the user cluster refuses it: " + calls.ProblemOf(object, err), Cause: calls.CauseOf(err)}, nil
 	}
-	return "", "", fmt.Errorf("making hook %q: %w", hook.Key(), calls.Masked(object, err))
+	return "", refused, fmt.Errorf("making hook %q: %w", hook.Key(), calls.Masked(object, err))
 }
 
 func isHookAtFault(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) bool {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -140,7 +141,7 @@ func TestAJobWithoutAPodSaysWhy(t *testing.T) {
 		{hookOf("works", "", safe, safeContainer), true, "it runs", ""},
 	} {
 		uid, refused, err := apply.CreateHook(t.Context(), l.Target, l.Owner, test.hook)
-		if err != nil || refused != "" {
+		if err != nil || refused.Text != "" {
 			t.Fatal(refused, err)
 		}
 		name, told := test.hook.Object.GetName(), ""
@@ -152,8 +153,9 @@ func TestAJobWithoutAPodSaysWhy(t *testing.T) {
 			if !seen.IsWithoutPod || seen.Message != test.words {
 				return false
 			}
-			told = apply.WithoutPod(t.Context(), l.Target, test.hook, uid)
-			return told == test.said
+			why := apply.WithoutPod(t.Context(), l.Target, test.hook, uid)
+			told = why.Text
+			return told == test.said && (why.Cause == kubermaticv1.ReasonPodSecurity) == strings.Contains(told, "PodSecurity")
 		})
 	}
 }
@@ -167,7 +169,7 @@ func TestEventsAboutPodsAreToldByWhatIsKnown(t *testing.T) {
 		`spec: {template: {spec: {serviceAccountName: gone}}}}`)[0]}
 	expectTold := func(want string) {
 		t.Helper()
-		if told := apply.WithoutPod(t.Context(), l.Target, hook, "1"); told != want {
+		if told := apply.WithoutPod(t.Context(), l.Target, hook, "1"); told.Text != want || (told.Cause == kubermaticv1.ReasonWebhookRefused) != strings.Contains(want, "webhook") {
 			t.Errorf("told is %q, want %q", told, want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/ownership"
@@ -37,6 +38,7 @@ func TestNothingIsWrittenBeforeAllIsFree(t *testing.T) {
 		before    func(*lab.Lab)
 		reason    string
 		says      string
+		cause     string
 	}{
 		"a kind is not served": {
 			manifests: lab.Manifests(lab.Settings, lab.Definition("Gadget", "Namespaced", ""), lab.Custom("Widget", "v1", "last")),
@@ -45,12 +47,12 @@ func TestNothingIsWrittenBeforeAllIsFree(t *testing.T) {
 		"one name is taken": {
 			manifests: lab.Manifests(lab.Definition("Gadget", "Namespaced", ""), lab.Settings),
 			before:    func(l *lab.Lab) { l.Create(lab.ConfigMaps, l.Unique, lab.Settings) },
-			reason:    "ConfigMap settings: ObjectExists", says: `belongs to field manager "kubectl-create"`,
+			reason:    "ConfigMap settings: ObjectExists", says: `belongs to field manager "kubectl-create"`, cause: v1.ReasonObjectOfOthers,
 		},
 		"one of several is taken": {
 			manifests: lab.Manifests(mapNamed("a"), lab.Settings, mapNamed("z")),
 			before:    func(l *lab.Lab) { l.Create(lab.ConfigMaps, l.Unique, lab.Settings) },
-			reason:    "ConfigMap settings: ObjectExists", says: `belongs to field manager "kubectl-create"`,
+			reason:    "ConfigMap settings: ObjectExists", says: `belongs to field manager "kubectl-create"`, cause: v1.ReasonObjectOfOthers,
 		},
 		"one of the whole cluster is taken": {
 			manifests: lab.Manifests(lab.Settings, lookedRole),
@@ -58,7 +60,7 @@ func TestNothingIsWrittenBeforeAllIsFree(t *testing.T) {
 				l.Create(roles, "", lookedRole)
 				l.Cleanup(func() { _ = l.Others.Resource(roles).Delete(context.Background(), l.Unique, metav1.DeleteOptions{}) })
 			},
-			reason: "ClusterRole NAME: ObjectExists", says: `belongs to field manager "kubectl-create"`,
+			reason: "ClusterRole NAME: ObjectExists", says: `belongs to field manager "kubectl-create"`, cause: v1.ReasonObjectOfOthers,
 		},
 		"one is being deleted": {
 			manifests: lab.Manifests(mapNamed("a"), lab.Settings),
@@ -68,7 +70,7 @@ func TestNothingIsWrittenBeforeAllIsFree(t *testing.T) {
 				l.Delete(lab.ConfigMaps, l.Unique, "settings")
 				l.Cleanup(func() { _ = l.TryEdit(lab.ConfigMaps, "settings", `{metadata: {finalizers: null}}`) })
 			},
-			reason: "ConfigMap settings: WaitingForStage", says: "is being deleted",
+			reason: "ConfigMap settings: WaitingForStage", says: "is being deleted", cause: v1.ReasonBeingDeleted,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,6 +95,9 @@ func TestNothingIsWrittenBeforeAllIsFree(t *testing.T) {
 				notes := slices.Concat(progress.Refused, progress.Waiting)
 				if diff := cmp.Diff([]string{strings.Replace(test.reason, "NAME", l.Unique, 1)}, lab.Reasons(notes)); diff != "" {
 					t.Fatalf("(-want +got):\n%s", diff)
+				}
+				if notes[0].Cause != test.cause {
+					t.Errorf("the cause is %q, want %q", notes[0].Cause, test.cause)
 				}
 				if message := notes[0].Message; !strings.Contains(message, test.says) || !strings.Contains(message, "nothing of this revision is written") {
 					t.Error(message)

@@ -41,8 +41,7 @@ func (w *writer) checkReady(ctx context.Context, it *item) error {
 	switch {
 	case live.GetDeletionTimestamp() != nil:
 		it.recreate()
-		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is being deleted, and is created again once it is gone%s",
-			it.key, calls.HeldBy(live.GetFinalizers())))
+		it.waitForEnd(kubermaticv1.ReasonWaitingForStage, live.GetFinalizers())
 	case established:
 		it.ready = true
 	default:

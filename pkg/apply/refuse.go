@@ -46,6 +46,7 @@ func (w *writer) explain(ctx context.Context, client calls.Client, it *item, cau
 		return w.replace(ctx, client, it, cause, how)
 	case calls.IsRefusal(cause) || calls.IsUnexplained(cause) && w.isAtFault(ctx, client, it, *how):
 		it.refuse(kubermaticv1.ReasonObjectInvalid, fmt.Sprintf("the user cluster refuses %s: %s", it.key, calls.ProblemOf(it.object, cause)))
+		it.note.Cause = calls.CauseOf(cause)
 	default:
 		return false, fmt.Errorf("applying %q: %w", it.key, calls.Masked(it.object, cause))
 	}
@@ -132,7 +133,7 @@ func (w *writer) replace(ctx context.Context, client calls.Client, it *item, cau
 			it.key, calls.ProblemOf(it.object, cause), wayOut))
 		return false, nil
 	case how.recreated:
-		it.wait(kubermaticv1.ReasonWaitingForStage, fmt.Sprintf("%s is being deleted, and is created again once it is gone", it.key))
+		it.waitForEnd(kubermaticv1.ReasonWaitingForStage, nil)
 		return false, nil
 	}
 	how.recreated = true

@@ -118,12 +118,24 @@ type item struct {
 	since time.Time
 }
 
+// causes are the reasons that a cluster may have of its own for notes of these.
+var causes = map[string]string{
+	kubermaticv1.ReasonObjectExists: kubermaticv1.ReasonObjectOfOthers, kubermaticv1.ReasonConflict: kubermaticv1.ReasonFieldOfOthers,
+	kubermaticv1.ReasonNamespaceTerminating: kubermaticv1.ReasonBeingDeleted,
+}
+
 func (i *item) wait(reason, message string) {
-	i.note, i.waiting = &calls.Note{Key: i.key, Reason: reason, Message: message}, true
+	i.note, i.waiting = &calls.Note{Key: i.key, Reason: reason, Message: message, Cause: causes[reason]}, true
+}
+
+// waitForEnd waits until an object, which is being deleted, is gone.
+func (i *item) waitForEnd(reason string, finalizers []string) {
+	i.wait(reason, fmt.Sprintf("%s is being deleted, and is created again once it is gone%s", i.key, calls.HeldBy(finalizers)))
+	i.note.Cause = kubermaticv1.ReasonBeingDeleted
 }
 
 func (i *item) refuse(reason, message string) {
-	i.note, i.waiting = &calls.Note{Key: i.key, Reason: reason, Message: message}, false
+	i.note, i.waiting = &calls.Note{Key: i.key, Reason: reason, Message: message, Cause: causes[reason]}, false
 }
 
 // Planned is the intent to record before the first write: the known entries, without content where

@@ -169,6 +169,9 @@ func TestConflictNamesObjectFieldAndOwner(t *testing.T) {
 	if diff := cmp.Diff([]string{"ConfigMap settings: Conflict"}, lab.Reasons(progress.Refused)); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
+	if cause := progress.Refused[0].Cause; cause != kubermaticv1.ReasonFieldOfOthers {
+		t.Errorf("the cause is %q", cause)
+	}
 	for _, word := range []string{"ConfigMap " + l.Unique + "/settings", ".data.size", `"kubectl-edit"`} {
 		if !strings.Contains(progress.Refused[0].Message, word) {
 			t.Errorf("the message does not name %s: %s", word, progress.Refused[0].Message)
@@ -408,7 +411,10 @@ func TestTerminatingNamespaceIsWaitedFor(t *testing.T) {
 	rollout := apply.NewRollout(l.Owner, l.Prepare(lab.Settings, lab.CreateNamespace), nil, apply.RolloutOptions{})
 	progress := lab.Must(rollout.Advance(t.Context(), l.Target))(t)
 	if diff := cmp.Diff([]string{"Namespace " + l.Unique + ": NamespaceTerminating"}, lab.Reasons(progress.Waiting)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+	if cause := progress.Waiting[0].Cause; cause != kubermaticv1.ReasonBeingDeleted {
+		t.Errorf("the cause is %q", cause)
 	}
 	l.Edit(lab.ConfigMaps, "holder", `{metadata: {finalizers: null}}`)
 	l.Eventually("the rollout in a new namespace", func() bool {

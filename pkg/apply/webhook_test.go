@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/apply"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/removal"
@@ -151,7 +152,9 @@ func TestAnswersOfWebhooksAreNotRepeated(t *testing.T) {
 			case err != nil && test.down != "":
 				said = err.Error()
 			case err == nil && len(progress.Refused) == 1:
-				said = progress.Refused[0].Message
+				if said = progress.Refused[0].Message; progress.Refused[0].Cause != kubermaticv1.ReasonWebhookRefused {
+					t.Errorf("the cause is %q", progress.Refused[0].Cause)
+				}
 			default:
 				t.Fatalf("got %v and %+v, want it refused", err, progress)
 			}

@@ -198,7 +198,7 @@ func (w *writer) awaitEnd(it *item, live *metav1.PartialObjectMetadata) {
 	if calls.IsNamespace(it.object) {
 		reason = kubermaticv1.ReasonNamespaceTerminating
 	}
-	it.wait(reason, fmt.Sprintf("%s is being deleted, and is created again once it is gone%s", it.key, calls.HeldBy(live.Finalizers)))
+	it.waitForEnd(reason, live.Finalizers)
 }
 
 func (w *writer) resolveConflict(ctx context.Context, client calls.Client, it *item, cause error, how *attempt) (again bool, err error) {

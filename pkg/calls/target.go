@@ -75,4 +75,6 @@ type Note struct {
 	// Reason is one of condition Applied; in Health, a status of kstatus.
 	Reason  string
 	Message string
+	// Cause is the reason that the cluster may have of its own for it, one of the API's words; empty: none.
+	Cause string
 }

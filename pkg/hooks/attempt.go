@@ -20,6 +20,7 @@ func (p *pass) advance(ctx context.Context, hook *Hook) (waiting, failed string,
 	if err != nil {
 		return "", "", err
 	}
+	p.HooksState.Cause = ""
 	waiting, failed, err = p.step(ctx, hook, made)
 	noPlace, ok := errors.AsType[*apply.NoPlaceError](err)
 	switch {
@@ -90,8 +91,9 @@ func (p *pass) make(ctx context.Context, hook *Hook, made apply.Hook) (waiting, 
 		return "", "", err
 	}
 	uid, refused, err := apply.CreateHook(ctx, p.Target, p.Owner, made)
-	if err != nil || refused != "" {
-		return "", refused, err
+	if err != nil || refused.Text != "" {
+		p.HooksState.Cause = refused.Cause
+		return "", refused.Text, err
 	}
 	if uid == "" {
 		return fmt.Sprintf("hook %s: an object of its name came in between", made.Key()), "", nil
@@ -117,7 +119,8 @@ func (p *pass) check(ctx context.Context, hook *Hook, made apply.Hook, seen appl
 	}
 	isLate := p.Now.After(deadline)
 	if seen.IsWithoutPod && (isLate || p.Now.Sub(hook.Run.Started.Time) > podGrace) {
-		seen.Message = apply.WithoutPod(ctx, p.Target, made, seen.UID)
+		why := apply.WithoutPod(ctx, p.Target, made, seen.UID)
+		seen.Message, p.HooksState.Cause = why.Text, why.Cause
 	}
 	if isLate {
 		return "", fmt.Sprintf("it did not end within %s (%s)", p.Timeout.Round(time.Second), seen.Message), nil

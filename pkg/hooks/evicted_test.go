@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
 // What a kubelet says of a Pod that it evicts.
@@ -136,7 +138,8 @@ func TestHooksWhosePodsWereEvictedRunAgain(t *testing.T) {
 	})
 }
 
-// AG23: A Job that gets no Pod says so, and why, once it should have one, and when it is given up.
+// AG23: A Job that gets no Pod says so, and why, once it should have one, and when it is given up: then with the reason that the cluster may
+// have of its own.
 func TestAJobThatGetsNoPodIsTold(t *testing.T) {
 	s := newHookStory(t, "podless", jobHook("work", 0))
 	s.run("pre-install", nil)
@@ -146,19 +149,18 @@ func TestAJobThatGetsNoPodIsTold(t *testing.T) {
 	if err := s.client.Create(t.Context(), &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: s.namespace, Name: "work.1"},
 		InvolvedObject: corev1.ObjectReference{Kind: "Job", Namespace: s.namespace, Name: "work", UID: s.job("work").UID},
-		Reason:         "FailedCreate", LastTimestamp: metav1.Now(), Message: `Error creating: pods "work-" is forbidden: error looking up service account ` +
-			s.namespace + `/agent: serviceaccount "agent" not found`,
+		Reason:         "FailedCreate", LastTimestamp: metav1.Now(), Message: `Error creating: pods "work-" is forbidden: exceeded quota: small, requested: pods=1`,
 	}); err != nil {
 		t.Fatal(err)
 	}
-	const why = `it has no Pod: FailedCreate: serviceaccount "agent" not found`
+	const why = `it has no Pod: FailedCreate: exceeded quota: small`
 	after := func(passed time.Duration) Progress {
 		return s.run("pre-install", func(runner *Runner) { runner.Now = runner.Now.Add(passed) })
 	}
 	if later := after(podGrace + time.Second); !strings.HasSuffix(later.Waiting, "of event pre-install: "+why) {
 		t.Errorf("later: %+v", later)
 	}
-	if end := after(2 * time.Minute); !strings.HasSuffix(end.Failed, "it did not end within 1m0s ("+why+")") {
+	if end := after(2 * time.Minute); !strings.HasSuffix(end.Failed, "it did not end within 1m0s ("+why+")") || end.Cause != v1.ReasonQuotaExceeded {
 		t.Errorf("in the end: %+v", end)
 	}
 }

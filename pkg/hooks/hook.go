@@ -88,7 +88,9 @@ type State struct {
 	// Failed says why the attempt did; "" while it runs. Tidy: the delete policies were applied.
 	Failed   string      `json:"failed,omitempty"`
 	FailedAt metav1.Time `json:"failedAt,omitzero"`
-	Tidy     bool        `json:"tidy,omitempty"`
+	// Cause is the reason that the user cluster may have of its own for the failure; empty: none.
+	Cause string `json:"cause,omitempty"`
+	Tidy  bool   `json:"tidy,omitempty"`
 	// AskedFor is annotation reconcile-at of the attempt; another value begins the next at once.
 	AskedFor string   `json:"askedFor,omitempty"`
 	Ended    []string `json:"ended,omitempty"`

@@ -44,8 +44,10 @@ type Progress struct {
 	// Done says that every hook of the event succeeded, or that there is none.
 	Done    bool
 	Waiting string
-	// Failed says which hook failed at which object, why and when; Retry is the next attempt.
+	// Failed says which hook failed at which object, why and when, and Cause which reason the cluster may have of its own for it; Retry is the
+	// next attempt.
 	Failed  string
+	Cause   string
 	Attempt int
 	Retry   time.Time
 }
@@ -145,7 +147,7 @@ func (p *pass) retryAt() time.Time {
 }
 
 func (p *pass) failure() Progress {
-	return Progress{Failed: p.HooksState.Failed, Attempt: p.HooksState.Attempt, Retry: p.retryAt()}
+	return Progress{Failed: p.HooksState.Failed, Cause: p.HooksState.Cause, Attempt: p.HooksState.Attempt, Retry: p.retryAt()}
 }
 
 // beginRetry begins the next attempt. Jobs and Pods that succeeded do not run again; other objects

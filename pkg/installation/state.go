@@ -80,10 +80,7 @@ func ReportOf(live *v1.AddonInstallation) Report {
 	}
 	isPresent := ready.ObservedGeneration == live.Generation
 	report.ready, report.hasGivenWay = ready.LastTransitionTime.Time, ready.Reason == v1.ReasonRolledBack && isPresent
-	state.Reason, state.Message = ready.Reason, ready.Message
-	if ready.Status == metav1.ConditionFalse {
-		state.Cause = causeOf(live, ready)
-	}
+	state.Reason, state.Message, state.Cause = ready.Reason, ready.Message, live.Status.Cause
 	state.Ready = ready.Status == metav1.ConditionTrue && isPresent && !report.IsGoing && hasItsValues(live)
 	state.Unreachable = ready.Status == metav1.ConditionUnknown || unreachable[ready.Reason]
 	state.Paused = state.Paused || ready.Reason == v1.ReasonPaused

@@ -103,14 +103,13 @@ func unfinished(progress apply.Progress, passes int) *Stop {
 		if hasReason(progress.Waiting, v1.ReasonProgressing) { // others did not have their turn
 			wait = stageWait(passes)
 		}
-		return &Stop{About: AboutApply, Reason: first.Reason, Message: TextOf(progress.Refused), Recheck: wait}
+		return &Stop{About: AboutApply, Reason: first.Reason, Cause: first.Cause, Message: TextOf(progress.Refused), Recheck: wait}
 	}
 	if len(progress.Waiting) == 0 {
 		return &Stop{Kind: Retry, About: AboutApply, Reason: v1.ReasonProgressing, Recheck: stageWait(passes)}
 	}
-	stop := &Stop{
-		About: AboutApply, Reason: progress.Waiting[0].Reason, Message: TextOf(progress.Waiting), Recheck: stageWait(passes),
-	}
+	first := progress.Waiting[0]
+	stop := &Stop{About: AboutApply, Reason: first.Reason, Cause: first.Cause, Message: TextOf(progress.Waiting), Recheck: stageWait(passes)}
 	switch {
 	case stop.Reason != v1.ReasonNamespaceMissing:
 	case progress.Unchanged > 0:

@@ -180,6 +180,7 @@ func (p *Pass) Unhealthy() *Stop {
 		message += fmt.Sprintf("; %s: %s", health.Unhealthy[0].Key, TextOf(health.Unhealthy))
 	}
 	if stop := p.leaseStop(message); stop != nil {
+		stop.Cause = health.Cause()
 		return stop
 	}
 	reason := v1.ReasonProgressing
@@ -195,7 +196,7 @@ func (p *Pass) Unhealthy() *Stop {
 		}
 	}
 	return &Stop{
-		About: AboutHealth, Reason: reason, Message: message,
+		About: AboutHealth, Reason: reason, Message: message, Cause: health.Cause(),
 		Recheck: backoff.After(p.State.unhealthyPasses, firstRecheck, SlowestRecheck),
 	}
 }

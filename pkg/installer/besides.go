@@ -58,7 +58,7 @@ func (b beside) put(ctx context.Context, client calls.Client) (*calls.Note, erro
 	case live.UID == b.UID:
 		return b.refused(err)
 	case !b.isOurs(live):
-		return &calls.Note{Key: b.Key, Reason: v1.ReasonObjectExists, Message: fmt.Sprintf(
+		return &calls.Note{Key: b.Key, Reason: v1.ReasonObjectExists, Cause: v1.ReasonObjectOfOthers, Message: fmt.Sprintf(
 			"Secret %q in namespace %q exists already and is not ours: %s has to be there. Remove it, or give it another name",
 			b.Name, b.Namespace, b.what)}, nil
 	}
@@ -68,12 +68,12 @@ func (b beside) put(ctx context.Context, client calls.Client) (*calls.Note, erro
 // refused tells why it could not be written, without the answer's own words, which may have its content. What is no answer about it is an
 // error.
 func (b beside) refused(err error) (*calls.Note, error) {
-	note := &calls.Note{Key: b.Key, Reason: v1.ReasonFailed}
+	note := &calls.Note{Key: b.Key, Reason: v1.ReasonFailed, Cause: calls.CauseOf(err)}
 	switch {
 	case err == nil:
 		return nil, nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		note.Reason = v1.ReasonNamespaceTerminating
+		note.Reason, note.Cause = v1.ReasonNamespaceTerminating, v1.ReasonBeingDeleted
 		note.Message = fmt.Sprintf("namespace %q is being deleted: %s, Secret %q, waits until it is gone", b.Namespace, b.what, b.Name)
 	case apierrors.IsNotFound(err):
 		note.Reason = v1.ReasonNamespaceMissing

@@ -93,7 +93,7 @@ func (p *Pass) hookFailed(progress hooks.Progress, event string) *Stop {
 		again = "annotation " + v1.AnnotationReconcileAt + " changes; it runs as it was installed"
 	}
 	return &Stop{
-		About: AboutApply, Reason: v1.ReasonHookFailed,
+		About: AboutApply, Reason: v1.ReasonHookFailed, Cause: progress.Cause,
 		Message: fmt.Sprintf("%s; attempt %d, tried again at %s, or once %s", progress.Failed, progress.Attempt,
 			progress.Retry.UTC().Format(time.RFC3339), again),
 		Recheck: max(progress.Retry.Sub(p.Now), time.Second),

@@ -224,8 +224,8 @@ const (
 type Stop struct {
 	Kind  Kind
 	About About
-	// Reason is one of the API's words, Message a sentence.
-	Reason, Message string
+	// Reason is one of the API's words, Message a sentence. Cause is the reason that the cluster may have of its own; empty: none.
+	Reason, Message, Cause string
 	// Recheck is when to come back: for Waiting 0 is never, for both Retries after a back-off.
 	Recheck time.Duration
 }

@@ -240,7 +240,7 @@ func (p *Pass) uncopied(notes []calls.Note) *Stop {
 	if len(notes) == 0 {
 		return nil
 	}
-	return &Stop{About: AboutApply, Reason: notes[0].Reason, Message: TextOf(notes), Recheck: p.copyRecheck()}
+	return &Stop{About: AboutApply, Reason: notes[0].Reason, Cause: notes[0].Cause, Message: TextOf(notes), Recheck: p.copyRecheck()}
 }
 
 func (p *Pass) copyRecheck() time.Duration {

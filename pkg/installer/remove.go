@@ -244,7 +244,7 @@ func (p *Pass) removing(left ownership.Inventory, blocked []calls.Note) *Stop {
 		Recheck: backoff.After(p.State.removalPasses, firstRecheck, slowestRemovalRecheck),
 	}
 	if len(blocked) > 0 && p.removedFor() > removalBlocked {
-		outcome.Reason, outcome.Message = v1.ReasonRemovalBlocked, TextOf(blocked)
+		outcome.Reason, outcome.Message, outcome.Cause = v1.ReasonRemovalBlocked, TextOf(blocked), blocked[0].Cause
 		outcome.Recheck = SlowestRecheck
 	}
 	if hasReason(blocked, removal.ReasonUnlisted) {

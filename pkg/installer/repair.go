@@ -142,7 +142,7 @@ func (p *Pass) repair(ctx context.Context, drift []survey.Drift) *Stop {
 		p.State.repairPasses = min(p.State.repairPasses+1, maxPasses)
 		p.Obstacle = apply.ObstacleOf(notes)
 		return &Stop{
-			About: AboutApply, Reason: notes[0].Reason, Message: TextOf(notes),
+			About: AboutApply, Reason: notes[0].Reason, Cause: notes[0].Cause, Message: TextOf(notes),
 			Recheck: repairWait(notes, p.State.repairPasses),
 		}
 	}

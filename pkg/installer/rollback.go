@@ -35,7 +35,7 @@ func (p *Pass) GiveWay(ctx context.Context, outcome *Stop) *Stop {
 	if stop := p.clearHooks(ctx, good.Hooks); stop != nil {
 		return stop
 	}
-	back, err := p.rollbackOf(good, p.Hide(outcome.Message))
+	back, err := p.rollbackOf(good, outcome)
 	if err != nil {
 		return Failed(err)
 	}
@@ -52,7 +52,7 @@ func (p *Pass) GiveWay(ctx context.Context, outcome *Stop) *Stop {
 
 // rollbackOf is the revision that brings a good one back: its objects and values from the record,
 // over whatever the failed one has left in the user cluster.
-func (p *Pass) rollbackOf(good *revision.Record, problem string) (*revision.Record, error) {
+func (p *Pass) rollbackOf(good *revision.Record, by *Stop) (*revision.Record, error) {
 	failed := p.Record()
 	objects, err := revision.DecodeObjects(good.Objects)
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *Pass) rollbackOf(good *revision.Record, problem string) (*revision.Reco
 	back.Siblings = slices.Compact(slices.Sorted(slices.Values(slices.Concat(good.Siblings, failed.Siblings)))) // each may leave objects
 	back.Hub = failed.Ask(good.Access)
 	back.Rollback = &revision.Rollback{
-		To: good.Revision, Failed: failed.Revision, Version: failed.Version, Inputs: failed.Inputs, Problem: problem,
+		To: good.Revision, Failed: failed.Revision, Version: failed.Version, Inputs: failed.Inputs, Problem: p.Hide(by.Message), Cause: by.Cause,
 		ReconcileAt: p.Asked.ReconcileAt,
 	}
 	back.Helm = p.helmRollback(good)

@@ -18,8 +18,8 @@ import (
 )
 
 func TestUnfinished(t *testing.T) {
-	waiting := []calls.Note{{Reason: v1.ReasonWaitingForStage, Message: "CRD a"}, {Reason: v1.ReasonWaitingForStage, Message: "CRD b"}}
-	refused := []calls.Note{{Reason: v1.ReasonObjectExists, Message: "ConfigMap x exists"}}
+	waiting := []calls.Note{{Reason: v1.ReasonWaitingForStage, Message: "CRD a", Cause: v1.ReasonBeingDeleted}, {Reason: v1.ReasonWaitingForStage, Message: "CRD b"}}
+	refused := []calls.Note{{Reason: v1.ReasonObjectExists, Message: "ConfigMap x exists", Cause: v1.ReasonObjectOfOthers}}
 	for _, test := range []struct {
 		why      string
 		progress apply.Progress
@@ -27,16 +27,16 @@ func TestUnfinished(t *testing.T) {
 	}{
 		{
 			"what waits for itself is looked at soon", apply.Progress{Waiting: waiting},
-			&Stop{About: AboutApply, Reason: "WaitingForStage", Message: "CRD a (and 1 more)", Recheck: stageRecheck},
+			&Stop{About: AboutApply, Reason: "WaitingForStage", Message: "CRD a (and 1 more)", Cause: v1.ReasonBeingDeleted, Recheck: stageRecheck},
 		},
 		{
 			"a refusal says more than a wait", apply.Progress{Waiting: waiting, Refused: refused},
-			&Stop{About: AboutApply, Reason: "ObjectExists", Message: "ConfigMap x exists", Recheck: RefusedRecheck},
+			&Stop{About: AboutApply, Reason: "ObjectExists", Message: "ConfigMap x exists", Cause: v1.ReasonObjectOfOthers, Recheck: RefusedRecheck},
 		},
 		{
 			"what did not have its turn is looked at soon, whatever else is refused",
 			apply.Progress{Waiting: []calls.Note{{Reason: v1.ReasonProgressing, Message: "c waits"}}, Refused: refused},
-			&Stop{About: AboutApply, Reason: "ObjectExists", Message: "ConfigMap x exists", Recheck: stageRecheck},
+			&Stop{About: AboutApply, Reason: "ObjectExists", Message: "ConfigMap x exists", Cause: v1.ReasonObjectOfOthers, Recheck: stageRecheck},
 		},
 		{
 			"a missing namespace is somebody's to make", apply.Progress{Waiting: []calls.Note{{Reason: v1.ReasonNamespaceMissing, Message: "m"}}},
@@ -86,7 +86,7 @@ func TestRepairsCountAsAFightOnlyInARow(t *testing.T) {
 func TestUnhealthyAfterTheDeadline(t *testing.T) {
 	applied := time.Now()
 	record := &revision.Record{Time: metav1.NewTime(applied), Timeout: metav1.Duration{Duration: time.Minute}}
-	health := &survey.Health{Total: 3, Healthy: 2, InProgress: true}
+	health := &survey.Health{Total: 3, Healthy: 2, InProgress: true, Unhealthy: []calls.Note{{Cause: v1.ReasonUnschedulable}}}
 	for _, test := range []struct {
 		why    string
 		now    time.Time
@@ -97,8 +97,8 @@ func TestUnhealthyAfterTheDeadline(t *testing.T) {
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			pass := &Pass{State: &State{Record: record}, Now: test.now, Health: health}
-			if got := pass.Unhealthy().Reason; got != test.reason {
-				t.Errorf("reason %q, want %q", got, test.reason)
+			if got := pass.Unhealthy(); got.Reason != test.reason || got.Cause != v1.ReasonUnschedulable {
+				t.Errorf("got %+v, want reason %q", got, test.reason)
 			}
 		})
 	}
@@ -149,6 +149,11 @@ func TestANamespaceThatCanNotBeListedIsLookedAtRarely(t *testing.T) {
 	}
 	if stop = pass.removing(left, []calls.Note{{Reason: v1.ReasonRemovalBlocked}}); stop.Recheck > slowestRemovalRecheck {
 		t.Errorf("what goes is looked at after %s", stop.Recheck)
+	}
+	pass.Now = now.Add(removalBlocked + time.Second)
+	stop = pass.removing(left, []calls.Note{{Reason: v1.ReasonRemovalBlocked, Cause: v1.ReasonBeingDeleted}})
+	if stop.Reason != v1.ReasonRemovalBlocked || stop.Cause != v1.ReasonBeingDeleted {
+		t.Errorf("what does not go is told by %+v", stop)
 	}
 }
 

@@ -16,8 +16,9 @@ type Done struct {
 
 // RetryAt says that something failed which may pass.
 type RetryAt struct {
-	// Condition turns False, or Unknown where Unknown is set, with Reason and Message.
-	Condition, Reason, Message string
+	// Condition turns False, or Unknown where Unknown is set, with Reason and Message. Cause is a reason behind it, for a status that has
+	// one; so it is in other outcomes.
+	Condition, Reason, Message, Cause string
 	// Unknown says that the truth is not known, rather than bad.
 	Unknown bool
 	// After is when to try again; 0 is in a second.
@@ -26,14 +27,14 @@ type RetryAt struct {
 
 // Waiting says that something else has to happen first.
 type Waiting struct {
-	Condition, Reason, Message string
+	Condition, Reason, Message, Cause string
 	// Recheck is when to come back if no event does; 0 is never.
 	Recheck time.Duration
 }
 
 // Stalled says that only an edit helps.
 type Stalled struct {
-	Condition, Reason, Message string
+	Condition, Reason, Message, Cause string
 	// Recheck is when to come back all the same, for causes outside of what is watched; 0 is never.
 	Recheck time.Duration
 }

@@ -198,15 +198,15 @@ func (r removal) blockedNotes(ctx context.Context, remaining []*presence) (notes
 		if len(notes) == maxBlocked {
 			break
 		}
-		reason, message := kubermaticv1.ReasonRemovalBlocked, fmt.Sprintf("%s can't be looked at: the API server behind its group does not "+
-			"answer: bring that server up, or delete its APIService", one.entry.Key)
+		note := calls.Note{Key: one.entry.Key, Reason: kubermaticv1.ReasonRemovalBlocked, Message: fmt.Sprintf("%s can't be looked at: "+
+			"the API server behind its group does not answer: bring that server up, or delete its APIService", one.entry.Key)}
 		switch {
 		case one.until != "":
-			reason, message = ReasonUnlisted, one.until
+			note.Reason, note.Message = ReasonUnlisted, one.until
 		case one.live != nil:
-			message = r.whyGoing(ctx, one)
+			note.Message, note.Cause = r.whyGoing(ctx, one), kubermaticv1.ReasonBeingDeleted
 		}
-		notes = append(notes, calls.Note{Key: one.entry.Key, Reason: reason, Message: message})
+		notes = append(notes, note)
 	}
 	return notes
 }

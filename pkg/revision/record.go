@@ -150,6 +150,8 @@ type Rollback struct {
 	ReconcileAt string `json:"reconcileAt,omitempty"`
 	// Problem is why it failed, in a sentence without values.
 	Problem string `json:"problem,omitempty"`
+	// Cause is the reason that the user cluster may have of its own for it; empty: none.
+	Cause string `json:"cause,omitempty"`
 }
 
 // Unsaved is a copy of the record, to become another revision.

@@ -68,7 +68,7 @@ func (t *Tally) turns(at int, group Group, isOpen bool) []string {
 		take(behind)
 		places -= len(behind)
 	}
-	take(g.late.firstOf(places, func(e *entry) bool { return !t.isShared(e.standing.Cause) }))
+	take(g.late.firstOf(places, func(e *entry) bool { return !t.causes.isShared(e.standing.Cause) }))
 	return found
 }
 

@@ -90,18 +90,15 @@ func SelectRows(strategy Strategy, rows []Row, now time.Time) Fleet {
 // Gate says how many groups each seed of a fleet that SelectRows gave may open. Approved is what
 // Strategy.ReadApproval gave for the fleet's Revision.
 func Gate(strategy Strategy, fleet Fleet, approved int) Fleet {
-	sums, rows := newSums(strategy), blamed(fleet.Counted)
-	for i := range rows {
-		sums.add(&rows[i])
-	}
+	sums := sumsOf(strategy, fleet.Counted)
 	counts, total := sums.counts()
 	others := slices.ContainsFunc(fleet.Counted, func(row Row) bool { return row.Reason == kubermaticv1.ReasonNoClusterSelected })
 	found := judge(strategy, counts, total, permit{
 		groups: len(strategy.Groups), approved: approved, evidence: true, others: others,
 		unknown: len(fleet.Gated) + len(fleet.Awaited) - len(fleet.Counted), excesses: sums.excesses(counts),
 		listed: func() (all []kubermaticv1.SetClusterStatus) {
-			for i := range rows {
-				all = append(all, rows[i].Clusters...)
+			for i := range fleet.Counted {
+				all = append(all, fleet.Counted[i].Clusters...)
 			}
 			return all
 		},

@@ -248,7 +248,7 @@ func TestHostileRows(t *testing.T) {
 	}
 	long := strings.Repeat("ü\n", 1<<20)
 	rows := rollout.SumClusters(map[string][]v1.SetClusterStatus{
-		"a": slices.Repeat([]v1.SetClusterStatus{{Name: long, State: v1.ClusterFailed, Item: long, Reason: long, Message: long}}, 1000),
+		"a": slices.Repeat([]v1.SetClusterStatus{{Name: long, State: v1.ClusterFailed, Item: long, Reason: long, Message: long, Cause: long}}, 1000),
 		"b": {{Name: "odd", State: "Broken"}},
 	})
 	if len(rows) != 50 || len(rows[0].Message) > 512 || len(rows[0].Item) > 63 || len(rows[0].Name) > 253 || strings.Contains(rows[0].Reason, "\n") {

@@ -79,7 +79,7 @@ func (t *Tally) Troubled(strategy Strategy) []kubermaticv1.SetClusterStatus {
 	var rows []kubermaticv1.SetClusterStatus
 	for _, e := range t.troubled.first(maxRows) {
 		trouble, group, state := e.standing.Trouble, "", e.standing.shownState()
-		if state == kubermaticv1.ClusterSick && t.isShared(e.standing.Cause) {
+		if state == kubermaticv1.ClusterSick && t.causes.isShared(e.standing.Cause) {
 			state = kubermaticv1.ClusterFailed
 		}
 		if at := e.standing.Group; at >= 0 && at < len(strategy.Groups) {
@@ -87,6 +87,7 @@ func (t *Tally) Troubled(strategy Strategy) []kubermaticv1.SetClusterStatus {
 		}
 		rows = append(rows, kubermaticv1.SetClusterStatus{
 			Name: fit(e.cluster, maxName), Group: group, State: state, Item: trouble.Item, Reason: trouble.Reason, Message: trouble.Message,
+			Cause: e.standing.Cause,
 		})
 	}
 	return rows
@@ -254,7 +255,7 @@ func SumClusters(seeds map[string][]kubermaticv1.SetClusterStatus) []kubermaticv
 			trouble := bounded(Trouble{Item: row.Item, Reason: row.Reason, Message: row.Message})
 			rows = append(rows, kubermaticv1.SetClusterStatus{
 				Name: fit(row.Name, maxName), Seed: seed, Group: fit(row.Group, maxItem), State: row.State,
-				Item: trouble.Item, Reason: trouble.Reason, Message: trouble.Message,
+				Item: trouble.Item, Reason: trouble.Reason, Message: trouble.Message, Cause: fit(row.Cause, maxItem),
 			})
 		}
 	}

@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"math"
-	"slices"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
@@ -21,15 +20,25 @@ type sums struct {
 	alone []*excess
 }
 
-func newSums(strategy Strategy) *sums {
-	return &sums{strategy: strategy, groups: make([][9]int64, len(strategy.Groups)), alone: make([]*excess, len(strategy.Groups))}
+// sumsOf rows, which have the groups of the strategy. Sick clusters count as failed whose cause one of another seed reports too: no seed knows
+// of the clusters of another one.
+func sumsOf(strategy Strategy, rows []Row) *sums {
+	s := &sums{strategy: strategy, groups: make([][9]int64, len(strategy.Groups)), alone: make([]*excess, len(strategy.Groups))}
+	among := causes{}
+	for i := range rows {
+		among.noteRow(&rows[i])
+	}
+	for i := range rows {
+		s.add(&rows[i], among)
+	}
+	return s
 }
 
-// add adds a row, which has the groups of the strategy.
-func (s *sums) add(row *Row) {
-	var grouped [9]int64
+func (s *sums) add(row *Row, among causes) {
+	own, grouped := causes{}, [9]int64{}
+	own.noteRow(row)
 	for i := range row.Groups {
-		said := plausible(row.Groups[i].Counts)
+		said := plausible(own.blamed(row.Groups[i].Counts, i, among))
 		sum(&s.groups[i], said)
 		sum(&grouped, said)
 		limit := s.strategy.Groups[i].MaxFailures
@@ -39,48 +48,7 @@ func (s *sums) add(row *Row) {
 	}
 	// Clusters in no group come on top of those in groups.
 	total := toCounts(grouped)
-	sum(&s.total, plausible(highest(total, row.Counts)))
-}
-
-// blamed are the rows with those sick clusters counted as failed whose reason, which may be a cluster's own, a second cluster reports
-// too: no seed knows of the clusters of another one.
-func blamed(rows []Row) []Row {
-	report := map[string]int{}
-	for i := range rows {
-		for _, one := range rows[i].Clusters {
-			if isOwn(one) {
-				report[one.Reason]++
-			}
-		}
-	}
-	all := slices.Clone(rows)
-	for i := range all {
-		for _, one := range all[i].Clusters {
-			at := slices.IndexFunc(all[i].Groups, func(group kubermaticv1.GroupStatus) bool { return group.Name == one.Group })
-			isShared := one.State == kubermaticv1.ClusterSick && isOwn(one) && report[one.Reason] >= sharedFrom
-			if !isShared || at < 0 || all[i].Groups[at].Counts.Sick <= 0 {
-				continue
-			}
-			all[i].Groups = slices.Clone(all[i].Groups)
-			for _, counts := range []*kubermaticv1.ClusterCounts{&all[i].Groups[at].Counts, &all[i].Counts} {
-				counts.Sick, counts.Failed = counts.Sick-1, counts.Failed+1
-			}
-		}
-	}
-	return all
-}
-
-// isOwn says whether a cluster failed for a reason that may be its own.
-func isOwn(row kubermaticv1.SetClusterStatus) bool {
-	return (row.State == kubermaticv1.ClusterSick || row.State == kubermaticv1.ClusterFailed) && ownReasons[row.Reason]
-}
-
-// ownReasons are those that a cluster may have of its own. A cluster that was not Ready before its move is listed with none of them.
-var ownReasons = map[string]bool{
-	kubermaticv1.ReasonUnschedulable: true, kubermaticv1.ReasonRequestsTooLarge: true, kubermaticv1.ReasonSchedulingGated: true,
-	kubermaticv1.ReasonQuotaExceeded: true, kubermaticv1.ReasonLimitRange: true, kubermaticv1.ReasonPodSecurity: true,
-	kubermaticv1.ReasonPolicyDenied: true, kubermaticv1.ReasonWebhookRefused: true, kubermaticv1.ReasonObjectOfOthers: true,
-	kubermaticv1.ReasonFieldOfOthers: true, kubermaticv1.ReasonBeingDeleted: true,
+	sum(&s.total, plausible(highest(total, own.blamed(row.Counts, NoGroup, among))))
 }
 
 // excesses are, by group, which failures are too many; nil: none are. A percentage is of the

@@ -67,8 +67,7 @@ type Tally struct {
 	changes  map[Change]*bucket
 	pending  int
 	others   bool
-	// causes count the clusters that report a reason of their own, by it: all, and those of each group.
-	causes map[string][maxGroups + 1]int32
+	causes   causes
 }
 
 // groupTally is what a Tally has of one group.
@@ -96,7 +95,7 @@ type entry struct {
 // clusters move, so that not the same cluster is always first.
 func NewTally(set string) *Tally {
 	tally := &Tally{
-		set: set, clusters: map[string]*entry{}, changes: map[Change]*bucket{}, causes: map[string][maxGroups + 1]int32{},
+		set: set, clusters: map[string]*entry{}, changes: map[Change]*bucket{}, causes: causes{},
 		troubled: queue{less: rowsBefore, at: func(e *entry) *int { return &e.row }},
 	}
 	for i := range tally.groups {
@@ -135,35 +134,6 @@ func (t *Tally) Put(cluster string, standing Standing) {
 	t.add(found, changes)
 }
 
-// sharedFrom is how many clusters have to report the same cause for it to count as the revision's. Half of those that moved would ask for
-// no fewer, but of two: there one good cluster is to be enough.
-const sharedFrom = 2
-
-// blamed are the counts of a group, or of all clusters (NoGroup), with those sick clusters counted as failed whose cause a second one has.
-func (t *Tally) blamed(counts kubermaticv1.ClusterCounts, group int) kubermaticv1.ClusterCounts {
-	for cause, by := range t.causes {
-		if t.isShared(cause) {
-			counts.Sick, counts.Failed = counts.Sick-by[group+1], counts.Failed+by[group+1]
-		}
-	}
-	return counts
-}
-
-func (t *Tally) isShared(cause string) bool { return t.causes[cause][0] >= sharedFrom }
-
-// noteCause counts the reason that a sick cluster may have of its own, in all and in its group.
-func (t *Tally) noteCause(standing *Standing, by int32) {
-	if standing.Cause == "" || standing.State != kubermaticv1.ClusterSick {
-		return
-	}
-	counted := t.causes[standing.Cause]
-	counted[0] += by
-	if standing.Group != NoGroup {
-		counted[standing.Group+1] += by
-	}
-	t.causes[standing.Cause] = counted
-}
-
 // Drop forgets a cluster that is gone, or in which the set has and wants nothing.
 func (t *Tally) Drop(cluster string) {
 	if found := t.clusters[cluster]; found != nil {
@@ -187,7 +157,7 @@ func (t *Tally) order(cluster string) uint64 {
 // add counts an entry and puts it where it waits.
 func (t *Tally) add(e *entry, changes []Change) {
 	count(&t.total, &e.standing, 1)
-	t.noteCause(&e.standing, 1)
+	t.causes.note(e.standing.Cause, e.standing.State, e.standing.Group, 1)
 	if e.isTroubled() {
 		t.troubled.push(e)
 	}
@@ -206,7 +176,7 @@ func (t *Tally) add(e *entry, changes []Change) {
 // take is add undone.
 func (t *Tally) take(e *entry) {
 	count(&t.total, &e.standing, -1)
-	t.noteCause(&e.standing, -1)
+	t.causes.note(e.standing.Cause, e.standing.State, e.standing.Group, -1)
 	if e.isTroubled() {
 		t.troubled.remove(e)
 	}
@@ -273,13 +243,15 @@ func count(counts *kubermaticv1.ClusterCounts, standing *Standing, by int32) {
 }
 
 // Counts of all clusters.
-func (t *Tally) Counts() kubermaticv1.ClusterCounts { return t.blamed(t.total, NoGroup) }
+func (t *Tally) Counts() kubermaticv1.ClusterCounts {
+	return t.causes.blamed(t.total, NoGroup, t.causes)
+}
 
 // GroupCounts are the counts of each group of a strategy.
 func (t *Tally) GroupCounts(strategy Strategy) []kubermaticv1.ClusterCounts {
 	counts := make([]kubermaticv1.ClusterCounts, len(strategy.Groups))
 	for i := range counts {
-		counts[i] = t.blamed(t.groups[i].counts, i)
+		counts[i] = t.causes.blamed(t.groups[i].counts, i, t.causes)
 	}
 	return counts
 }

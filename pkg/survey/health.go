@@ -83,6 +83,21 @@ func (a *assessor) batches(inventory ownership.Inventory) []batch {
 // IsRunning says that Jobs or Pods may still end whose end nobody waits for: Finished has them then.
 func (h Health) IsRunning() bool { return len(h.running) > 0 }
 
+// deadlineExceeded is what kstatus says of a workload whose pods are not read, since those of others were.
+const deadlineExceeded = "Progress deadline exceeded"
+
+// Cause is the reason that the cluster may have of its own for what is not healthy; empty: none. One object that failed for another reason
+// is enough for that.
+func (h Health) Cause() (cause string) {
+	for _, note := range h.Unhealthy {
+		if note.Cause == "" && failedFirst(note) == 0 && note.Message != deadlineExceeded {
+			return ""
+		}
+		cause = cmp.Or(cause, note.Cause)
+	}
+	return cause
+}
+
 type finding struct {
 	note     calls.Note
 	failed   bool
@@ -267,7 +282,7 @@ func (a *assessor) assessOne(ctx context.Context, entry ownership.Entry, live *u
 			found.podOwner = &workload
 		}
 		if words := podReportOf(live); entry.GroupKind() == calls.PodGK && words.rank != rankReady {
-			found.note.Message = words.text
+			found.note.Message, found.note.Cause = words.text, words.cause
 		}
 		a.add(found)
 	}

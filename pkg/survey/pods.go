@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/remote"
 )
@@ -29,7 +30,7 @@ var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
 type podOwner struct {
 	selector string
-	refused  string
+	refused  calls.Refusal
 }
 
 // Explain adds the reasons of their pods to the first unhealthy workloads, with a list each; if
@@ -49,7 +50,7 @@ func Explain(ctx context.Context, target calls.Target, health Health) Health {
 		if !ok {
 			continue
 		}
-		note.Message = reported.text
+		note.Message, note.Cause = reported.text, reported.cause
 		if reported.rank >= rankFailed && note.Reason != string(status.FailedStatus) {
 			note.Reason = string(status.FailedStatus)
 			health.Failing++
@@ -75,8 +76,8 @@ func worstPod(ctx context.Context, target calls.Target, namespace string, worklo
 	if err != nil {
 		return podReport{}, false
 	}
-	if len(list.Items) == 0 && workload.refused != "" {
-		return podReport{rankFailed, "no pod can be made: " + workload.refused}, true
+	if len(list.Items) == 0 && workload.refused.Text != "" {
+		return podReport{rankFailed, "no pod can be made: " + workload.refused.Text, workload.refused.Cause}, true
 	}
 	troubled := 0
 	for i := range list.Items[:min(len(list.Items), maxPods)] {
@@ -89,8 +90,8 @@ func worstPod(ctx context.Context, target calls.Target, namespace string, worklo
 			worst = reported
 		}
 	}
-	if worst.rank < rankUnscheduled && workload.refused != "" { // the pods that are there may be of the version before
-		return podReport{rankFailed, "no further pod can be made: " + workload.refused}, true
+	if worst.rank < rankUnscheduled && workload.refused.Text != "" { // the pods that are there may be of the version before
+		return podReport{rankFailed, "no further pod can be made: " + workload.refused.Text, workload.refused.Cause}, true
 	}
 	if troubled > 1 {
 		worst.text += fmt.Sprintf(" (and %d more not ready)", troubled-1)
@@ -117,18 +118,19 @@ func podOwnerOf(kind schema.GroupKind, live *unstructured.Unstructured) (workloa
 	return podOwner{selector: selector.String(), refused: refusalOf(live)}, true
 }
 
-func refusalOf(live *unstructured.Unstructured) string {
+func refusalOf(live *unstructured.Unstructured) calls.Refusal {
 	for _, condition := range calls.ConditionsOf(live) {
 		if condition.Type == "ReplicaFailure" && condition.Status == metav1.ConditionTrue {
 			return calls.PodRefusal(condition.Reason, condition.Message)
 		}
 	}
-	return ""
+	return calls.Refusal{}
 }
 
 type podReport struct {
 	rank int
-	text string
+	// text for people; cause is the reason that the cluster may have of its own.
+	text, cause string
 }
 
 // Ranks of reports. From rankFailed on, waiting alone does not help.
@@ -161,46 +163,67 @@ func phaseReport(reported *corev1.PodStatus) podReport {
 	for _, condition := range reported.Conditions {
 		switch {
 		case condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse:
-			return podReport{rankUnscheduled,
-				fmt.Sprintf("is not scheduled (%s): %s", calls.ReasonWord(condition.Reason), calls.CutText(condition.Message))}
+			return podReport{
+				rankUnscheduled, fmt.Sprintf("is not scheduled (%s): %s", calls.ReasonWord(condition.Reason), calls.CutText(condition.Message)),
+				unscheduledBy(condition),
+			}
 		case condition.Type == corev1.PodReady:
 			ready = ready || condition.Status == corev1.ConditionTrue
 		}
 	}
 	switch {
 	case reported.Phase == corev1.PodFailed && reported.Reason != "":
-		return podReport{rankFailed, "failed: " + calls.ReasonWord(reported.Reason)}
+		return podReport{rank: rankFailed, text: "failed: " + calls.ReasonWord(reported.Reason)}
 	case reported.Phase == corev1.PodFailed:
-		return podReport{rankStarting, "failed"}
+		return podReport{rank: rankStarting, text: "failed"}
 	case ready:
 		return podReport{}
 	}
-	return podReport{rankStarting, fmt.Sprintf("is %s and not ready", calls.ReasonWord(string(reported.Phase)))}
+	return podReport{rank: rankStarting, text: fmt.Sprintf("is %s and not ready", calls.ReasonWord(string(reported.Phase)))}
+}
+
+// tooLarge are the scheduler's words for requests above any node: no node lacks anything but room, and preemption helps on none.
+var tooLarge = regexp.MustCompile(`^0/\d+ nodes are available: (?:\d+ Insufficient [^ ,]+, )*\d+ Insufficient [^ ,]+\. ` +
+	`.*preemption: 0/\d+ nodes are available: \d+ Preemption is not helpful for scheduling\.`)
+
+// unscheduledBy is the reason that the cluster may have of its own for a pod that is not scheduled.
+func unscheduledBy(scheduled corev1.PodCondition) string {
+	switch {
+	case scheduled.Reason == corev1.PodReasonSchedulingGated:
+		return kubermaticv1.ReasonSchedulingGated
+	case scheduled.Reason != corev1.PodReasonUnschedulable:
+		return ""
+	case tooLarge.MatchString(calls.Excerpt(scheduled.Message)):
+		return kubermaticv1.ReasonRequestsTooLarge
+	}
+	return kubermaticv1.ReasonUnschedulable
 }
 
 var startingReasons = []string{"", "ContainerCreating", "PodInitializing"}
 
-// missing are the parts of messages that name a missing object and no content.
-var missing = []*regexp.Regexp{
-	regexp.MustCompile(`(?:secret|configmap) "[a-z0-9.-]{1,100}" not found`),
-	regexp.MustCompile(`couldn't find key [A-Za-z0-9._-]{1,100} in (?:Secret|ConfigMap) [a-z0-9.-]{1,63}/[a-z0-9.-]{1,100}`),
-}
+// missing is the part of a message that names a missing object and no content.
+var missing = regexp.MustCompile(`(?:secret|configmap) "[a-z0-9.-]{1,100}" not found|` +
+	`couldn't find key [A-Za-z0-9._-]{1,100} in (?:Secret|ConfigMap) [a-z0-9.-]{1,63}/[a-z0-9.-]{1,100}`)
 
 // containerReport repeats no messages: they can hold the container's output and arguments.
 func containerReport(container *corev1.ContainerStatus) podReport {
 	name, waits := calls.CutText(container.Name), container.State.Waiting
 	switch {
 	case waits != nil && waits.Reason == "CrashLoopBackOff":
-		return podReport{rankFailed, fmt.Sprintf("crashes: container %q %s, started %d times (CrashLoopBackOff)",
+		return podReport{rank: rankFailed, text: fmt.Sprintf("crashes: container %q %s, started %d times (CrashLoopBackOff)",
 			name, endOf(container.LastTerminationState.Terminated), max(container.RestartCount, 0)+1)}
 	case waits != nil && slices.Contains([]string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}, waits.Reason):
-		return podReport{rankFailed,
-			fmt.Sprintf("waits: container %q can't get image %q (%s)", name, calls.CutText(container.Image), waits.Reason)}
+		return podReport{
+			rank: rankFailed, text: fmt.Sprintf("waits: container %q can't get image %q (%s)", name, calls.CutText(container.Image), waits.Reason),
+		}
 	case waits != nil && !slices.Contains(startingReasons, waits.Reason):
-		return podReport{rankFailed,
-			fmt.Sprintf("waits: container %q: %s", name, calls.WithKnown(waits.Reason, waits.Message, missing, ""))}
+		words := fmt.Sprintf("waits: container %q: %s", name, calls.ReasonWord(waits.Reason))
+		if found := missing.FindString(calls.Excerpt(waits.Message)); found != "" {
+			words += ": " + found
+		}
+		return podReport{rank: rankFailed, text: words}
 	case container.State.Terminated != nil && container.State.Terminated.ExitCode != 0:
-		return podReport{rankEnded, fmt.Sprintf("does not run: container %q %s", name, endOf(container.State.Terminated))}
+		return podReport{rank: rankEnded, text: fmt.Sprintf("does not run: container %q %s", name, endOf(container.State.Terminated))}
 	}
 	return podReport{}
 }

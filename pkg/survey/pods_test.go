@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/removal"
 	"github.com/trellis-addons/trellis/pkg/survey"
 	"github.com/trellis-addons/trellis/test/lab"
@@ -26,8 +27,9 @@ func TestAMissingClaimIsToldByThePod(t *testing.T) {
 	stuck := strings.Replace(lab.Deployment, "spec: {", `spec: {volumes: [{name: data, persistentVolumeClaim: {claimName: nobody-made-it}}], `, 1)
 	inventory := l.Install(l.Prepare(stuck), nil)
 	health := l.Explained(inventory, `persistentvolumeclaim "nobody-made-it" not found`)
-	if said := health.Unhealthy[0].Message; !strings.HasPrefix(said, "pod web-") || !strings.Contains(said, " is not scheduled (Unschedulable): ") {
-		t.Errorf("it says %q", said)
+	if said := health.Unhealthy[0]; !strings.HasPrefix(said.Message, "pod web-") || said.Cause != v1.ReasonUnschedulable ||
+		!strings.Contains(said.Message, " is not scheduled (Unschedulable): ") {
+		t.Errorf("it says %+v", said)
 	}
 	if health.Failing != 0 {
 		t.Error("a pod that waits for a place counts as failing: it may come")
@@ -88,8 +90,9 @@ func TestRefusedPodsAreTold(t *testing.T) {
 		types.MergePatchType, []byte(`{"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}`), metav1.PatchOptions{}))(l)
 	inventory := l.Install(l.Prepare(lab.Deployment), nil)
 	health := l.Explained(inventory, "no pod can be made")
-	if said := health.Unhealthy[0].Message; said != `no pod can be made: FailedCreate: violates PodSecurity "restricted:latest"` {
-		t.Errorf("it says %q", said)
+	if said := health.Unhealthy[0]; said.Message != `no pod can be made: FailedCreate: violates PodSecurity "restricted:latest"` ||
+		said.Cause != v1.ReasonPodSecurity {
+		t.Errorf("it says %+v", said)
 	}
 }
 
@@ -105,7 +108,7 @@ func TestRefusedPodsAreToldBesideAnOldOne(t *testing.T) {
 	l.Edit(lab.Deployments, "web", `{spec: {template: {metadata: {annotations: {next: "true"}}}}}`)
 	health := l.Explained(inventory, "no further pod can be made")
 	if said := health.Unhealthy[0]; said.Message != `no further pod can be made: FailedCreate: violates PodSecurity "restricted:latest"` ||
-		said.Reason != "Failed" || health.Failing != 1 {
+		said.Reason != "Failed" || health.Failing != 1 || said.Cause != v1.ReasonPodSecurity {
 		t.Errorf("it says %+v", said)
 	}
 }
@@ -146,8 +149,8 @@ webhooks:
 		l.Shut()
 		inventory := l.Install(l.Prepare(lab.Deployment), nil)
 		health := l.Explained(inventory, "no pod can be made")
-		if said := health.Unhealthy[0].Message; said != "no pod can be made: FailedCreate: "+want {
-			t.Errorf("it says %q", said)
+		if said := health.Unhealthy[0]; said.Message != "no pod can be made: FailedCreate: "+want || said.Cause != v1.ReasonWebhookRefused {
+			t.Errorf("it says %+v", said)
 		}
 		l.Remove(guard, removal.RemoveOptions{})
 	}

@@ -57,10 +57,10 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 	paused := movedAt(30*time.Second, "False", v1.ReasonPaused, time.Minute)
 	halted := map[string]string{"halted": "true"}
 	cordoned := movedAt(time.Minute, "False", v1.ReasonRolledBack, 2*time.Minute)
-	cordoned.Status.Conditions[0].Message = "it failed: pod web-1 is not scheduled (Unschedulable): 0/1 nodes are available"
+	cordoned.Status.Cause = v1.ReasonUnschedulable
 	before := movedAt(time.Minute, "False", v1.ReasonRolledBack, 2*time.Minute)
 	before.Annotations[v1.AnnotationSick] = "true"
-	before.Status.Conditions[0].Message = cordoned.Status.Conditions[0].Message
+	before.Status.Cause = v1.ReasonUnschedulable
 	cutOff := movedAt(30*time.Second, "Unknown", v1.ReasonClusterUnreachable, time.Minute)
 	update, remove := []rollout.Change{{Item: "web", Kind: v1.ChangeUpdate}}, []rollout.Change{{Item: "web", Kind: v1.ChangeRemove}}
 	one := []rollout.Removal{{ID: "one"}}

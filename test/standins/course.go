@@ -50,7 +50,7 @@ func courseOf(installation *v1.AddonInstallation) *course {
 // follow writes the status that an installation has now into it, and gives how long it is right; 0 is until something changes.
 func (c *course) follow(installation *v1.AddonInstallation, act Act, now time.Time) time.Duration {
 	status := &installation.Status
-	status.ObservedGeneration = installation.Generation
+	status.ObservedGeneration, status.Cause = installation.Generation, ""
 	switch {
 	case act.Fate == Unreachable:
 		setReady(installation, metav1.ConditionUnknown, v1.ReasonClusterUnreachable, notAnswering)
@@ -67,7 +67,7 @@ func (c *course) follow(installation *v1.AddonInstallation, act Act, now time.Ti
 	}
 	if c.gaveUp {
 		apply(status, *c.good, now)
-		showRolledBack(installation, act.Message)
+		showRolledBack(installation, act.Cause)
 		return 0
 	}
 	if act.Fate == Refused {
@@ -86,10 +86,11 @@ func (c *course) follow(installation *v1.AddonInstallation, act Act, now time.Ti
 	case act.Fate == RollsBack && left <= 0 && c.good != nil:
 		c.gaveUp = true
 		apply(status, *c.good, now)
-		showRolledBack(installation, act.Message)
+		showRolledBack(installation, act.Cause)
 		return 0
 	case left <= 0 && act.Takes > 0:
-		showUnhealthy(installation, v1.ReasonTimeout, "0 of 1 objects are healthy; not healthy in time, by the script"+act.Message)
+		showUnhealthy(installation, v1.ReasonTimeout, "0 of 1 objects are healthy; not healthy in time, by the script")
+		status.Cause = act.Cause
 		return 0
 	}
 	showUnhealthy(installation, v1.ReasonProgressing, "0 of 1 objects are healthy")
@@ -173,8 +174,9 @@ func showUnhealthy(installation *v1.AddonInstallation, reason, message string) {
 }
 
 // showRolledBack: what is there works, and is not what was asked for.
-func showRolledBack(installation *v1.AddonInstallation, problem string) {
-	message := "the version was given up and the one before is back, by the script" + problem
+func showRolledBack(installation *v1.AddonInstallation, cause string) {
+	const message = "the version was given up and the one before is back, by the script"
+	installation.Status.Cause = cause
 	passed(installation, v1.ConditionHealthy)
 	count(installation, 1)
 	setCondition(installation, v1.ConditionApplied, metav1.ConditionFalse, v1.ReasonRolledBack, message)

@@ -42,8 +42,8 @@ type Act struct {
 	Flaps time.Duration
 	// Reason of Ready, for Waits.
 	Reason string
-	// Message tells what it failed by, for RollsBack and Hangs.
-	Message string
+	// Cause is the reason of its own that the cluster has, for RollsBack and Hangs.
+	Cause string
 }
 
 // takes is Takes with its part of Spread.

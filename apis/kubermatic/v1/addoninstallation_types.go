@@ -290,6 +290,11 @@ type AddonInstallationStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	Unhealthy []UnhealthyObject `json:"unhealthy,omitempty"`
+	// cause is the reason that the user cluster may have of its own for what keeps the installation from being Ready, such as
+	// Unschedulable or QuotaExceeded. Absent: none is known, so the add-on is what fails.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Cause string `json:"cause,omitempty"`
 	// failures counts failed attempts in a row.
 	// +optional
 	Failures int32 `json:"failures,omitempty"`
@@ -401,4 +406,8 @@ type UnhealthyObject struct {
 	// message is the object's own message.
 	// +optional
 	Message string `json:"message,omitempty"`
+	// cause is the reason that the user cluster may have of its own for it, as in status.cause.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Cause string `json:"cause,omitempty"`
 }

@@ -481,7 +481,8 @@ const (
 	// ReasonLeftOut: annotation leave-out names the cluster.
 	ReasonLeftOut = "LeftOut"
 	// ReasonUnschedulable: no node is found for a pod, for example because nodes are cordoned or full. This reason and those below it, up to
-	// BeingDeleted, may be the cluster's own: they make it sick and not failed, so that it halts no other, until a second one reports the same.
+	// BeingDeleted, may be the cluster's own, and field cause has them: they make it sick and not failed, so that it halts no other, until a
+	// second one reports the same.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonRequestsTooLarge: a pod requests more than any node of the user cluster has.
 	ReasonRequestsTooLarge = "RequestsTooLarge"

@@ -147,7 +147,7 @@ func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcom
 		return earlier(outcome, loop.Run(ctx, r.maintenanceSteps(), f))
 	case revision.GiveWay:
 		return earlier(outcome, outcomeOf(f.pass.GiveWay(ctx, &installer.Stop{
-			Message: "it was not applied in time: " + said.message, Recheck: installer.RefusedRecheck,
+			Message: "it was not applied in time: " + said.message, Cause: said.cause, Recheck: installer.RefusedRecheck,
 		})))
 	case revision.GoBack:
 		return earlier(outcome, loop.Run(ctx, r.rollbackSteps(), f))
@@ -192,7 +192,8 @@ func asGivenUp(f *facts, outcome loop.Outcome) loop.Outcome {
 		return outcome
 	}
 	return loop.Stalled{
-		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonRolledBack, Message: message, Recheck: loop.RequeueAfter(outcome),
+		Condition: kubermaticv1.ConditionApplied, Reason: kubermaticv1.ReasonRolledBack, Message: message,
+		Cause: f.pass.Record().Rollback.Cause, Recheck: loop.RequeueAfter(outcome),
 	}
 }
 

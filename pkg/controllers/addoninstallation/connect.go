@@ -96,7 +96,9 @@ func (r *Reconciler) callFailed(f *facts, about installer.About, err error) *ins
 // stopOf is what a call that failed says of what it is about. Where the API server misbehaves,
 // nothing is known.
 func stopOf(about installer.About, err error) *installer.Stop {
-	stop := &installer.Stop{Kind: installer.Retry, About: about, Reason: kubermaticv1.ReasonFailed, Message: err.Error()}
+	stop := &installer.Stop{
+		Kind: installer.Retry, About: about, Reason: kubermaticv1.ReasonFailed, Message: err.Error(), Cause: calls.CauseOf(err),
+	}
 	if _, ok := errors.AsType[*calls.MisbehavesError](err); ok {
 		stop.Kind, stop.About, stop.Reason = installer.RetryUnknown, installer.AboutAll, kubermaticv1.ReasonClusterMisbehaves
 	}

@@ -154,16 +154,16 @@ func outcomeOf(stop *installer.Stop) loop.Outcome {
 	if stop == nil {
 		return nil
 	}
-	condition, reason, message := conditionOf[stop.About], stop.Reason, stop.Message
+	condition, reason, message, cause := conditionOf[stop.About], stop.Reason, stop.Message, stop.Cause
 	switch stop.Kind {
 	case installer.Retry:
-		return loop.RetryAt{Condition: condition, Reason: reason, Message: message, After: stop.Recheck}
+		return loop.RetryAt{Condition: condition, Reason: reason, Message: message, Cause: cause, After: stop.Recheck}
 	case installer.RetryUnknown:
-		return loop.RetryAt{Condition: condition, Reason: reason, Message: message, After: stop.Recheck, Unknown: true}
+		return loop.RetryAt{Condition: condition, Reason: reason, Message: message, Cause: cause, After: stop.Recheck, Unknown: true}
 	case installer.Checkpoint:
 		return loop.Checkpoint{Condition: condition, Reason: reason, Message: message, AtOnce: true}
 	}
-	return loop.Waiting{Condition: condition, Reason: reason, Message: message, Recheck: stop.Recheck}
+	return loop.Waiting{Condition: condition, Reason: reason, Message: message, Cause: cause, Recheck: stop.Recheck}
 }
 
 // memory is what one installation's passes have between them. All of it can be lost. The queue

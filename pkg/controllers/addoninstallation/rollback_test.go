@@ -197,6 +197,44 @@ func TestAtomicRefusedUpgradeGivesWay(t *testing.T) {
 	w.expectRevisions(object, "1 Applied 1.0.0", "2 Intent 2.0.0", "3 Applied 1.0.0 for 1 after 2")
 }
 
+// expectCause waits for the reason of its own that the user cluster may have for what an installation is not Ready by.
+func (w *world) expectCause(object *kubermaticv1.AddonInstallation, want string) {
+	w.t.Helper()
+	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
+		if object.Status.Cause != want {
+			return fmt.Errorf("the cause is %q, want %q", object.Status.Cause, want)
+		}
+		return nil
+	})
+}
+
+// TestTheClustersOwnReasonIsInTheStatus turns red when the status does not have the reason that a user cluster may have of its own for a version
+// that can't be applied (outcomeOf, project), when it is lost with the rollback (rollbackOf, asGivenUp), and when it stays once all is well.
+func TestTheClustersOwnReasonIsInTheStatus(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.renderers, w.clock = bothMethods(), kit.RunningClock(t)
+	w.start()
+	first := w.atomic("1.0.0", "", "")
+	w.offer("caused", kubermaticv1.CatalogueCustom, first)
+	object := w.install("caused", "")
+	w.expectInstalled(object, "1.0.0", "")
+	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: "extra"}}
+	w.create(foreign)
+	w.offer("caused", kubermaticv1.CatalogueCustom, first, w.atomic("2.0.0", `,"replicas":0`, extra))
+	w.expectReady(object, kubermaticv1.ReasonObjectExists)
+	w.expectCause(object, kubermaticv1.ReasonObjectOfOthers)
+	w.hurry(100, func() { w.expectReady(object, kubermaticv1.ReasonRolledBack) })
+	w.expectCause(object, kubermaticv1.ReasonObjectOfOthers)
+
+	w.delete(foreign)
+	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
+		object.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: "once more"}
+	})
+	w.expectInstalled(object, "2.0.0", "")
+	w.expectCause(object, "")
+}
+
 // Red when a rollback needs the catalogue (GoBack taken out of maintain).
 func TestAtomicRollbackNeedsNoCatalogue(t *testing.T) {
 	t.Parallel()

@@ -53,9 +53,9 @@ func inOrder(conditions []metav1.Condition) {
 
 // verdict is an outcome in the words of conditions.
 type verdict struct {
-	condition, reason, message string
-	state                      metav1.ConditionStatus
-	done                       bool
+	condition, reason, message, cause string
+	state                             metav1.ConditionStatus
+	done                              bool
 }
 
 // as is the verdict as a condition of that type, for a generation.
@@ -70,11 +70,11 @@ func verdictOf(outcome loop.Outcome) verdict {
 		if o.Unknown {
 			state = metav1.ConditionUnknown
 		}
-		return verdict{condition: o.Condition, reason: o.Reason, message: o.Message, state: state}
+		return verdict{condition: o.Condition, reason: o.Reason, message: o.Message, cause: o.Cause, state: state}
 	case loop.Waiting:
-		return verdict{condition: o.Condition, reason: o.Reason, message: o.Message, state: metav1.ConditionFalse}
+		return verdict{condition: o.Condition, reason: o.Reason, message: o.Message, cause: o.Cause, state: metav1.ConditionFalse}
 	case loop.Stalled:
-		return verdict{condition: o.Condition, reason: o.Reason, message: o.Message, state: metav1.ConditionFalse}
+		return verdict{condition: o.Condition, reason: o.Reason, message: o.Message, cause: o.Cause, state: metav1.ConditionFalse}
 	case loop.Checkpoint:
 		return verdict{condition: o.Condition, reason: o.Reason, message: o.Message, state: metav1.ConditionFalse}
 	}
@@ -90,7 +90,7 @@ func project(f *facts, outcome loop.Outcome, now time.Time) {
 	result, state := verdictOf(outcome), &f.installation.Status
 	defer conditions.Date(&state.Conditions, slices.Clone(state.Conditions), now)
 	before, unversioned := f.beforeEntryDigest(), f.unversioned()
-	state.ObservedGeneration = f.installation.Generation
+	state.ObservedGeneration, state.Cause = f.installation.Generation, result.cause
 	projectRetries(state, f.retries)
 	if isRemoved(f.installation) || f.parting == partingRemoving {
 		projectRemoval(f, result)
@@ -242,7 +242,7 @@ func projectObjects(f *facts) {
 	state.Unhealthy = nil
 	for _, note := range pass.Health.Unhealthy[:min(len(pass.Health.Unhealthy), maxUnhealthy)] {
 		state.Unhealthy = append(state.Unhealthy, kubermaticv1.UnhealthyObject{
-			Ref: note.Key.String(), Reason: note.Reason, Message: text.Message(note.Message),
+			Ref: note.Key.String(), Reason: note.Reason, Message: text.Message(note.Message), Cause: note.Cause,
 		})
 	}
 }

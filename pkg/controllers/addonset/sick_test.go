@@ -10,16 +10,12 @@ import (
 	"github.com/trellis-addons/trellis/test/standins"
 )
 
-// cordoned is what an installation says that was rolled back in a cluster with no node to schedule on.
-const cordoned = ": 0 of 1 objects are healthy; Deployment web/web: pod web-1 is not scheduled (Unschedulable): 0/1 nodes are available: " +
-	"1 node(s) were unschedulable."
-
 // cordon has a version fail in clusters for a reason of their own.
 func (w *world) cordon(version string, clusters ...string) {
 	w.t.Helper()
 	w.player.Direct(w.t, standins.Rule{
 		Of:  standins.And(standins.InClusters(clusters...), standins.AtVersion("web", version)),
-		Act: standins.Act{Fate: standins.RollsBack, Takes: time.Second, Message: cordoned},
+		Act: standins.Act{Fate: standins.RollsBack, Takes: time.Second, Cause: v1.ReasonUnschedulable},
 	})
 }
 
@@ -95,8 +91,15 @@ func TestWhoIsLeftOutMovesLast(t *testing.T) {
 	of.Annotations[v1.AnnotationLeaveOut] = w.names[0]
 	w.write(of)
 	w.rows(of, w.names[0]+" canary Sick LeftOut")
+	before := expect.Object(t, w.seed, copyOf(of), func(*v1.AddonSet) error { return nil })
 	w.player.Direct(t, standins.Rule{Of: standins.And(standins.InClusters(w.names[0]), standins.AtVersion("web", "1.1.0")), Act: standins.Act{Fate: standins.Hangs}})
 	w.offers("web", "1.0.0", "1.1.0")
+	expect.Object(t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
+		if found.Status.Revision == before.Status.Revision {
+			return fmt.Errorf("its revision is still %s", found.Status.Revision)
+		}
+		return nil
+	})
 	w.open(of, 2)
 	expect.Eventually(t, expect.Patience, func() error {
 		if at := w.at("1.1.0"); len(at) != 3 {

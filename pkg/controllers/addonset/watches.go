@@ -192,7 +192,7 @@ func readyChanged(before, after *v1.AddonInstallation) bool {
 	if was == nil || is == nil {
 		return was != is
 	}
-	return *was != *is
+	return *was != *is || before.Status.Cause != after.Status.Cause
 }
 
 func isUnknown(err error) bool {

@@ -70,8 +70,8 @@ type played struct {
 	newest  string
 	broken  string
 	applied int
-	// why tells what broken content failed by.
-	why   string
+	// cause is the reason of its own that a cluster has for what it fails by.
+	cause string
 	stuck map[string]bool
 }
 
@@ -105,8 +105,8 @@ func (p *played) play() {
 			p.applied++
 		}
 		ready := metav1.Condition{Type: v1.ConditionReady, Status: "True", Reason: v1.ReasonReady, ObservedGeneration: live.Generation}
-		if live.Status.LastApplied.EntryDigest == p.broken {
-			ready.Status, ready.Reason, ready.Message = "False", v1.ReasonRolledBack, "it went back"+p.why
+		if live.Status.Cause = ""; live.Status.LastApplied.EntryDigest == p.broken {
+			ready.Status, ready.Reason, ready.Message, live.Status.Cause = "False", v1.ReasonRolledBack, "it went back", p.cause
 		}
 		conditions.Set(&live.Status.Conditions, ready)
 		if equality.Semantic.DeepEqual(before.Status, live.Status) {

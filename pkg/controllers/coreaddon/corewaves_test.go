@@ -659,7 +659,7 @@ func TestCoreClustersThatFailForTheirOwnReasonsHaltNobody(t *testing.T) {
 	w := newWorld(t)
 	clusters, of, _ := w.settled(3, func(of *v1.AddonSet) { of.Spec.Rollout.Groups = nil })
 	player, second := w.content("b")
-	player.broken, player.why = second, ": pod net-1 is not scheduled (Unschedulable): 0/1 nodes are available: 1 node(s) were unschedulable."
+	player.broken, player.cause = second, v1.ReasonUnschedulable
 	failing := func(number int32) func() error {
 		return func() error {
 			if err := w.setSays(of, v1.ReasonHalted); err != nil {

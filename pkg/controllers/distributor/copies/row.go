@@ -59,6 +59,7 @@ func cut(seed string, said *v1.AddonSetStatus) v1.AddonSetStatus {
 		found.Clusters = append(found.Clusters, v1.SetClusterStatus{
 			Name: line(cluster.Name, nameLength), Seed: seed, Group: line(cluster.Group, itemLength), State: cluster.State,
 			Item: line(cluster.Item, itemLength), Reason: line(cluster.Reason, wordLength), Message: line(cluster.Message, messageLength),
+			Cause: line(cluster.Cause, itemLength),
 		})
 	}
 	if said.Removal != nil && said.Removal.Word != "" && said.Removal.Count > 0 {

@@ -26,7 +26,7 @@ func TestWhatASeedSaysIsCut(t *testing.T) {
 		said.Groups = append(said.Groups, v1.GroupStatus{Name: giant, State: v1.GroupOpen})
 		said.Pending = append(said.Pending, v1.PendingChange{Item: giant, Change: v1.ChangeInstall, From: giant, Example: giant, Clusters: math.MaxInt32})
 		said.Clusters = append(said.Clusters, v1.SetClusterStatus{
-			Name: fmt.Sprint(i), Seed: "north", State: v1.ClusterFailed, Message: giant, Item: giant, Reason: giant,
+			Name: fmt.Sprint(i), Seed: "north", State: v1.ClusterFailed, Message: giant, Item: giant, Reason: giant, Cause: giant,
 		})
 	}
 	found := cut("south", &said)
