@@ -111,10 +111,11 @@ func certificateProblem(err error) string {
 
 const (
 	metadataFile = "Chart.yaml"
-	// metadataLimit is the most bytes of a Chart.yaml, metadataDepth its most levels.
-	metadataLimit = 1 << 20
-	metadataDepth = 64
-	manifests     = ".yaml"
+	// metadataLimit is the most bytes of a Chart.yaml, metadataDepth its most levels, metadataPieces its most values.
+	metadataLimit  = 1 << 20
+	metadataDepth  = 64
+	metadataPieces = 20_000
+	manifests      = ".yaml"
 )
 
 // presence looks whether content has what a method renders.
@@ -142,7 +143,8 @@ func hasChart(content fs.FS) error {
 		Name    string `json:"name"`
 		Version string `json:"version"`
 	}
-	if err := strictyaml.DecodeInto(read, strictyaml.Limits{Bytes: metadataLimit, Depth: metadataDepth}, &metadata); err != nil {
+	within := strictyaml.Limits{Bytes: metadataLimit, Depth: metadataDepth, Pieces: metadataPieces}
+	if err := strictyaml.DecodeInto(read, within, &metadata); err != nil {
 		return &fetch.RefusedError{Subject: metadataFile, Rule: err.Error()}
 	}
 	if metadata.Name == "" || metadata.Version == "" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/fstest"
@@ -223,6 +224,7 @@ func TestPresence(t *testing.T) {
 		{v1.MethodHelm, file("web/Chart.yaml", "name: web\nversion: 1.0.0\n"), v1.ReasonArtifactNotFound},
 		{v1.MethodHelm, file("Chart.yaml", "name: web\n"), v1.ReasonArtifactRefused},
 		{v1.MethodHelm, file("Chart.yaml", "name: [\n"), v1.ReasonArtifactRefused},
+		{v1.MethodHelm, file("Chart.yaml", "name: web\nversion: 1.0.0\nx: ["+strings.Repeat("[],", 10_000)+"]\n"), v1.ReasonArtifactRefused},
 		{v1.MethodGoTemplate, file("deep/x.yaml", ""), ""},
 		{v1.MethodGoTemplate, file("README.md", ""), v1.ReasonArtifactNotFound},
 	} {

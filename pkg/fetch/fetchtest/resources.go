@@ -1,6 +1,7 @@
 package fetchtest
 
 import (
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"syscall"
@@ -37,6 +38,15 @@ func BoundedMemory(t testing.TB, limit int64, work func()) {
 	if grown := <-result - idle; grown > limit {
 		t.Errorf("it took %d MiB of memory, and %d MiB are allowed", grown>>20, limit>>20)
 	}
+}
+
+// Allocated is how many bytes work allocates, garbage included.
+func Allocated(work func()) int64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	work()
+	runtime.ReadMemStats(&after)
+	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
 // memoryInUse is the runtime's memory from the system, less what it returned.

@@ -16,6 +16,7 @@ import (
 type frame struct {
 	index   int32
 	next    int32 // the delta to resolve next
+	deltas  int   // that it is built from
 	content []byte
 }
 
@@ -43,7 +44,10 @@ func (p *pack) descend(root frame) error {
 	stack, kind := []frame{root}, p.objects[root.index].kind
 	for len(stack) > 0 {
 		top := &stack[len(stack)-1]
-		delta := top.next
+		delta, deltas := top.next, top.deltas+1
+		if deltas > p.limits.chain {
+			return p.refused(fmt.Sprintf("the pack has more than %d deltas on each other: shorten its chains (git repack -adf)", p.limits.chain))
+		}
 		content, ok, err := p.patch(top.content, delta)
 		if err != nil {
 			return err
@@ -61,7 +65,7 @@ func (p *pack) descend(root frame) error {
 			p.release(len(content))
 			continue
 		}
-		stack = append(stack, frame{index: delta, next: p.objects[delta].child, content: content})
+		stack = append(stack, frame{index: delta, next: p.objects[delta].child, deltas: deltas, content: content})
 	}
 	return nil
 }

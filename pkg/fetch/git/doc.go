@@ -15,8 +15,8 @@
 // are written.
 //
 // The server is not trusted. The advertisement is a stream, the pack has a limit and lies in a
-// nameless file, deltas have a memory budget and all inflation a work budget. Object names are
-// computed, never believed.
+// nameless file, deltas have a memory budget and all inflation a work budget, and packs that take much
+// memory take turns. Object names are computed, never believed.
 //
 // Links, submodules, names that git would not check out (.git in its spellings) and pointers to
 // large-file storage are refused with their path. Only content below the reference's path counts.

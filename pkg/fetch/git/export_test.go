@@ -1,6 +1,7 @@
 package git
 
 import (
+	"context"
 	"net"
 	"testing"
 
@@ -21,13 +22,21 @@ func (s *Source) LimitWire(refs, pack int64) { s.wire = wireLimits{refs: refs, p
 // thing that changes.
 func (s *Source) ShrinkWork(limit int64) { s.packs.work = limit }
 
+// ShrinkSteps is ShrinkWork for the limit on reading objects again.
+func (s *Source) ShrinkSteps(limit int) { s.packs.steps = limit }
+
 // Limits of packs as they are without a test.
 var (
 	WorkLimit    = defaultPackLimits.work
 	ObjectsLimit = defaultPackLimits.objects
+	ChainLimit   = defaultPackLimits.chain
+	StepsLimit   = defaultPackLimits.steps
 
 	AdvertisementLimit, PackLimit int64 = advertisementLimit, packLimit
 )
+
+// LargePacks is how many packs of a source may be large at a time.
+const LargePacks = largePacks
 
 // IsDotGit is what trees are checked with.
 var IsDotGit = isDotGit
@@ -50,6 +59,24 @@ func CheckHostKey(hosts, host string, key ssh.PublicKey) error {
 	return read.check(host+":22", &net.TCPAddr{}, key)
 }
 
+// OpenPack indexes a pack, which counts for the source until it is closed.
+func (s *Source) OpenPack(ctx context.Context, t *testing.T, content []byte) (closing func(), err error) {
+	t.Helper()
+	file, err := archive.Nameless(t.TempDir())
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	if _, err := file.Write(content); err != nil {
+		return nil, err
+	}
+	pack, err := readPack(ctx, file, "https://example.com/x", s.packs)
+	if err != nil {
+		return nil, err
+	}
+	return pack.close, nil
+}
+
 // ReadPack indexes a pack and writes a commit's tree out.
 func ReadPack(t *testing.T, content []byte, commit, folder string) error {
 	t.Helper()
@@ -61,11 +88,13 @@ func ReadPack(t *testing.T, content []byte, commit, folder string) error {
 	if _, err := file.Write(content); err != nil {
 		t.Fatal(err)
 	}
-	pack, err := readPack(t.Context(), file, "https://example.com/x", defaultPackLimits)
+	source := New(outbound.New(outbound.Options{}))
+	source.limits = archive.Limits{Unpacked: 1 << 20, Entries: 100}
+	pack, err := readPack(t.Context(), file, "https://example.com/x", source.packs)
 	if err != nil {
 		return err
 	}
-	source := &Source{network: outbound.New(outbound.Options{}), limits: archive.Limits{Unpacked: 1 << 20, Entries: 100}}
+	defer pack.close()
 	_, err = source.write(t.Context(), Location{Remote: "https://example.com/x"}, pack, plumbing.NewHash(commit), folder)
 	return err
 }

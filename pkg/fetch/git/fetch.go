@@ -39,6 +39,7 @@ func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision 
 	if err != nil {
 		return "", err
 	}
+	defer pack.close()
 	return s.write(ctx, location, pack, commit, folder)
 }
 
@@ -67,6 +68,7 @@ func (s *Source) pack(
 		return nil, err
 	}
 	if _, ok := read.byHash[commit]; !ok {
+		read.close()
 		return nil, s.missing(location, "commit "+commit.String(), found)
 	}
 	return read, nil

@@ -81,6 +81,16 @@ func (p *pack) end() {
 
 func (p *pack) flush() { _ = p.into.Flush() }
 
+// chain adds a blob of 4 bytes, and deltas on each other that make the same of it.
+func (p *pack) chain(blob []byte, deltas int) {
+	last := p.entry(blobKind, 4, nil, deflate(blob))
+	same := []byte{4, 4, 0x90, 4} // copy 4 bytes from the start
+	deflated := deflate(same)
+	for range deltas {
+		last = p.entry(ofsDeltaKind, int64(len(same)), distance(p.offset-last), deflated)
+	}
+}
+
 func deflate(content []byte) []byte {
 	var packed bytes.Buffer
 	compressor := zlib.NewWriter(&packed)
@@ -269,13 +279,8 @@ func TestHostilePacksAreRefused(t *testing.T) {
 		}, 5), map[string]string{"x": "good"}},
 		{"a chain of 100,000 deltas", ended(func(p *pack) {
 			frame(p)
-			last := p.entry(blobKind, 4, nil, deflate(good))
-			same := []byte{4, 4, 0x90, 4} // copy 4 bytes from the start
-			deflated := deflate(same)
-			for range 100_000 {
-				last = p.entry(ofsDeltaKind, int64(len(same)), distance(p.offset-last), deflated)
-			}
-		}, 100_003), map[string]string{"x": "good"}},
+			p.chain(good, 100_000)
+		}, 100_003), nil},
 		{"deltas that need too much memory at a time", ended(func(p *pack) {
 			frame(p)
 			size := int64(8 << 20)

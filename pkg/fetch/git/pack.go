@@ -21,6 +21,11 @@ import (
 // (about 100 bytes each) and held content.
 type packLimits struct {
 	objects uint32
+	// chain is the most deltas on each other. No git writes longer chains.
+	chain int
+	// steps is how often objects are read after the first pass, for deltas and files. Each takes time,
+	// however few bytes it has.
+	steps int
 	// work bounds all inflated and built bytes; reading twice counts twice.
 	work int64
 	// whole is the largest object that is built from deltas or read into memory.
@@ -29,11 +34,21 @@ type packLimits struct {
 	held int64
 	// huge objects are not hashed: no tree with them could be unpacked.
 	huge int64
+	// turns has one element for each pack that is large now.
+	turns chan struct{}
 }
 
 var defaultPackLimits = packLimits{
-	objects: 200_000, work: 1 << 30, whole: 8 << 20, held: 24 << 20, huge: 500 << 20,
+	objects: 200_000, chain: 4095, steps: 1_000_000, work: 1 << 30, whole: 8 << 20, held: 24 << 20, huge: 500 << 20,
 }
+
+// A pack that has more objects, or holds more bytes, is large. Few packs of a process are large at a
+// time, so that all of them fit into the memory of the master's manager.
+const (
+	smallObjects = 20_000
+	smallHeld    = 4 << 20
+	largePacks   = 2
+)
 
 const none = int32(-1)
 
@@ -57,11 +72,14 @@ type pack struct {
 	objects []object // by offset
 	byHash  map[plumbing.Hash]int32
 	waiting map[plumbing.Hash]int32 // the first of the deltas whose base is named by hash and not known yet
+	steps   int
 	work    int64
 	held    int64
+	isLarge bool
 }
 
-// readPack indexes a pack: it hashes every whole object, then resolves the deltas.
+// readPack indexes a pack: it hashes every whole object, then resolves the deltas. The caller closes
+// the pack.
 func readPack(ctx context.Context, file *os.File, remote string, limits packLimits) (*pack, error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
@@ -70,13 +88,35 @@ func readPack(ctx context.Context, file *os.File, remote string, limits packLimi
 		ctx: ctx, remote: remote, file: file, scanner: packfile.NewScanner(file), limits: limits,
 		byHash: map[plumbing.Hash]int32{}, waiting: map[plumbing.Hash]int32{},
 	}
-	if err := p.scan(); err != nil {
-		return nil, p.problem(err)
+	err := p.scan()
+	if err == nil {
+		err = p.resolve()
 	}
-	if err := p.resolve(); err != nil {
+	if err != nil {
+		p.close()
 		return nil, p.problem(err)
 	}
 	return p, nil
+}
+
+// grow waits until the pack may be large. It has to wait for nothing else until it is closed.
+func (p *pack) grow() error {
+	if p.isLarge {
+		return nil
+	}
+	select {
+	case p.limits.turns <- struct{}{}:
+		p.isLarge = true
+		return nil
+	case <-p.ctx.Done():
+		return &fetch.UnavailableError{Subject: p.remote, Err: context.Cause(p.ctx)}
+	}
+}
+
+func (p *pack) close() {
+	if p.isLarge {
+		<-p.limits.turns
+	}
 }
 
 func (p *pack) scan() error {
@@ -86,6 +126,11 @@ func (p *pack) scan() error {
 	}
 	if count > p.limits.objects {
 		return p.refused(fmt.Sprintf("the pack has more than %d objects", p.limits.objects))
+	}
+	if count > smallObjects {
+		if err := p.grow(); err != nil {
+			return err
+		}
 	}
 	p.objects = make([]object, 0, count)
 	for range count {
@@ -182,6 +227,10 @@ func (p *pack) name(index int32, hash plumbing.Hash) {
 }
 
 func (p *pack) inflate(index int32, into io.Writer) error {
+	if p.steps++; p.steps > p.limits.steps {
+		return p.refused(fmt.Sprintf("objects of the pack have to be read more than %d times: shorten its chains of deltas (git repack -adf)",
+			p.limits.steps))
+	}
 	if _, err := p.scanner.SeekObjectHeader(p.objects[index].offset); err != nil {
 		return err
 	}
@@ -193,6 +242,9 @@ func (p *pack) inflate(index int32, into io.Writer) error {
 func (p *pack) hold(size int64) error {
 	if p.held += size; p.held > p.limits.held {
 		return p.refused("its trees and deltas need more than " + outbound.Bytes(p.limits.held) + " of memory at a time")
+	}
+	if p.held > smallHeld {
+		return p.grow()
 	}
 	return nil
 }

@@ -25,8 +25,10 @@ type Source struct {
 
 // New makes a Source whose requests go through the network.
 func New(network *outbound.Network) *Source {
+	packs := defaultPackLimits
+	packs.turns = make(chan struct{}, largePacks)
 	return &Source{
-		network: network, limits: archive.Defaults, packs: defaultPackLimits,
+		network: network, limits: archive.Defaults, packs: packs,
 		wire: wireLimits{refs: advertisementLimit, pack: packLimit},
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // lineLimit is the longest line of an index, nameLimit the longest chart name. Decoding needs up to
-// fifty times the memory, so whole charts and long names are never decoded.
+// a hundred times the memory, so whole charts and long names are never decoded.
 const (
 	lineLimit = 4 << 20
 	nameLimit = 1 << 10
@@ -183,16 +183,23 @@ func (c *cutter) decode() error {
 	var decoded map[string][]*entry
 	err := read(slices.Concat(c.head, []byte{'\n'}, c.piece.Bytes()), &decoded)
 	c.piece.Reset()
-	if err != nil || len(decoded) != 1 {
+	if err != nil {
+		return c.refused(fmt.Sprintf("its entry for chart %q can't be read: it %v", cut(c.chart), err))
+	}
+	if len(decoded) != 1 {
 		return c.refused(fmt.Sprintf("its entry for chart %q can't be read", cut(c.chart)))
 	}
 	return c.add(c.chart, decoded[c.chart])
 }
 
-// yamlDepth bounds the nesting in an index or a Chart.yaml.
-const yamlDepth = 64
+// yamlDepth bounds the nesting in an entry of an index or a Chart.yaml, yamlPieces its maps, lists and
+// values: a parser takes a hundred times the size of the smallest ones. Large entries have some hundred.
+const (
+	yamlDepth  = 64
+	yamlPieces = 20_000
+)
 
 // read decodes a part of an index: a chart's name, or one entry with its name.
 func read(part []byte, into any) error {
-	return strictyaml.DecodeInto(part, strictyaml.Limits{Bytes: 2*entryLimit + 1, Depth: yamlDepth}, into)
+	return strictyaml.DecodeInto(part, strictyaml.Limits{Bytes: 2*entryLimit + 1, Depth: yamlDepth, Pieces: yamlPieces}, into)
 }

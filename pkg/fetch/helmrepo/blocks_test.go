@@ -165,21 +165,25 @@ func TestLargeIndexTakesLittleMemory(t *testing.T) {
 }
 
 // V08: An index that says as much as it can with few bytes takes little memory. What is decoded
-// takes many times its size in memory: each index here is as large as it may be, and says as much
-// with as few bytes as YAML or JSON allow.
+// takes many times its size in memory: each index here is as large as it may be, or has as many values
+// as it may have, and says as much with as few bytes as YAML or JSON allow.
 func TestHostileIndexTakesLittleMemory(t *testing.T) {
 	long.Heavy(t)
 	const head = "apiVersion: v1\nentries:\n  x:\n"
 	fill := func(text string, size int) string { return strings.Repeat(text, size/len(text)) }
 	field := "  - version: 1.0.0\n    urls: [x.tgz]\n    keywords:\n"
 	under, over := entryLimit-1024, entryLimit+1024
+	most := yamlPieces - 100
 	for _, test := range []struct {
 		why, index string
 		refused    bool
 	}{
-		{"entries of empty lists", head + fill(field+fill("    - []\n", under), 2<<20), false},
-		{"entries of small maps", head + fill(field+fill("    - a: b\n", under), 2<<20), false},
-		{"entries in flow style", head + fill(field+"    - ["+fill("1,1,1,1,1,1,1,1,\n     ", under)+"]\n", 2<<20), false},
+		{"entries of empty lists", head + fill(field+strings.Repeat("    - []\n", most/3), 2<<20), false},
+		{"entries of small maps", head + fill(field+strings.Repeat("    - a: b\n", most/2), 2<<20), false},
+		{"entries in flow style", head + fill(field+"    - ["+strings.Repeat("1,", most)+"]\n", 2<<20), false},
+		{"an entry of empty lists", head + field + fill("    - []\n", under), true},
+		{"an entry of small maps", head + field + fill("    - a: b\n", under), true},
+		{"an entry in flow style", head + field + "    - [" + fill("1,1,1,1,1,1,1,1,\n     ", under) + "]\n", true},
 		{"an entry too large", head + field + fill("    - []\n", over), true},
 		{"all of it empty entries", head + fill("  -\n", chartLimit-1024), true},
 		{"all of it small entries", head + fill("  - version: 1.0.0\n    urls: [x.tgz]\n", chartLimit-1024), true},

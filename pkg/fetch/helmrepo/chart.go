@@ -181,8 +181,9 @@ func checkMetadata(folder string, into *archive.Folder, location Location) error
 		Name    string `json:"name"`
 		Version string `json:"version"`
 	}
-	if strictyaml.DecodeInto(content, strictyaml.Limits{Bytes: metadataLimit, Depth: yamlDepth}, &metadata) != nil {
-		return refused("it can't be read")
+	within := strictyaml.Limits{Bytes: metadataLimit, Depth: yamlDepth, Pieces: yamlPieces}
+	if err := strictyaml.DecodeInto(content, within, &metadata); err != nil {
+		return refused(fmt.Sprintf("it can't be read: it %v", err))
 	}
 	if metadata.Name != location.Chart {
 		return refused(fmt.Sprintf("it names the chart %q", cut(metadata.Name)))

@@ -2,8 +2,8 @@
 //
 // The index of a public repository has tens of MiB and thousands of charts, of which a seed needs a
 // few. It is split into charts and entries while it is read, and only entries of wanted charts are
-// decoded, one at a time. YAML needs up to fifty times its size in memory, so the limit of an entry
-// bounds a hostile index; anchors don't reach the next entry. Results are cached with ETag and
+// decoded, one at a time. YAML needs up to a hundred times its size in memory, so the limits of an entry,
+// in bytes and values, bound a hostile index; anchors don't reach the next entry. Results are cached with ETag and
 // Last-Modified, so that an unchanged index costs one request without content.
 //
 // An archive is fetched to a file, compared with the index's digest, and unpacked by package

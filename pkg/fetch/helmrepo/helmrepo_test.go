@@ -342,11 +342,11 @@ func TestNullsInChartYamlEndNothing(t *testing.T) {
 		}
 	}
 	for _, content := range []string{"", "null", "[]", "name: null\n", "name: [redis]\n", "&a [*a]", "name: redis\n", "\x00",
-		"name: redis\nversion: {}\n"} {
+		"name: redis\nversion: {}\n", "name: redis\nversion: 1.0.0\nkeywords: [" + strings.Repeat("[],", 10_000) + "]\n"} {
 		server := fetchtest.ServeCharts(t)
 		server.Add("redis", "1.0.0", map[string]string{"Chart.yaml": content})
 		if _, _, err := fetchInto(t, client(t), reference(server, "redis", "1.0.0")); !isRefused(err) {
-			t.Errorf("%q: got %v", content, err)
+			t.Errorf("%.100q: got %v", content, err)
 		}
 	}
 }

@@ -13,8 +13,8 @@
 //     for another;
 //   - a digest is computed, never believed: a manifest and a blob are what their digest says, or an
 //     error;
-//   - a manifest has 4 MiB at most, a token's answer 1 MiB, a blob the size that its descriptor
-//     says.
+//   - a manifest has 1 MiB at most and 20,000 elements, which are counted before it is decoded, a
+//     token's answer 1 MiB, a blob the size that its descriptor says.
 //
 // Registries are used by https only, in labs too.
 package registry

@@ -1,7 +1,9 @@
 package registry
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"mime"
 	"slices"
 	"strings"
@@ -30,9 +32,25 @@ var imageTypes = []string{MediaTypeImage, MediaTypeDockerImage}
 // IsImage says whether a media type is that of an image's manifest.
 func IsImage(mediaType string) bool { return slices.Contains(imageTypes, mediaType) }
 
+// elementsLimit bounds the elements of a JSON document before it is decoded: "{}," becomes a struct of
+// fifty times its size. An index of a thousand platforms has 12,000.
+const elementsLimit = 20_000
+
+// elements is at least the number of keys and elements of a JSON document, by the characters before
+// them, also in texts.
+func elements(content []byte) (count int) {
+	for _, before := range []string{",", "[", "{"} {
+		count += bytes.Count(content, []byte(before))
+	}
+	return count
+}
+
 // readManifest requires that header, media type and fields of a document agree. Otherwise two
 // readers could see different images (CVE-2021-41190).
 func (s *Session) readManifest(content []byte, digest, contentType string) (*Manifest, error) {
+	if elements(content) > elementsLimit {
+		return nil, s.refused(digest, fmt.Sprintf("its manifest has more than %d elements", elementsLimit))
+	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(content, &fields) != nil {
 		return nil, s.refused(digest, "its manifest is no JSON")

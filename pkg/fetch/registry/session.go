@@ -13,7 +13,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 )
 
-const manifestLimit = 4 << 20
+// manifestLimit bounds a manifest or index in bytes. Registries take 4 MiB; those of images and charts
+// have some KiB, and an index of a thousand platforms has half a MiB.
+const manifestLimit = 1 << 20
 
 // Session reads one repository for one Resolve or Fetch. It is not safe for concurrent use.
 type Session struct {

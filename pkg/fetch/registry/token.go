@@ -172,6 +172,9 @@ func fromDockerConfig(content []byte, repository Repository) (login, error) {
 	var config struct {
 		Auths map[string]*dockerAuth `json:"auths"`
 	}
+	if elements(content) > elementsLimit {
+		return login{}, refusedConfig(fmt.Sprintf("it has more than %d elements", elementsLimit))
+	}
 	if json.Unmarshal(content, &config) != nil { // whose error may quote it
 		return login{}, refusedConfig("it can't be read")
 	}

@@ -58,11 +58,8 @@ func Decode(data []byte, limits Limits) (any, error) {
 
 // DecodeTree also returns the tree, with lines and unexpanded aliases; nil for no document.
 func DecodeTree(data []byte, limits Limits) (any, *yamlnodes.Node, error) {
-	if len(data) > limits.Bytes {
-		return nil, nil, &Error{Problem: fmt.Sprintf("has %d bytes, at most %d are taken", len(data), limits.Bytes)}
-	}
-	if limits.Pieces > 0 && pieces(data) > limits.Pieces {
-		return nil, nil, &Error{Problem: fmt.Sprintf("has more than %d maps, lists and values", limits.Pieces)}
+	if problem := measure(data, limits); problem != nil {
+		return nil, nil, problem
 	}
 	root, err := parse(data)
 	if err != nil || root == nil {
@@ -79,8 +76,8 @@ func DecodeTree(data []byte, limits Limits) (any, *yamlnodes.Node, error) {
 // duplicate keys. It is for large indexes: a document without an anchor can't expand, and is parsed
 // only once. Every error is an *Error.
 func DecodeInto(data []byte, limits Limits, into any) error {
-	if len(data) > limits.Bytes {
-		return &Error{Problem: fmt.Sprintf("has %d bytes, at most %d are taken", len(data), limits.Bytes)}
+	if problem := measure(data, limits); problem != nil {
+		return problem
 	}
 	if bytes.IndexByte(data, '&') >= 0 {
 		limits.Duplicates = true
@@ -90,6 +87,17 @@ func DecodeInto(data []byte, limits Limits, into any) error {
 	}
 	if err := yaml.Unmarshal(data, into); err != nil {
 		return syntaxError(err)
+	}
+	return nil
+}
+
+// measure says what a document has too much of before it is parsed.
+func measure(data []byte, limits Limits) *Error {
+	if len(data) > limits.Bytes {
+		return &Error{Problem: fmt.Sprintf("has %d bytes, at most %d are taken", len(data), limits.Bytes)}
+	}
+	if limits.Pieces > 0 && pieces(data) > limits.Pieces {
+		return &Error{Problem: fmt.Sprintf("has more than %d maps, lists and values", limits.Pieces)}
 	}
 	return nil
 }

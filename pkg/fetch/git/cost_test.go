@@ -1,0 +1,180 @@
+package git_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
+	"github.com/trellis-addons/trellis/pkg/fetch/git"
+)
+
+// written is a pack of so many objects.
+func written(count int, write func(p *pack)) []byte {
+	var content bytes.Buffer
+	p := newPack(&content, uint32(count))
+	write(p)
+	p.end()
+	return content.Bytes()
+}
+
+// V21: A chain of deltas is refused where no git makes one as long.
+func TestChainsOfDeltasAreBounded(t *testing.T) {
+	good := []byte("good")
+	tree, commit := commitOf(objectHash("blob", good))
+	for deltas, fits := range map[int]bool{git.ChainLimit: true, git.ChainLimit + 1: false} {
+		content := written(deltas+3, func(p *pack) {
+			p.entry(commitKind, int64(len(commit)), nil, deflate(commit))
+			p.entry(treeKind, int64(len(tree)), nil, deflate(tree))
+			p.chain(good, deltas)
+		})
+		err := git.ReadPack(t, content, objectHash("commit", commit), folder(t))
+		if fits && err != nil || !fits && (!isRefused(err) || !strings.Contains(err.Error(), "deltas on each other")) {
+			t.Errorf("%d deltas: got %v", deltas, err)
+		}
+	}
+}
+
+// V21: A pack that has objects without content read again and again is refused: they count for no work in bytes.
+func TestObjectsThatAreReadAgainAreCounted(t *testing.T) {
+	const many = 300
+	empty := objectHash("tree", nil)
+	inner := bytes.Repeat(append([]byte("40000 b\x00"), raw(empty)...), many)
+	outer := bytes.Repeat(append([]byte("40000 a\x00"), raw(objectHash("tree", inner))...), many)
+	commit := []byte("tree " + objectHash("tree", outer) + "\n\nx\n")
+	server := hostile{refs: onMain(objectHash("commit", commit)), pack: ended(func(p *pack) {
+		p.entry(commitKind, int64(len(commit)), nil, deflate(commit))
+		for _, tree := range [][]byte{outer, inner, nil} {
+			p.entry(treeKind, int64(len(tree)), nil, deflate(tree))
+		}
+	}, 4)}
+	for limit, fits := range map[int]bool{many * many / 2: false, git.StepsLimit: true} {
+		_, err := try(t, server, func(s *git.Source) { s.ShrinkSteps(limit) })
+		if fits && err != nil || !fits && (!isRefused(err) || !strings.Contains(err.Error(), "have to be read more than")) {
+			t.Errorf("%d: got %v", limit, err)
+		}
+	}
+}
+
+// largePacks need a turn, each for another reason.
+func largePacks() map[string][]byte {
+	const size = 5 << 20
+	shrink := binary.AppendUvarint(nil, size)
+	shrink = append(shrink, 4, 0x90, 4) // 4 bytes from the start
+	return map[string][]byte{
+		"many objects": written(20_001, func(p *pack) {
+			deflated := deflate([]byte("good"))
+			for range 20_001 {
+				p.entry(blobKind, 4, nil, deflated)
+			}
+		}),
+		"a large object": written(2, func(p *pack) {
+			base := p.entry(blobKind, size, nil, deflate(make([]byte, size)))
+			p.entry(ofsDeltaKind, int64(len(shrink)), distance(p.offset-base), deflate(shrink))
+		}),
+	}
+}
+
+// V21: Packs that take much memory take turns. Those of ordinary repositories wait for nothing, and what waits gives up with its
+// context.
+func TestLargePacksTakeTurns(t *testing.T) {
+	small := written(200, func(p *pack) {
+		for i := range 100 {
+			content := bytes.Repeat([]byte{byte(i)}, 1<<20)
+			base := p.entry(blobKind, int64(len(content)), nil, deflate(content))
+			same := binary.AppendUvarint(binary.AppendUvarint(nil, 1<<20), 64<<10)
+			same = append(same, 0x80) // 64 KiB from the start
+			p.entry(ofsDeltaKind, int64(len(same)), distance(p.offset-base), deflate(same))
+		}
+	})
+	for why, large := range largePacks() {
+		t.Run(why, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source := git.New(nil)
+				open := func(ctx context.Context, content []byte) func() {
+					t.Helper()
+					closing, err := source.OpenPack(ctx, t, content)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return closing
+				}
+				closing := open(t.Context(), large)
+				for range git.LargePacks - 1 {
+					defer open(t.Context(), large)()
+				}
+				defer open(t.Context(), small)()
+
+				impatient, giveUp := context.WithCancel(t.Context())
+				results := make(chan error, 2)
+				for _, ctx := range []context.Context{impatient, t.Context()} {
+					go func() {
+						closing, err := source.OpenPack(ctx, t, large)
+						if err == nil {
+							defer closing()
+						}
+						results <- err
+					}()
+				}
+				synctest.Wait()
+				if len(results) > 0 {
+					t.Fatalf("more than %d packs are large at a time, or it failed: %v", git.LargePacks, <-results)
+				}
+				giveUp()
+				if _, ok := errors.AsType[*fetch.UnavailableError](<-results); !ok {
+					t.Error("the pack whose context ended did not give up")
+				}
+				closing()
+				if err := <-results; err != nil {
+					t.Errorf("the pack that waited for its turn: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// V21: A fetch of a large pack gives its turn back, however it ends.
+func TestTurnsEndWithTheFetch(t *testing.T) {
+	good := []byte("good")
+	tree, commit := commitOf(objectHash("blob", good))
+	pack := func(said uint32, kinds ...byte) func(io.Writer) {
+		return ended(func(p *pack) {
+			for _, kind := range kinds {
+				content := map[byte][]byte{commitKind: commit, treeKind: tree, blobKind: good}[kind]
+				p.entry(kind, int64(len(content)), nil, deflate(content))
+			}
+			deflated := deflate(good)
+			for range 20_001 - len(kinds) {
+				p.entry(blobKind, 4, nil, deflated)
+			}
+		}, said)
+	}
+	for _, test := range []struct {
+		why  string
+		pack func(io.Writer)
+		want string
+	}{
+		{"as it should", pack(20_001, commitKind, treeKind, blobKind), ""},
+		{"without the commit", pack(20_001, treeKind), "not found"},
+		{"without the tree", pack(20_001, commitKind), "lacks object"},
+		{"cut off", pack(20_002, commitKind, treeKind), "damaged"},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			server := fetchtest.Serve(t, hostile{refs: onMain(objectHash("commit", commit)), pack: test.pack})
+			reference := fetch.Reference{Location: git.Location{Remote: server.URL + "/x", Branch: "main"}, Credentials: fetch.Credentials{CA: server.CA}}
+			source := client(t)
+			for range git.LargePacks + 1 {
+				_, err := source.Fetch(t.Context(), reference, fetch.Revision{Name: objectHash("commit", commit)}, folder(t))
+				if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+					t.Fatalf("got %v", err)
+				}
+			}
+		})
+	}
+}
