@@ -34,8 +34,8 @@ func CheckShare(object *v1.AddonInstallation, before []v1.AddonInstallation) err
 	case count >= mostInstallations:
 		return fmt.Errorf("the cluster has %d AddonInstallations, and at most %d are allowed: delete some first", count, mostInstallations)
 	case sum > mostBytes:
-		return fmt.Errorf("all AddonInstallations of the cluster together would have %d KiB of values, labels and annotations, and at most %d KiB "+
-			"are allowed: make those of this one smaller, or delete installations", sum>>10, mostBytes>>10)
+		return fmt.Errorf("all AddonInstallations of the cluster together would have %d KiB of values, labels and annotations, and at most %d "+
+			"KiB are allowed: make those of this one smaller, or delete installations", sum>>10, mostBytes>>10)
 	}
 	return nil
 }
@@ -60,14 +60,14 @@ func Bytes(object *v1.AddonInstallation) int {
 	return sum
 }
 
-// CheckManagers refuses managedFields that are many times as large as the installation: users may apply it by as many managers as they like.
+// CheckManagers refuses managedFields that are many times as large as the installation: a user may apply it as any number of managers.
 func CheckManagers(object *v1.AddonInstallation) error {
 	managed, most := ManagedBytes(object), freeManaged+mostManaged*Bytes(object)
 	if managed <= most {
 		return nil
 	}
-	return fmt.Errorf("metadata.managedFields: %d field managers would take %d KiB, and at most %d KiB are allowed beside what the installation "+
-		"has: apply it by fewer of them", len(object.ManagedFields), managed>>10, most>>10)
+	return fmt.Errorf("metadata.managedFields: %d field managers would take %d KiB, and at most %d KiB are allowed for an "+
+		"installation of this size: apply it by fewer of them", len(object.ManagedFields), managed>>10, most>>10)
 }
 
 // ManagedBytes is the size of an installation's managedFields.

@@ -164,7 +164,8 @@ func (u usage) growth(after usage) (grown []string) {
 	return grown
 }
 
-// stored are bytes in the etcd of the seeds: the attacker's release records, and values, labels and annotations, and the largest of what the clusters are offered.
+// stored are bytes in the etcd of the seeds: the attacker's release records; the values, labels and annotations of the attacker's installations;
+// and the largest of what the clusters are offered.
 type stored struct{ records, values, available int }
 
 func (s stored) String() string {
