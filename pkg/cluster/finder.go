@@ -94,6 +94,11 @@ func OnlyOf(ref target.Ref, installations []v1.AddonInstallation) []v1.AddonInst
 	return slices.DeleteFunc(installations, func(one v1.AddonInstallation) bool { return !ref.Has(&one) })
 }
 
+// OfNone leaves of a namespace's AddonInstallations those for which no cluster was ever found, in the same array.
+func OfNone(installations []v1.AddonInstallation) []v1.AddonInstallation {
+	return slices.DeleteFunc(installations, func(one v1.AddonInstallation) bool { return one.Status.Cluster != nil })
+}
+
 // GoesWithFormer says whether an installation is going with the Cluster that had this one's name
 // before: nothing of it is to come here. In KKP's namespaces nothing goes with a Cluster by itself.
 func GoesWithFormer(ref target.Ref, one *v1.AddonInstallation) bool {

@@ -10,7 +10,11 @@ import (
 // What the installations of one cluster may take of the seed.
 const (
 	mostInstallations = 1000
-	mostValues        = 16 << 20
+	mostBytes         = 16 << 20
+	// freeManaged bytes of managedFields an installation may have, and besides mostManaged times its own bytes: each manager of a field names
+	// the field once.
+	freeManaged = 64 << 10
+	mostManaged = 4
 )
 
 // CheckShare refuses an installation that takes more of the seed, beside others that come before it, than one cluster may. Core add-ons and
@@ -19,19 +23,19 @@ func CheckShare(object *v1.AddonInstallation, before []v1.AddonInstallation) err
 	if isOfPlatform(object) {
 		return nil
 	}
-	count, sum := 0, ValueBytes(&object.Spec)
+	count, sum := 0, Bytes(object)
 	for i := range before {
 		if before[i].Name != object.Name && !isOfPlatform(&before[i]) {
 			count++
-			sum += ValueBytes(&before[i].Spec)
+			sum += Bytes(&before[i])
 		}
 	}
 	switch {
 	case count >= mostInstallations:
 		return fmt.Errorf("the cluster has %d AddonInstallations, and at most %d are allowed: delete some first", count, mostInstallations)
-	case sum > mostValues:
-		return fmt.Errorf("spec.values: all AddonInstallations of the cluster together would have %d KiB of values, and at most %d KiB "+
-			"are allowed: make these values smaller, or delete installations", sum>>10, mostValues>>10)
+	case sum > mostBytes:
+		return fmt.Errorf("all AddonInstallations of the cluster together would have %d KiB of values, labels and annotations, and at most %d "+
+			"KiB are allowed: make those of this one smaller, or delete installations", sum>>10, mostBytes>>10)
 	}
 	return nil
 }
@@ -42,12 +46,39 @@ func isOfPlatform(object *v1.AddonInstallation) bool {
 	return object.Spec.CoreAddon || isOfSet
 }
 
-// ValueBytes is the size of what an installation has of values.
-func ValueBytes(spec *v1.AddonInstallationSpec) int {
-	if spec.Values == nil {
-		return len(spec.ValuesTemplate)
+// Bytes is the size of what users write into an installation without a bound of its own: values, labels and annotations.
+func Bytes(object *v1.AddonInstallation) int {
+	sum := len(object.Spec.ValuesTemplate)
+	if object.Spec.Values != nil {
+		sum += len(object.Spec.Values.Raw)
 	}
-	return len(spec.Values.Raw) + len(spec.ValuesTemplate)
+	for _, of := range []map[string]string{object.Labels, object.Annotations} {
+		for key, value := range of {
+			sum += len(key) + len(value)
+		}
+	}
+	return sum
+}
+
+// CheckManagers refuses managedFields that are many times as large as the installation: a user may apply it as any number of managers.
+func CheckManagers(object *v1.AddonInstallation) error {
+	managed, most := ManagedBytes(object), freeManaged+mostManaged*Bytes(object)
+	if managed <= most {
+		return nil
+	}
+	return fmt.Errorf("metadata.managedFields: %d field managers would take %d KiB, and at most %d KiB are allowed for an "+
+		"installation of this size: apply it by fewer of them", len(object.ManagedFields), managed>>10, most>>10)
+}
+
+// ManagedBytes is the size of an installation's managedFields.
+func ManagedBytes(object *v1.AddonInstallation) (sum int) {
+	for _, entry := range object.ManagedFields {
+		sum += len(entry.Manager)
+		if entry.FieldsV1 != nil {
+			sum += len(entry.FieldsV1.Raw)
+		}
+	}
+	return sum
 }
 
 // IsOlder says whether an installation was there before another one, which is decided by name where both are of one second.

@@ -29,6 +29,8 @@ func TestTheShareOfACluster(t *testing.T) {
 		}
 		return made
 	}
+	labelled, annotated := of("own", 0), of("own", 0)
+	labelled.Labels, annotated.Annotations = map[string]string{"a": "x"}, map[string]string{"a": "x"}
 	core, ofSet := of("own", 9), of("own", 9)
 	core.Spec.CoreAddon, ofSet.Labels = true, map[string]string{v1.LabelSet: "monitoring"}
 	large := func(one v1.AddonInstallation) v1.AddonInstallation {
@@ -46,12 +48,41 @@ func TestTheShareOfACluster(t *testing.T) {
 		{"itself does not count", of("i0", 0), others(1000, 1), ""},
 		{"all values that may be", of("own", 1<<20), others(15, 1<<20), ""},
 		{"a byte more", of("own", 1), others(16, 1<<20), "at most 16384 KiB are allowed"},
+		{"labels that have room", labelled, others(1, 16<<20-2), ""},
+		{"labels count", labelled, others(1, 16<<20-1), "values, labels and annotations"},
+		{"annotations count", annotated, others(1, 16<<20-1), "values, labels and annotations"},
+		{"so do those of others", of("own", 16<<20-1), []v1.AddonInstallation{{ObjectMeta: metav1.ObjectMeta{Annotations: annotated.Annotations}}}, "at most 16384 KiB are allowed"},
 		{"a Core add-on", core, others(1000, 1<<15), ""},
 		{"one of a set", ofSet, others(1000, 1<<15), ""},
 		{"those of the platform do not count", of("own", 1), append(others(999, 1), large(core), large(ofSet)), ""},
 	} {
 		err := installation.CheckShare(&test.object, test.before)
 		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v", test.why, err)
+		}
+	}
+}
+
+// TestManagedFieldsGoByWhatTheyAreAbout turns red when managedFields have no bound, or one that a few managers of large values reach.
+func TestManagedFieldsGoByWhatTheyAreAbout(t *testing.T) {
+	of := func(managers, each, bytes int) *v1.AddonInstallation {
+		made := &v1.AddonInstallation{Spec: v1.AddonInstallationSpec{Values: &runtime.RawExtension{Raw: make([]byte, bytes)}}}
+		for range managers {
+			made.ManagedFields = append(made.ManagedFields, metav1.ManagedFieldsEntry{FieldsV1: &metav1.FieldsV1{Raw: make([]byte, each)}})
+		}
+		return made
+	}
+	for _, test := range []struct {
+		why       string
+		object    *v1.AddonInstallation
+		isRefused bool
+	}{
+		{"small ones of many managers", of(100, 600, 0), false},
+		{"large ones of large values", of(3, 350<<10, 256<<10), false},
+		{"larger ones of large values", of(4, 350<<10, 256<<10), true},
+		{"many of small values", of(100, 1<<10, 1<<10), true},
+	} {
+		if err := installation.CheckManagers(test.object); (err != nil) != test.isRefused {
 			t.Errorf("%s: %v", test.why, err)
 		}
 	}

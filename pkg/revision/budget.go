@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,9 +38,6 @@ func (e *BudgetError) Error() string {
 // which one may be damaged, or an intent, nor the one that it may go back to. Core add-ons and rollbacks count, and are not refused:
 // users of a cluster must not hold them up.
 func (r *Records) makeRoom(ctx context.Context, namespace string, record *Record, size int) error {
-	if size <= smallRecord || !record.isBounded() {
-		return nil
-	}
 	items, err := r.list(ctx, namespace)
 	if err != nil {
 		return err
@@ -73,9 +71,34 @@ func (r *Records) makeRoom(ctx context.Context, namespace string, record *Record
 	return r.remove(ctx, namespace, owner, func(name named) bool { return goes[name.revision] })
 }
 
-// isBounded says whether a record is a new one that the budget is for.
-func (r *Record) isBounded() bool {
-	return r.State == StateIntent && r.stored.resourceVersion == "" && !r.Core && r.Rollback == nil
+// needsRoom says whether a record of so many bytes is a new one that the budget is for.
+func (r *Record) needsRoom(size int) bool {
+	return size > smallRecord && r.State == StateIntent && r.stored.resourceVersion == "" && !r.Core && r.Rollback == nil
+}
+
+// turns let the records of one Cluster that need room be written one after the other: those that are being written at the same time would
+// not be counted. Only the leader writes records.
+type turns struct {
+	ended sync.Cond
+	busy  map[types.UID]bool
+}
+
+func newTurns() *turns { return &turns{ended: sync.Cond{L: &sync.Mutex{}}, busy: map[types.UID]bool{}} }
+
+// take waits for the turn of a Cluster, which lasts until end.
+func (t *turns) take(of types.UID) (end func()) {
+	t.ended.L.Lock()
+	defer t.ended.L.Unlock()
+	for t.busy[of] {
+		t.ended.Wait()
+	}
+	t.busy[of] = true
+	return func() {
+		t.ended.L.Lock()
+		defer t.ended.L.Unlock()
+		delete(t.busy, of)
+		t.ended.Broadcast()
+	}
 }
 
 // bytesOf is how much of a Cluster's budget a Secret takes. Parts of an earlier release, without the label, are full.

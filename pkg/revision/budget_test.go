@@ -3,6 +3,7 @@ package revision
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -77,6 +78,36 @@ func TestRecordsOfAClusterHaveABudget(t *testing.T) {
 	}
 	if err := save(of("late", "a", 1, large)); err != nil {
 		t.Errorf("there is room again: %v", err)
+	}
+}
+
+// TestRecordsThatAreWrittenTogetherKeepTheBudget turns red when records of one Cluster are counted while others of it are being written.
+func TestRecordsThatAreWrittenTogetherKeepTheBudget(t *testing.T) {
+	c := seed(t, "budget-together")
+	records := NewRecords(c, c, testSeal)
+	const together, large = 8, 600 << 10 // three quarters of it packed
+	records.budget = 800 << 10
+	results := make([]error, together)
+	var group sync.WaitGroup
+	for i := range together {
+		record := of(fmt.Sprintf("one-%d", i), "a", 1, large)
+		group.Go(func() { results[i] = records.SaveIntent(t.Context(), "budget-together", record) })
+	}
+	group.Wait()
+	taken := 0
+	for _, err := range results {
+		var full *BudgetError
+		if err == nil {
+			taken++
+		} else if !errors.As(err, &full) {
+			t.Error(err)
+		}
+	}
+	if taken != 1 {
+		t.Errorf("%d of %d records were taken, and the budget is for one", taken, together)
+	}
+	if left := len(records.turns.busy); left > 0 {
+		t.Errorf("%d turns have not ended", left)
 	}
 }
 

@@ -58,10 +58,8 @@ func (i *Installations) Handle(ctx context.Context, request admission.Request) a
 		return admission.Errored(http.StatusBadRequest, err)
 	case request.Operation == admissionv1.Delete && found.before != nil:
 		return i.deletion(ctx, request, found.before)
-	case found.after == nil, found.after.DeletionTimestamp != nil:
+	case found.after == nil:
 		return allowed()
-	case sameQuestion(found):
-		return allowed(droppedNulls(request)...)
 	}
 	warnings, err := i.check(ctx, found)
 	if err != nil {
@@ -93,7 +91,13 @@ func rawOf(raw *runtime.RawExtension) []byte {
 // check refuses what can never work, and warns of what would not work now.
 func (i *Installations) check(ctx context.Context, sent change[v1.AddonInstallation]) (warnings []string, err error) {
 	object := sent.after
-	if err := errors.Join(i.checkOrder(ctx, sent), i.checkShare(ctx, sent)); err != nil {
+	if err := i.checkShare(ctx, sent); err != nil {
+		return nil, err
+	}
+	if object.DeletionTimestamp != nil || sameQuestion(sent) {
+		return nil, nil
+	}
+	if err := i.checkOrder(ctx, sent); err != nil {
 		return nil, err
 	}
 	given, err := checkSpec(&object.Spec)
@@ -174,25 +178,50 @@ func (i *Installations) checkOrder(ctx context.Context, sent change[v1.AddonInst
 	return fmt.Errorf("spec.dependsOn: the installation would depend on itself: %s: take one of them out", installation.CycleText(cycle))
 }
 
-// checkShare refuses what would take more of the seed than one cluster may. Less than before is always taken.
+// checkShare refuses what would take more of the seed than one cluster may. What does not grow is always taken.
 func (i *Installations) checkShare(ctx context.Context, sent change[v1.AddonInstallation]) error {
-	if sent.before != nil && installation.ValueBytes(&sent.after.Spec) <= installation.ValueBytes(&sent.before.Spec) {
+	before, object := sent.before, sent.after
+	if before == nil || installation.ManagedBytes(object) > installation.ManagedBytes(before) {
+		if err := installation.CheckManagers(object); err != nil {
+			return err
+		}
+	}
+	if before != nil && before.Spec.ClusterName == object.Spec.ClusterName && installation.Bytes(object) <= installation.Bytes(before) {
 		return nil
 	}
-	return installation.CheckShare(sent.after, i.beside(ctx, sent.after))
+	of, err := i.clusterOf(ctx, object)
+	if err == nil || object.Status.Cluster != nil {
+		return installation.CheckShare(object, cluster.OnlyOf(of, i.inNamespace(ctx, object)))
+	}
+	if err := installation.CheckShare(object, cluster.OfNone(i.inNamespace(ctx, object))); err != nil {
+		return fmt.Errorf("no Cluster is found for this installation, and all such in a namespace count as of one cluster: %w", err)
+	}
+	return nil
 }
 
 // beside are the installations of the same cluster, which are not to be changed; none where they can't be listed.
 func (i *Installations) beside(ctx context.Context, object *v1.AddonInstallation) []v1.AddonInstallation {
-	all, of := &v1.AddonInstallationList{}, target.InstalledIn(object)
-	if err := i.Reader.List(ctx, all, cluster.InstallationsOf(of), client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "listing the installations of a cluster")
+	of, _ := i.clusterOf(ctx, object)
+	return cluster.OnlyOf(of, i.inNamespace(ctx, object))
+}
+
+// clusterOf is the cluster that was found; with an error the one that is asked for.
+func (i *Installations) clusterOf(ctx context.Context, object *v1.AddonInstallation) (target.Ref, error) {
+	asked := target.InstalledIn(object)
+	found, err := i.Clusters.Find(ctx, asked)
+	if err != nil {
+		return asked, err
+	}
+	return found.Ref, nil
+}
+
+func (i *Installations) inNamespace(ctx context.Context, object *v1.AddonInstallation) []v1.AddonInstallation {
+	all := &v1.AddonInstallationList{}
+	if err := i.Reader.List(ctx, all, cluster.InstallationsOf(target.InstalledIn(object)), client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "listing the installations of a namespace")
 		return nil
 	}
-	if found, err := i.Clusters.Find(ctx, of); err == nil {
-		of = found.Ref
-	}
-	return cluster.OnlyOf(of, all.Items)
+	return all.Items
 }
 
 // checkTarget refuses a new installation with a forbidden targetNamespace, as that field can't be

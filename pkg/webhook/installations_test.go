@@ -78,8 +78,10 @@ func installed(object *v1.AddonInstallation, addon, version, target string) *v1.
 	return object
 }
 
-func with(object *v1.AddonInstallation, change func(*v1.AddonInstallation)) *v1.AddonInstallation {
-	change(object)
+func with(object *v1.AddonInstallation, changes ...func(*v1.AddonInstallation)) *v1.AddonInstallation {
+	for _, change := range changes {
+		change(object)
+	}
 	return object
 }
 

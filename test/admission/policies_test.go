@@ -216,6 +216,18 @@ func free(made *kubermaticv1.AddonInstallation) *kubermaticv1.AddonInstallation 
 	return made
 }
 
+// many has so many labels and annotations.
+func many(name string, labels, annotations int) *kubermaticv1.AddonInstallation {
+	made := free(installation(name, place, false))
+	made.Labels, made.Annotations = map[string]string{}, map[string]string{}
+	for into, count := range map[*map[string]string]int{&made.Labels: labels, &made.Annotations: annotations} {
+		for number := range count {
+			(*into)[fmt.Sprintf("example.com/%d", number)] = "x"
+		}
+	}
+	return made
+}
+
 func installationRequests() []request {
 	core := func(name string) client.Object { return installation(name, place, true) }
 	change := func(change func(i anyInstallation)) func(context.Context, client.Client, client.Object) error {
@@ -237,6 +249,15 @@ func installationRequests() []request {
 		i.OwnerReferences = append(i.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "never-was", UID: "2"})
 	}
 	return []request{
+		{why: "an installation with as many labels and annotations as may be is made", do: create(many("many-r", 64, 64)), users: people, needs: anybodysTurn},
+		{why: "one with more labels is made", do: create(many("many-s", 65, 0)), users: people, needs: whoControls, says: "65 labels"},
+		{why: "one with more annotations is made", do: create(many("many-t", 0, 65)), users: people, needs: whoControls, says: "65 annotations"},
+		{why: "one that had more labels is changed", object: many("many-u", 70, 70), users: people, needs: anybodysTurn,
+			do: change(func(i anyInstallation) { i.Labels["example.com/0"], i.Spec.Paused = "y", true })},
+		{why: "one that had more labels gets a further one", object: many("many-v", 70, 70), users: people, needs: whoControls, says: "71 labels",
+			do: change(func(i anyInstallation) { i.Labels["example.com/more"] = "y" })},
+		{why: "one that had more annotations gets a further one", object: many("many-w", 0, 70), users: people, needs: whoControls, says: "71 annotations",
+			do: change(func(i anyInstallation) { i.Annotations["example.com/more"] = "y" })},
 		{why: "an installation with a finalizer is made", do: create(held("l")), users: people, needs: whoControls, says: hold},
 		{why: "an installation gets a finalizer", object: installation("m", place, false), users: people, needs: whoControls, says: hold,
 			do: change(func(i anyInstallation) { i.Finalizers = append(i.Finalizers, "example.com/never") })},

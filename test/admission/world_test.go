@@ -199,6 +199,7 @@ func (w *world) awaitPolicies(t *testing.T) {
 		func() error {
 			return user.Create(t.Context(), ofSet("probe-set", nil), client.DryRunAll)
 		},
+		func() error { return user.Create(t.Context(), many("probe-metadata", 65, 0), client.DryRunAll) },
 		func() error {
 			return w.as(t, controller).Delete(t.Context(), carriedOut, client.DryRunAll) // by the confirmation
 		},

@@ -99,6 +99,14 @@ func Acts() []Act {
 			Name: "large-values", Tells: "makes hundreds of paused installations with values of 250 KiB, some of them at once",
 			Pause: 100 * time.Millisecond, IsRefused: true, begin: beginLarge, step: addLarge,
 		},
+		{
+			Name: "large-metadata", Tells: "gives hundreds of paused installations annotations of 250 KiB by edits of nothing else",
+			Pause: 100 * time.Millisecond, IsRefused: true, begin: nothing, step: annotateLarge,
+		},
+		{
+			Name: "made-up-clusters", Tells: "makes thousands of installations, each for another Cluster that does not exist",
+			Pause: 100 * time.Millisecond, IsRefused: true, begin: nothing, step: addHomeless,
+		},
 	}
 }
 
@@ -196,6 +204,27 @@ func (a *Attackers) addLarge(ctx context.Context, number int) {
 	made := a.installation("large-values", "web", number%mostLarge)
 	made.Spec.Paused, made.Spec.Values = true, &runtime.RawExtension{Raw: LargeValues(number)}
 	a.write(ctx, a.Tenant, made)
+}
+
+// annotateLarge makes an installation, and lets its annotations grow.
+func annotateLarge(ctx context.Context, by *Attackers, number int) {
+	made := by.installation("large-metadata", "web", number%mostLarge)
+	made.Spec.Paused = true
+	by.write(ctx, by.Tenant, made)
+	made.ResourceVersion = ""
+	made.Annotations = map[string]string{"hostile.example/note": string(LargeValues(number))}
+	by.write(ctx, by.Tenant, made)
+}
+
+// homelessEach is how many installations a step makes.
+const homelessEach = 10
+
+func addHomeless(ctx context.Context, by *Attackers, number int) {
+	for at := range homelessEach {
+		made := by.installation("made-up-clusters", "web", homelessEach*number+at)
+		made.Spec.ClusterName = made.Name
+		by.write(ctx, by.Tenant, made)
+	}
 }
 
 // catalogue is one of the author's, with one add-on of its name.

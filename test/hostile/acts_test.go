@@ -50,6 +50,8 @@ func TestActsWriteWhatTheyTell(t *testing.T) {
 		{"long-versions", steps, 0, []string{"long-versions-0", "long-versions-1", "long-versions-2", "long-versions-3"}, nil},
 		{"random-records", 13 + steps, 12, []string{"noise"}, nil},
 		{"large-values", 32 + steps, 32 + steps, nil, nil},
+		{"large-metadata", 2 * steps, steps, nil, nil},
+		{"made-up-clusters", 10 * steps, 10 * steps, nil, nil},
 	} {
 		t.Run(test.act, func(t *testing.T) {
 			act, found := hostile.ActNamed(test.act)
@@ -88,8 +90,8 @@ func TestActsWriteWhatTheyTell(t *testing.T) {
 			}
 		})
 	}
-	if acts := hostile.Acts(); len(acts) != 5 {
-		t.Errorf("there are %d acts, and this test tries 5", len(acts))
+	if acts := hostile.Acts(); len(acts) != 7 {
+		t.Errorf("there are %d acts, and this test tries 7", len(acts))
 	}
 }
 

@@ -21,5 +21,6 @@
 //   - F9, a set's installation deleted by the hand of the garbage collector: TestWhoMayWrite, installationRequests ("gets an owner").
 //   - F10, finalizers of a cluster's users on installations: TestWhoMayWrite, installationRequests ("gets a finalizer").
 //   - F11, finalizers of Clusters by a stolen token of the seed's manager: TestStolenTokensOfManagers in test/admission.
-//   - F12, installations with large values: act large-values.
+//   - F12, installations with large values: act large-values; by annotations: act large-metadata; for Clusters that
+//     do not exist: act made-up-clusters.
 package hostile

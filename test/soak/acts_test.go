@@ -29,7 +29,7 @@ const (
 	slower = 1.2
 	// offeredTexts is what display names and descriptions take in what a cluster is offered, besides names.
 	offeredTexts = 32 << 10
-	// valuesBudget is what values of all installations of a cluster may have together.
+	// valuesBudget is what values, labels and annotations of all installations of a cluster may have together.
 	valuesBudget = 16 << 20
 )
 

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/sandbox"
@@ -163,7 +164,8 @@ func (u usage) growth(after usage) (grown []string) {
 	return grown
 }
 
-// stored are bytes in the etcd of the seeds: the attacker's release records and values, and the largest of what the clusters are offered.
+// stored are bytes in the etcd of the seeds: the attacker's release records; the values, labels and annotations of the attacker's installations;
+// and the largest of what the clusters are offered.
 type stored struct{ records, values, available int }
 
 func (s stored) String() string {
@@ -187,10 +189,7 @@ func (p *platform) stored(t testing.TB, attacker sandbox.UserCluster) (found sto
 		}
 	}
 	for i := range installations.Items {
-		spec := &installations.Items[i].Spec
-		if found.values += len(spec.ValuesTemplate); spec.Values != nil {
-			found.values += len(spec.Values.Raw)
-		}
+		found.values += installation.Bytes(&installations.Items[i])
 	}
 	for _, cluster := range sandbox.UserClusters() {
 		available := sandbox.AvailableIn(cluster)

@@ -193,7 +193,7 @@ const (
 	// ReasonDependenciesMissing: the chart names dependencies that it does not hold.
 	ReasonDependenciesMissing = "DependenciesMissing"
 	// ReasonLimitExceeded: the rendered objects are too many or too large, rendering takes more memory or time than it may, or the
-	// records of the cluster take more than their budget on the seed. Of Ready: the cluster has more installations, or values, than it may.
+	// records of the cluster take more than their budget on the seed. Of Ready: the cluster has more installations, or larger ones, than it may.
 	ReasonLimitExceeded = "LimitExceeded"
 	// ReasonNotAllowed: a Custom catalogue's add-on has a Namespace of Kubernetes itself, or what the seed keeps from it: something in
 	// such a namespace, or labels of pod security. The message names it; nothing was written.
