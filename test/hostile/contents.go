@@ -83,7 +83,7 @@ func Repositories() map[string]map[string]string {
 		"aliases in one document":     aliasedDocuments(1, 1, 4000),
 		"nested aliases":              {"a.yaml": string(nestedAliases())},
 		"deep":                        {"a.yaml": "- name: a\n  versions: " + strings.Repeat("[", 100_000)},
-		"many small maps":             {"a.yaml": "- name: a\n  versions: [{version: x, values: {a: [" + strings.Repeat("a: 1,", 160_000) + "1]}}]\n"},
+		"many small maps":             {"a.yaml": "- name: a\n  versions: [{values: {a: [" + strings.Repeat("a: 1,", 160_000) + "1]}}]"},
 		"many documents":              {"a.yaml": strings.Repeat("---\n- name: a\n", 100_000)},
 		"many add-ons":                {"a.yaml": strings.Repeat("- {name: a, versions: [{version: \"1.0.0\"}]}\n", 50_000)},
 	}

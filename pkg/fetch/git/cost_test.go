@@ -84,8 +84,8 @@ func largePacks() map[string][]byte {
 // V21: Packs that take much memory take turns. Those of ordinary repositories wait for nothing, and what waits gives up with its
 // context.
 func TestLargePacksTakeTurns(t *testing.T) {
-	small := written(200, func(p *pack) {
-		for i := range 100 {
+	small := written(40, func(p *pack) {
+		for i := range 20 {
 			content := bytes.Repeat([]byte{byte(i)}, 1<<20)
 			base := p.entry(blobKind, int64(len(content)), nil, deflate(content))
 			same := binary.AppendUvarint(binary.AppendUvarint(nil, 1<<20), 64<<10)
@@ -167,7 +167,9 @@ func TestTurnsEndWithTheFetch(t *testing.T) {
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			server := fetchtest.Serve(t, hostile{refs: onMain(objectHash("commit", commit)), pack: test.pack})
-			reference := fetch.Reference{Location: git.Location{Remote: server.URL + "/x", Branch: "main"}, Credentials: fetch.Credentials{CA: server.CA}}
+			reference := fetch.Reference{
+				Location: git.Location{Remote: server.URL + "/x", Branch: "main"}, Credentials: fetch.Credentials{CA: server.CA},
+			}
 			source := client(t)
 			for range git.LargePacks + 1 {
 				_, err := source.Fetch(t.Context(), reference, fetch.Revision{Name: objectHash("commit", commit)}, folder(t))
