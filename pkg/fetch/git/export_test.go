@@ -53,7 +53,7 @@ func CheckHostKey(hosts, host string, key ssh.PublicKey) error {
 // ReadPack indexes a pack and writes a commit's tree out.
 func ReadPack(t *testing.T, content []byte, commit, folder string) error {
 	t.Helper()
-	file, err := archive.Nameless(t.TempDir())
+	file, err := archive.Nameless(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func ReadPack(t *testing.T, content []byte, commit, folder string) error {
 	if _, err := file.Write(content); err != nil {
 		t.Fatal(err)
 	}
-	pack, err := readPack(t.Context(), file, "https://example.com/x", defaultPackLimits)
+	pack, err := readPack(t.Context(), file.File, "https://example.com/x", defaultPackLimits)
 	if err != nil {
 		return err
 	}
