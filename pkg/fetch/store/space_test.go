@@ -163,10 +163,11 @@ func kept(opened *store.Store, references ...fetch.Reference) (numbers []int) {
 // Red when a fetch, a download or a try is not counted, when several fetches wait for each other, or when the limit is passed for a moment.
 func TestTheLimitHoldsAtEveryMoment(t *testing.T) {
 	const limit, wanted = 40 * chunk, 14
-	source := &greedy{download: 4, content: 8, steps: make(chan struct{})}
+	source := &greedy{download: 4, content: 8}
 	options := store.Options{Folder: disk.TempDir(t), MaxBytes: limit}
 	bubble(t, options, source, func(t *testing.T, opened *store.Store) {
 		opened.SetLargest(13 * chunk)
+		source.steps = make(chan struct{})
 		had, tried := map[int]bool{}, make(chan error, 3)
 		for i := range 3 {
 			go func() {
