@@ -105,9 +105,7 @@ func TestSlowCataloguesLeaveAPlace(t *testing.T) {
 	quick := next(3, "[new]")
 	turns.conclude(slow[0], outcome{checked: true}, options)
 	turns.conclude(quick[0], outcome{checked: true}, options)
-	if chosen := next(3, "[c new]"); chosen[1].use.Key != "new-1" { // b is under way, and slow
-		t.Errorf("next is %+v", chosen[1])
-	}
+	next(3, "[c a]") // b is under way and slow, a is not any more
 	for name := range turns.busy {
 		turns.conclude(*turns.items[name+"-99"], outcome{slow: true}, options)
 	}

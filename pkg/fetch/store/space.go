@@ -117,18 +117,12 @@ func (d *disk) makeSpace(h *hold, bytes int64) bool {
 	if oldest := d.holds[0]; oldest != h {
 		wanted += max(0, min(d.largest, d.limit)-oldest.granted)
 	}
-	if wanted > d.limit {
-		return false
-	}
-	if wanted+d.kept > d.limit && wanted+d.read() > d.limit {
-		if now.Sub(d.collected) < lookAgain {
-			return false
-		}
+	if mustEvict := d.held+bytes+d.kept > d.limit || wanted+d.read() > d.limit; mustEvict && now.Sub(d.collected) >= lookAgain {
 		d.collected = now
 		runtime.GC() // finds the readers that ended
-		if wanted+d.read() > d.limit {
-			return false
-		}
+	}
+	if wanted+d.read() > d.limit {
+		return false
 	}
 	_ = d.evict(now, d.limit-d.held-bytes) // what can't be removed stays counted
 	return d.held+bytes+d.kept <= d.limit

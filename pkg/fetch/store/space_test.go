@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,6 +35,9 @@ const chunk = 64 << 10
 type greedy struct {
 	*git.Source
 	download, content int // in chunks
+	// past says that content comes past the space.
+	past bool
+	done atomic.Int64
 	// steps let one fetch go on by a chunk; nil: all go on.
 	steps chan struct{}
 }
@@ -52,12 +56,18 @@ func (g *greedy) Fetch(ctx context.Context, _ fetch.Reference, revision fetch.Re
 	if err := g.write(ctx, revision.Name, g.download, download); err != nil {
 		return "", err
 	}
+	if g.past {
+		ctx = fetch.WithSpace(ctx, fetch.Space{})
+	}
 	into, err := archive.OpenFolder(ctx, folder, archive.Limits{})
 	if err != nil {
 		return "", err
 	}
 	defer into.Close()
 	err = into.Write("x", func(to io.Writer) error { return g.write(ctx, revision.Name, g.content, to) })
+	if err == nil {
+		g.done.Add(1)
+	}
 	return into.Digest(), err
 }
 
@@ -168,21 +178,21 @@ func TestTheLimitHoldsAtEveryMoment(t *testing.T) {
 	bubble(t, options, source, func(t *testing.T, opened *store.Store) {
 		opened.SetLargest(13 * chunk)
 		source.steps = make(chan struct{})
-		had, tried := map[int]bool{}, make(chan error, 3)
+		tried, began := make(chan error, 3), time.Now()
 		for i := range 3 {
 			go func() {
 				tried <- opened.Try(t.Context(), of("tried", i), func(context.Context, fetch.Snapshot) error { return nil })
 			}()
 		}
-		most := int64(0)
-		for steps := 0; len(had) < wanted || len(tried) < 3; steps++ {
-			if steps > 10_000 {
-				t.Fatalf("%d were fetched: the others wait for each other", len(had))
+		for i := range wanted {
+			if _, err := opened.Get(of("owner", i), "x", nil); !errors.Is(err, fetch.ErrPending) {
+				t.Fatal(err)
 			}
-			for i := range wanted {
-				if _, err := opened.Get(of("owner", i), "x", nil); err == nil {
-					had[i] = true
-				}
+		}
+		most := int64(0)
+		for source.done.Load() < wanted+3 {
+			if time.Since(began) > 5*time.Second {
+				t.Fatalf("%d were fetched: the others wait for each other", source.done.Load())
 			}
 			select {
 			case source.steps <- struct{}{}:
@@ -191,6 +201,11 @@ func TestTheLimitHoldsAtEveryMoment(t *testing.T) {
 			synctest.Wait()
 			if most = max(most, onDisk(t, options.Folder)); most > limit {
 				t.Fatalf("%d bytes are on disk, %d more than there may be", most, most-limit)
+			}
+		}
+		for range 3 {
+			if err := <-tried; err != nil {
+				t.Error(err)
 			}
 		}
 		if most < limit*3/4 {
@@ -286,6 +301,7 @@ func TestTheOwnerWithMostGivesWay(t *testing.T) {
 			if _, err := settle(opened, reference); err != nil {
 				t.Fatal(err)
 			}
+			time.Sleep(time.Second) // so that the store sees that it is not read any more
 		}
 		get(of("small", 0))
 		get(of("small", 1))
@@ -299,6 +315,9 @@ func TestTheOwnerWithMostGivesWay(t *testing.T) {
 			t.Errorf("%d contents of the small owner were displaced", again)
 		}
 		time.Sleep(3 * time.Hour)
+		if again := opened.Stats().Fetches - fetches; again != 0 {
+			t.Errorf("%d contents that had to go came back, though nobody asked", again)
+		}
 		for i := range 7 {
 			get(of("new", i))
 		}
@@ -306,6 +325,20 @@ func TestTheOwnerWithMostGivesWay(t *testing.T) {
 			t.Errorf("of what is in use %v are kept, and what is not used stays", left)
 		}
 	})
+}
+
+// Red when content that was not reserved is stored.
+func TestWhatWasNotReservedIsCounted(t *testing.T) {
+	source := &greedy{content: 31, past: true}
+	options := store.Options{Folder: disk.TempDir(t), MaxBytes: 30 * chunk}
+	bubble(t, options, source, func(t *testing.T, opened *store.Store) {
+		if _, err := settle(opened, of("a", 1)); !errors.Is(err, fetch.ErrNoSpace) {
+			t.Errorf("got %v", err)
+		}
+	})
+	if taken := onDisk(t, options.Folder); taken > chunk {
+		t.Errorf("%d bytes stay on disk", taken)
+	}
 }
 
 // Red when content that was used in the future stays before all that is used now.
