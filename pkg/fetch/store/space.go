@@ -117,25 +117,15 @@ func (d *disk) makeSpace(h *hold, bytes int64) bool {
 	if oldest := d.holds[0]; oldest != h {
 		wanted += max(0, min(d.largest, d.limit)-oldest.granted)
 	}
-	if mustEvict := d.held+bytes+d.kept > d.limit || wanted+d.read() > d.limit; mustEvict && now.Sub(d.collected) >= lookAgain {
+	if wanted > d.limit {
+		return false
+	}
+	if d.held+bytes+d.kept > d.limit && now.Sub(d.collected) >= lookAgain {
 		d.collected = now
 		runtime.GC() // finds the readers that ended
 	}
-	if wanted+d.read() > d.limit {
-		return false
-	}
 	_ = d.evict(now, d.limit-d.held-bytes) // what can't be removed stays counted
 	return d.held+bytes+d.kept <= d.limit
-}
-
-// read is the size of the content that somebody may be reading: that has its snapshot.
-func (d *disk) read() (size int64) {
-	for _, content := range d.contents {
-		if content.root.Value() != nil {
-			size += content.size
-		}
-	}
-	return size
 }
 
 // evict removes content that nobody reads until at most so many bytes are kept, or all of it is read.

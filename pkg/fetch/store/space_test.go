@@ -374,15 +374,17 @@ func TestSourcesReserveWhatTheyWrite(t *testing.T) {
 	repository := repositories.Repository(t, "addons")
 	repository.Commit("main", map[string]string{"a/x.yaml": strings.Repeat("x", 1000), "a/b/y.yaml": "y"})
 	charts.Add("web", "1.0.0", nil)
+	registry.Image("image", "v1", fetchtest.Chart("web", "1.0.0", nil))
 	registry.Chart("charts/web", "1.0.0", fetchtest.Chart("web", "1.0.0", nil))
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
 	t.Cleanup(network.Close)
 	kinds := fetch.NewKinds(fetch.Serve(git.New(network)), fetch.Serve(helmrepo.New(network)), fetch.Serve(image.New(network)))
 	trusted := fetch.Credentials{CA: slices.Concat(repositories.CA, charts.CA, registry.CA)}
 	for name, location := range map[string]fetch.Location{
-		"git":  git.Location{Remote: repository.URL, Branch: "main"},
-		"helm": helmrepo.Location{URL: charts.URL, Chart: "web", Version: "1.0.0"},
-		"oci":  helmrepo.Location{URL: "oci://" + registry.Host + "/charts", Chart: "web", Version: "1.0.0"},
+		"git":   git.Location{Remote: repository.URL, Branch: "main"},
+		"helm":  helmrepo.Location{URL: charts.URL, Chart: "web", Version: "1.0.0"},
+		"image": image.Location{Image: image.Name(registry.Host + "/image:v1")},
+		"oci":   helmrepo.Location{URL: "oci://" + registry.Host + "/charts", Chart: "web", Version: "1.0.0"},
 	} {
 		reference := fetch.Reference{Location: location, Credentials: trusted}
 		source, err := kinds.Source(reference)
