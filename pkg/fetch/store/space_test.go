@@ -154,7 +154,7 @@ func settle(opened *store.Store, reference fetch.Reference) (fetch.Snapshot, err
 			return snapshot, err
 		}
 		synctest.Wait()
-		time.Sleep(100 * time.Millisecond) // of the bubble's time
+		<-time.After(100 * time.Millisecond) // of the bubble's time
 	}
 }
 
@@ -254,7 +254,7 @@ func TestContentThatIsReadStays(t *testing.T) {
 		}
 		runtime.KeepAlive(first)
 		first = fetch.Snapshot{}
-		time.Sleep(time.Minute) // it is tried again
+		<-time.After(time.Minute) // it is tried again
 		if _, err = settle(opened, of("a", 9)); err != nil {
 			t.Errorf("once one is not read any more: %v", err)
 		}
@@ -301,7 +301,7 @@ func TestTheOwnerWithMostGivesWay(t *testing.T) {
 			if _, err := settle(opened, reference); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Second) // so that the store sees that it is not read any more
+			<-time.After(time.Second) // so that the store sees that it is not read any more
 		}
 		get(of("small", 0))
 		get(of("small", 1))
@@ -314,7 +314,7 @@ func TestTheOwnerWithMostGivesWay(t *testing.T) {
 		if again := opened.Stats().Fetches - fetches; again != 0 {
 			t.Errorf("%d contents of the small owner were displaced", again)
 		}
-		time.Sleep(3 * time.Hour)
+		<-time.After(3 * time.Hour)
 		if again := opened.Stats().Fetches - fetches; again != 0 {
 			t.Errorf("%d contents that had to go came back, though nobody asked", again)
 		}
@@ -346,7 +346,7 @@ func TestTimesInTheFutureAreNow(t *testing.T) {
 	source := &greedy{content: 4}
 	options := store.Options{Folder: disk.TempDir(t), MaxBytes: 15 * chunk}
 	bubble(t, options, source, func(t *testing.T, opened *store.Store) {
-		time.Sleep(30 * 24 * time.Hour) // the clock is ahead
+		<-time.After(30 * 24 * time.Hour) // the clock is ahead
 		if _, err := settle(opened, of("a", 1)); err != nil {
 			t.Fatal(err)
 		}
@@ -357,7 +357,7 @@ func TestTimesInTheFutureAreNow(t *testing.T) {
 	}
 	bubble(t, options, source, func(t *testing.T, opened *store.Store) {
 		for i := 2; i < 5; i++ {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			if _, err := settle(opened, of("a", i)); err != nil {
 				t.Fatal(err)
 			}
