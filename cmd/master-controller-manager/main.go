@@ -22,6 +22,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/report"
 	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/store"
 )
 
 // lease of the leader election.
@@ -111,7 +112,7 @@ func run(flags manager.Flags, fetching *sources.Flags, kkpVersion string) error 
 func addGitCatalogues(
 	made ctrl.Manager, master cluster.Cluster, namespace string, flags *sources.Flags, kinds fetch.Kinds,
 ) error {
-	content, err := flags.Store(kinds, 0)
+	content, err := flags.Store(store.Options{Kinds: kinds, Keeps: gitcatalogue.Reads})
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/sourcecheck"
 	"github.com/trellis-addons/trellis/pkg/controllers/standalone"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
+	"github.com/trellis-addons/trellis/pkg/fetch/store"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -136,7 +137,7 @@ func (s *seed) addUpgrades(core *coreaddon.Reconciler) error {
 
 func (s *seed) addInstallations(ctx context.Context) error {
 	kinds := s.options.sources.Kinds()
-	content, err := s.options.sources.Store(kinds, s.options.sourceInterval)
+	content, err := s.options.sources.Store(store.Options{Kinds: kinds, Interval: s.options.sourceInterval})
 	if err != nil {
 		return err
 	}

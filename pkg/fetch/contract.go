@@ -25,6 +25,8 @@ type Reference struct {
 	// Interval is the wanted time between two checks of the source; 0: the store's. It does not
 	// identify content: of equal references the shortest interval counts.
 	Interval time.Duration
+	// Owner is the catalogue that names it, for a fair share of the store. It does not identify content.
+	Owner string
 }
 
 // Location is a place of content, for one kind of source: a struct of texts, which are all part of

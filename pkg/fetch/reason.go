@@ -17,6 +17,8 @@ func Reason(err error) (reason string, ofSource bool) {
 		unavailable  *UnavailableError
 	)
 	switch {
+	case errors.Is(err, ErrNoSpace):
+		return v1.ReasonFetchFailed, false
 	case errors.As(err, &missing):
 		return v1.ReasonArtifactNotFound, true
 	case errors.As(err, &refused):

@@ -34,17 +34,27 @@ func (s *searches[T]) ask(digest string, content fs.FS, search func(fs.FS) (T, e
 	return found, nil
 }
 
-// fileLimit is how much of one file is searched.
-const fileLimit = 5 << 20
+const (
+	// fileLimit is how much of one file is searched.
+	fileLimit = 5 << 20
+	// searchFiles and searchBytes are how much of one content is searched, as much as a renderer takes.
+	searchFiles = 20_000
+	searchBytes = 64 << 20
+)
+
+var errSearch = fmt.Errorf("it has more than %d files, or %d MiB, to search", searchFiles, searchBytes>>20)
 
 // anyFile says whether any file of a content whose path is chosen holds what is searched.
 func anyFile(content fs.FS, chosen func(path string) bool, holds func(text string) bool) (bool, error) {
-	found := false
+	found, files, bytes := false, 0, 0
 	err := fs.WalkDir(content, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() || !chosen(path) {
 			return err
 		}
 		text, _, err := render.ReadAtMost(content, path, fileLimit)
+		if files, bytes = files+1, bytes+len(text); files > searchFiles || bytes > searchBytes {
+			return errSearch
+		}
 		if holds(text) {
 			found = true
 			return fs.SkipAll

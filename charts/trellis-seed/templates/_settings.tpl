@@ -85,8 +85,10 @@ true
 {{- if eq .Values.catalogueNamespace .Release.Namespace }}
 {{- fail (printf "catalogueNamespace is %q, the release's own: merged catalogues need a namespace of their own, such as addon-catalogue" .Release.Namespace) }}
 {{- end }}
-{{- if ge (include "trellis.bytes" .Values.store.limit | int64) (include "trellis.bytes" .Values.store.sizeLimit | int64) }}
-{{- fail (printf "store.limit is %s and store.sizeLimit %s: the volume needs more room than what is kept, or the pod is evicted" .Values.store.limit .Values.store.sizeLimit) }}
+{{- /* Beside the limit the volume has the store's index and, on a seed, what checks of sources fetch. */ -}}
+{{- $beside := ternary "1280Mi" "256Mi" (hasKey .Values "render") }}
+{{- if gt (add (include "trellis.bytes" .Values.store.limit | int64) (include "trellis.bytes" $beside | int64)) (include "trellis.bytes" .Values.store.sizeLimit | int64) }}
+{{- fail (printf "store.limit is %s and store.sizeLimit %s: the volume needs %s more than the store's limit, or the pod is evicted" .Values.store.limit .Values.store.sizeLimit $beside) }}
 {{- end }}
 {{- range .Values.extraVolumes }}
 {{- if has .name (list "store" "metrics-tls" "tracing-ca" "query-tls" "webhook-certificate" "webhook-path" "webhook-client") }}

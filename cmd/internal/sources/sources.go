@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -33,7 +32,7 @@ type Flags struct {
 func (f *Flags) Register(set *flag.FlagSet, folder, limit string) {
 	set.StringVar(&f.folder, "store-folder", filepath.Join(os.TempDir(), folder), "where fetched content is kept, by digest")
 	f.limit.Quantity = resource.MustParse(limit)
-	set.Var(&f.limit, "store-limit", "how much fetched content is kept; what was not used for the longest time goes first")
+	set.Var(&f.limit, "store-limit", "how much of the volume fetched content takes, with what is being fetched; of the catalogue that has most, what was not used for the longest time goes first")
 	manager.ListVar(set, &f.allowCIDRs, "allow-source-cidrs",
 		"address ranges, comma-separated, that sources may be at although they are loopback, link-local or cluster-internal",
 		manager.CIDR)
@@ -52,22 +51,26 @@ func (f *Flags) Kinds() fetch.Kinds {
 	}))
 }
 
-// Store opens the store of what is fetched by the kinds. An interval of 0 is the store's own.
-func (f *Flags) Store(kinds fetch.Kinds, interval time.Duration) (*store.Store, error) {
-	content, err := store.New(store.Options{
-		Folder: f.folder, Kinds: kinds, Interval: interval, MaxBytes: f.limit.Value(), Mirrors: f.mirrors,
-		Metrics: store.NewMetrics(metrics.Registry),
-	})
+// Store opens the store of what is fetched, with the flags' and further options.
+func (f *Flags) Store(options store.Options) (*store.Store, error) {
+	options.Folder, options.MaxBytes, options.Mirrors = f.folder, f.limit.Value(), f.mirrors
+	options.Metrics = store.NewMetrics(metrics.Registry)
+	content, err := store.New(options)
 	if err != nil {
 		return nil, fmt.Errorf("opening the store %q: %w", f.folder, err)
 	}
 	return content, nil
 }
 
+// checksLimit is what checks of sources take of the volume, beside --store-limit. The chart of the seed adds it.
+const checksLimit = 1 << 30
+
 // Checks opens the store of what is looked at once and not kept, with a network of its own: what happens
 // to a check there is nothing to other fetches.
 func (f *Flags) Checks() (*store.Store, error) {
-	content, err := store.New(store.Options{Folder: filepath.Join(f.folder, "checks"), Kinds: f.Kinds(), Mirrors: f.mirrors})
+	content, err := store.New(store.Options{
+		Folder: filepath.Join(f.folder, "checks"), Kinds: f.Kinds(), Mirrors: f.mirrors, MaxBytes: checksLimit,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("opening the store of checks: %w", err)
 	}

@@ -1,6 +1,7 @@
 package addoninstallation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -25,6 +26,7 @@ func (r *Reconciler) fetch(ctx context.Context, f *facts) loop.Outcome {
 	if err != nil {
 		return fetchOutcome(err)
 	}
+	reference.Owner = cmp.Or(f.choice.Origin.Git, f.choice.Origin.Catalogue)
 	if asked := f.pass.Asked.ReconcileAt; f.pass.IsAskedFor() && f.memory.refreshedFor != asked {
 		r.Store.Refresh(reference)
 		f.memory.refreshedFor = asked

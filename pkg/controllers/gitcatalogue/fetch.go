@@ -51,6 +51,7 @@ func (r *Reconciler) reference(ctx context.Context, object *v1.AddonCatalogue) (
 	if err != nil {
 		return reference, err
 	}
+	reference.Owner = object.Name
 	if git.Interval != nil {
 		reference.Interval = git.Interval.Duration
 	}

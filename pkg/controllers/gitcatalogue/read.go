@@ -16,6 +16,9 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values"
 )
 
+// Reads says whether a file of a repository is read: others need not be kept.
+func Reads(name string) bool { return documents.IsRead(name) }
+
 // read makes add-ons of files, and checks them as admission checks a catalogue.
 func (r *Reconciler) read(ctx context.Context, f *facts) loop.Outcome {
 	content, err := readContent(ctx, f)

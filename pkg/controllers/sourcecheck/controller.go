@@ -3,6 +3,7 @@ package sourcecheck
 import (
 	"cmp"
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -37,6 +38,8 @@ type Options struct {
 	Every time.Duration
 	// FirstPause follows a check that failed; it doubles up to an hour, or a day. Default: 1 min.
 	FirstPause time.Duration
+	// FetchWithin is the time that the fetch of a check may take. Default: 1 min.
+	FetchWithin time.Duration
 	// Clock for these. Default: the real one.
 	Clock clock.PassiveClock
 }
@@ -88,6 +91,7 @@ func New(dependencies Dependencies) *Reconciler {
 	options.AtOnce = cmp.Or(options.AtOnce, 3)
 	options.Every = cmp.Or(options.Every, time.Minute)
 	options.FirstPause = cmp.Or(options.FirstPause, time.Minute)
+	options.FetchWithin = cmp.Or(options.FetchWithin, time.Minute)
 	options.Clock = cmp.Or[clock.PassiveClock](options.Clock, clock.RealClock{})
 	return &Reconciler{Dependencies: dependencies, turns: newTurns(), catalogues: map[string]listed{}}
 }
@@ -145,7 +149,9 @@ func (r *Reconciler) interval() time.Duration {
 
 // check looks at one source, outside of passes.
 func (r *Reconciler) check(of item) {
+	began := r.Options.Clock.Now()
 	found, err := r.look(r.base, of)
+	found.slow = errors.Is(err, errSlow) || r.Options.Clock.Since(began) >= slowAfter
 	if r.base.Err() != nil {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net"
 	"strings"
+	"time"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
@@ -23,8 +24,13 @@ func (r *Reconciler) look(ctx context.Context, of item) (outcome, error) {
 	if err != nil { // a Secret that is missing is told on the master
 		return outcome{}, err
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := time.AfterFunc(r.Options.FetchWithin, func() { cancel(errSlow) })
+	defer late.Stop()
 	var content string
 	err = r.Store.Try(ctx, reference, func(ctx context.Context, found fetch.Snapshot) error {
+		late.Stop() // rendering has its own limit
 		content = catalogue.ContentKey(found.Digest)
 		if known := of.fault; known != nil && known.Content == content {
 			return errKnown
@@ -35,6 +41,8 @@ func (r *Reconciler) look(ctx context.Context, of item) (outcome, error) {
 	failed, ofRendering := errors.AsType[*rendering.Error](err)
 	_, untried := errors.AsType[*rendering.UntriedError](err)
 	switch {
+	case errors.Is(context.Cause(ctx), errSlow):
+		return outcome{}, errSlow
 	case err == nil, untried:
 		return outcome{checked: true, unrendered: untried}, nil
 	case errors.Is(err, errKnown):
@@ -49,6 +57,9 @@ func (r *Reconciler) look(ctx context.Context, of item) (outcome, error) {
 	}
 	return outcome{}, err
 }
+
+// errSlow says that a fetch was ended. Installations have more time.
+var errSlow = errors.New("the source takes longer than a check may")
 
 // errKnown says that this process rendered content before, with a fault.
 var errKnown = errors.New("rendered before")

@@ -34,6 +34,8 @@ type item struct {
 type outcome struct {
 	fault               *catalogue.SourceFault
 	checked, unrendered bool
+	// slow says that the check took long, whatever it found.
+	slow bool
 }
 
 // turns decide which source is checked next.
@@ -42,13 +44,15 @@ type turns struct {
 	share catalogue.SourceShare
 	// busy are the catalogues of which a source is being checked.
 	busy map[string]bool
+	// slow are the catalogues whose last check took long. They never take all places.
+	slow map[string]bool
 	// last is when each catalogue had its turn, as a number that grows.
 	last map[string]int
 	turn int
 }
 
 func newTurns() turns {
-	return turns{items: map[string]*item{}, busy: map[string]bool{}, last: map[string]int{}}
+	return turns{items: map[string]*item{}, busy: map[string]bool{}, slow: map[string]bool{}, last: map[string]int{}}
 }
 
 // want sets which sources there are, and says whether one went. What is known of others stays; of new
@@ -131,14 +135,27 @@ func (t *turns) soonest(now time.Time) time.Duration {
 	return soonest
 }
 
-// next gives catalogues their turn, the one that waits longest first, while fewer than most checks run.
+// next gives catalogues their turn, the one that waits longest first, while fewer than most checks run;
+// one place is for those whose last check was not slow.
 // Of a catalogue, what was never tried comes first.
 func (t *turns) next(due map[string][]*item, most int) []item {
 	waiting := slices.SortedFunc(maps.Keys(due), func(a, b string) int {
 		return cmp.Or(cmp.Compare(t.last[a], t.last[b]), cmp.Compare(a, b))
 	})
+	slow := 0
+	for name := range t.busy {
+		if t.slow[name] {
+			slow++
+		}
+	}
 	var chosen []item
-	for _, name := range waiting[:min(len(waiting), max(0, most-len(t.busy)))] {
+	for _, name := range waiting {
+		if len(t.busy) >= most || t.slow[name] && slow >= max(1, most-1) {
+			continue
+		}
+		if t.slow[name] {
+			slow++
+		}
 		first := slices.MinFunc(due[name], func(a, b *item) int {
 			return cmp.Or(cmp.Compare(a.failures, b.failures), inOrder(a, b))
 		})
@@ -150,6 +167,8 @@ func (t *turns) next(due map[string][]*item, most int) []item {
 }
 
 const (
+	// slowAfter is the time after which a check counts as slow.
+	slowAfter = 15 * time.Second
 	// longestPause is the longest wait before a source is tried again.
 	longestPause = time.Hour
 	// longestOfContent is that where a server answered, and its content is wrong.
@@ -166,6 +185,10 @@ func longestAfter(found outcome) time.Duration {
 // conclude takes down what a check found, and says whether that changes the report.
 func (t *turns) conclude(of item, found outcome, options Options) (changed bool) {
 	delete(t.busy, of.catalogue)
+	delete(t.slow, of.catalogue)
+	if found.slow {
+		t.slow[of.catalogue] = true
+	}
 	known := t.items[of.use.Key]
 	if known == nil {
 		return false

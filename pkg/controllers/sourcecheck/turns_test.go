@@ -1,12 +1,14 @@
 package sourcecheck
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +20,11 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
+	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
+	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/fetch/store"
+	"github.com/trellis-addons/trellis/test/disk"
 )
 
 func itemsFor(name string, count int) listed {
@@ -67,6 +74,84 @@ func TestCataloguesTakeTurns(t *testing.T) {
 	}
 	if turns.want(map[string]listed{"new": itemsFor("new", 1)}, &catalogue.SourceChecks{}); !turns.items["new-0"].good {
 		t.Error("what was found is forgotten as others go")
+	}
+}
+
+// Red when slow catalogues take the last place, when one that became quick still counts as slow, or when they get no turn where
+// there is one place only.
+func TestSlowCataloguesLeaveAPlace(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	options, turns := Options{Clock: clock, FirstPause: time.Minute}, newTurns()
+	turns.divide(catalogue.SourceShare{Seed: "north", Seeds: []string{"north"}})
+	all := map[string]listed{"a": itemsFor("a", 100), "b": itemsFor("b", 100), "c": itemsFor("c", 100), "d": itemsFor("d", 100)}
+	turns.want(all, &catalogue.SourceChecks{})
+	next := func(most int, want string) []item {
+		t.Helper()
+		var names []string
+		chosen := turns.next(turns.due(clock.Now()), most)
+		for _, of := range chosen {
+			names = append(names, of.catalogue)
+		}
+		if fmt.Sprint(names) != want {
+			t.Fatalf("next are %v, want %s", names, want)
+		}
+		return chosen
+	}
+	for _, of := range append(next(3, "[a b c]"), next(4, "[d]")...) {
+		turns.conclude(of, outcome{slow: true}, options)
+	}
+	slow := next(3, "[a b]")
+	all["new"] = itemsFor("new", 100)
+	turns.want(all, &catalogue.SourceChecks{})
+	quick := next(3, "[new]")
+	turns.conclude(slow[0], outcome{checked: true}, options)
+	turns.conclude(quick[0], outcome{checked: true}, options)
+	next(3, "[c a]") // b is under way and slow, a is not any more
+	for name := range turns.busy {
+		turns.conclude(*turns.items[name+"-99"], outcome{slow: true}, options)
+	}
+	next(1, "[d]")
+}
+
+// dripping sends a byte now and then, and never ends.
+func dripping(http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			if _, err := w.Write([]byte("#")); err != nil {
+				return
+			}
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-time.After(10 * time.Millisecond):
+			case <-r.Context().Done():
+			}
+		}
+	})
+}
+
+// Red when a source that drips holds a check up, or that is told as a fault.
+func TestAFetchOfACheckEnds(t *testing.T) {
+	charts := fetchtest.ServeCharts(t, dripping)
+	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
+	t.Cleanup(network.Close)
+	content, err := store.New(store.Options{Folder: disk.TempDir(t), Kinds: fetch.NewKinds(fetch.Serve(helmrepo.New(network)))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = content.Close() })
+	reconciler := New(Dependencies{
+		Store: content, Options: Options{FetchWithin: 100 * time.Millisecond},
+		Source: func(context.Context, *v1.Source) (fetch.Reference, error) {
+			return fetch.Reference{
+				Location: helmrepo.Location{URL: charts.URL, Chart: "web", Version: "1.0.0"}, Credentials: fetch.Credentials{CA: charts.CA},
+			}, nil
+		},
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a half of what a source may take
+	defer cancel()
+	found, err := reconciler.look(ctx, item{version: &v1.AddonVersion{}})
+	if !errors.Is(err, errSlow) || found.checked {
+		t.Errorf("found %+v: %v", found, err)
 	}
 }
 

@@ -82,7 +82,7 @@ func (p playground) files() map[string]string {
 // extract unpacks what lies below "top", as a chart is unpacked: what lies elsewhere is refused.
 func (p playground) extract(packed []byte, limits archive.Limits) (*archive.Folder, error) {
 	p.t.Helper()
-	into, err := archive.OpenFolder(p.folder, limits)
+	into, err := archive.OpenFolder(p.t.Context(), p.folder, limits)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -307,7 +307,7 @@ func TestArchivesBeyondALimitAreRefused(t *testing.T) {
 
 func TestExtractEndsWithItsContext(t *testing.T) {
 	p := play(t)
-	into, err := archive.OpenFolder(p.folder, archive.Defaults)
+	into, err := archive.OpenFolder(p.t.Context(), p.folder, archive.Defaults)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +322,7 @@ func TestExtractEndsWithItsContext(t *testing.T) {
 
 func TestWhatIsLeftOutIsNotUnpacked(t *testing.T) {
 	p := play(t)
-	into, err := archive.OpenFolder(p.folder, archive.Defaults)
+	into, err := archive.OpenFolder(p.t.Context(), p.folder, archive.Defaults)
 	if err != nil {
 		t.Fatal(err)
 	}

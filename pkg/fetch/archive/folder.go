@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -27,22 +28,23 @@ type Limits struct {
 // Defaults are the limits of docs/spec/addoncatalogue.md.
 var Defaults = Limits{Unpacked: 500 << 20, Entries: 20_000}
 
-// Folder writes files into a directory within limits, and collects their digests.
+// Folder writes files into a directory within limits and the context's space, and collects their digests.
 type Folder struct {
 	root    *os.Root
 	limits  Limits
+	space   fetch.Space
 	written int64
 	known   map[string]bool // true: a file
 	lines   []string
 }
 
 // OpenFolder opens an existing, empty directory for writing.
-func OpenFolder(directory string, limits Limits) (*Folder, error) {
+func OpenFolder(ctx context.Context, directory string, limits Limits) (*Folder, error) {
 	root, err := os.OpenRoot(directory)
 	if err != nil {
 		return nil, fmt.Errorf("open folder to unpack to: %w", err)
 	}
-	return &Folder{root: root, limits: limits, known: map[string]bool{}}, nil
+	return &Folder{root: root, limits: limits, space: fetch.SpaceOf(ctx), known: map[string]bool{}}, nil
 }
 
 // Close closes the folder.
@@ -50,7 +52,7 @@ func (f *Folder) Close() { _ = f.root.Close() }
 
 // Directory makes a directory and its parents. It may exist already.
 func (f *Folder) Directory(name string) error {
-	if err := CheckName(name); err != nil {
+	if err := CheckName(name); err != nil || f.space.Keeps != nil { // then only files that are kept make their folders
 		return err
 	}
 	return f.directory(name)
@@ -75,7 +77,7 @@ func (f *Folder) directory(name string) error {
 	return f.root.Mkdir(name, 0o755)
 }
 
-// File writes a file and its parents. It refuses a duplicate name.
+// File writes a file and its parents, unless the space does not keep it. It refuses a duplicate name.
 func (f *Folder) File(name string, content io.Reader) error {
 	return f.Write(name, func(into io.Writer) error {
 		_, err := io.Copy(into, content)
@@ -87,6 +89,9 @@ func (f *Folder) File(name string, content io.Reader) error {
 func (f *Folder) Write(name string, write func(io.Writer) error) error {
 	if err := CheckName(name); err != nil {
 		return err
+	}
+	if f.space.Keeps != nil && !f.space.Keeps(name) {
+		return nil
 	}
 	if _, ok := f.known[name]; ok {
 		return Refused(name, "the name occurs twice")
@@ -112,7 +117,7 @@ func (f *Folder) count(name string, isFile bool) error {
 		return Refused(name, fmt.Sprintf("there are more than %d files and folders", f.limits.Entries))
 	}
 	f.known[name] = isFile
-	return nil
+	return f.space.Reserve(fetch.EntryCost)
 }
 
 // Has says whether a file of that name was written.
@@ -143,11 +148,21 @@ func (c *counter) Write(bytes []byte) (int, error) {
 	if limits.Unpacked > 0 && c.folder.written > limits.Unpacked {
 		return 0, Refused(c.name, fmt.Sprintf("the content is larger than %d MiB unpacked", limits.Unpacked>>20))
 	}
+	if err := c.folder.space.Reserve(int64(len(bytes))); err != nil {
+		return 0, err
+	}
 	return c.to.Write(bytes)
 }
 
-// Nameless makes a file for a download that vanishes when it is closed or the process ends.
-func Nameless(directory string) (*os.File, error) {
+// Download is a file that vanishes when it is closed or the process ends.
+type Download struct {
+	File  *os.File
+	space fetch.Space
+	size  int64
+}
+
+// Nameless makes a file for a download, within the context's space.
+func Nameless(ctx context.Context, directory string) (*Download, error) {
 	file, err := os.CreateTemp(directory, ".download-*")
 	if err != nil {
 		return nil, fmt.Errorf("make file for download: %w", err)
@@ -155,7 +170,21 @@ func Nameless(directory string) (*os.File, error) {
 	if err := os.Remove(file.Name()); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return file, nil
+	return &Download{File: file, space: fetch.SpaceOf(ctx)}, nil
+}
+
+// Write reserves the space of bytes before it writes them.
+func (d *Download) Write(bytes []byte) (int, error) {
+	if err := d.space.Reserve(int64(len(bytes))); err != nil {
+		return 0, err
+	}
+	d.size += int64(len(bytes))
+	return d.File.Write(bytes)
+}
+
+// Close removes the file, and gives its space back.
+func (d *Download) Close() error {
+	return errors.Join(d.File.Close(), d.space.Reserve(-d.size))
 }
 
 // Limits of names: those of Linux file systems, and a depth above that of sensible trees.

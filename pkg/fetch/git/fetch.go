@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -29,7 +28,7 @@ func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision 
 	}
 	ctx, cancel := s.network.Operation(ctx)
 	defer cancel()
-	file, err := archive.Nameless(filepath.Dir(folder))
+	file, err := archive.Nameless(ctx, filepath.Dir(folder))
 	if err != nil {
 		return "", err
 	}
@@ -44,7 +43,7 @@ func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision 
 }
 
 func (s *Source) pack(
-	ctx context.Context, location Location, credentials fetch.Credentials, commit plumbing.Hash, file *os.File,
+	ctx context.Context, location Location, credentials fetch.Credentials, commit plumbing.Hash, file *archive.Download,
 ) (*pack, error) {
 	link, err := s.link(location, credentials)
 	if err != nil {
@@ -63,7 +62,7 @@ func (s *Source) pack(
 	if err := found.upload(ctx, link, uploadRequest{wants: wants, depth: depth}, file); err != nil {
 		return nil, err
 	}
-	read, err := readPack(ctx, file, s.shown(location), s.packs)
+	read, err := readPack(ctx, file.File, s.shown(location), s.packs)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +78,7 @@ func (s *Source) write(ctx context.Context, location Location, pack *pack, commi
 	if err != nil {
 		return "", err
 	}
-	into, err := archive.OpenFolder(folder, s.limits)
+	into, err := archive.OpenFolder(ctx, folder, s.limits)
 	if err != nil {
 		return "", err
 	}
@@ -177,7 +176,7 @@ func (u uploadRequest) encode() ([]byte, error) {
 	return request.Bytes(), err
 }
 
-func (a *advertisement) upload(ctx context.Context, from link, request uploadRequest, file *os.File) error {
+func (a *advertisement) upload(ctx context.Context, from link, request uploadRequest, file io.Writer) error {
 	if !a.capabilities["side-band-64k"] {
 		return &fetch.RefusedError{Subject: outbound.Shown(a.base), Rule: "the server is too old: it lacks side-band-64k"}
 	}

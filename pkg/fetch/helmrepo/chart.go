@@ -37,7 +37,7 @@ func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision 
 	}
 	ctx, cancel := s.network.Operation(ctx)
 	defer cancel()
-	file, err := archive.Nameless(filepath.Dir(folder))
+	file, err := archive.Nameless(ctx, filepath.Dir(folder))
 	if err != nil {
 		return "", err
 	}
@@ -50,14 +50,14 @@ func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision 
 	if err != nil {
 		return "", err
 	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
+	if _, err := file.File.Seek(0, io.SeekStart); err != nil {
 		return "", err
 	}
-	return digest, unpack(ctx, file, folder, location)
+	return digest, unpack(ctx, file.File, folder, location)
 }
 
 func (s *Source) fromIndex(
-	ctx context.Context, location Location, credentials fetch.Credentials, revision fetch.Revision, file *os.File,
+	ctx context.Context, location Location, credentials fetch.Credentials, revision fetch.Revision, file io.Writer,
 ) (string, error) {
 	found, err := s.find(ctx, location, credentials, false)
 	if err != nil {
@@ -113,7 +113,7 @@ func registryOf(archive *url.URL) string {
 }
 
 // download writes the archive to the file and returns its digest. Other hosts get no credentials.
-func (s *Source) download(ctx context.Context, request outbound.Request, file *os.File) (string, error) {
+func (s *Source) download(ctx context.Context, request outbound.Request, file io.Writer) (string, error) {
 	answer, err := s.network.Do(ctx, request)
 	if err != nil {
 		return "", err
@@ -131,7 +131,7 @@ func (s *Source) download(ctx context.Context, request outbound.Request, file *o
 
 // unpack removes the archive's one top folder and checks that the content is the wanted chart.
 func unpack(ctx context.Context, file io.Reader, folder string, location Location) error {
-	into, err := archive.OpenFolder(folder, limits)
+	into, err := archive.OpenFolder(ctx, folder, limits)
 	if err != nil {
 		return err
 	}

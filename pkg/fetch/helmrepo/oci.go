@@ -3,8 +3,8 @@ package helmrepo
 import (
 	"context"
 	"errors"
+	"io"
 	"net/url"
-	"os"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -101,7 +101,7 @@ var errNoDigest = errors.New("a chart of a registry is fetched by digest, and th
 
 // fromRegistry downloads the archive with the digest from Resolve.
 func (s *Source) fromRegistry(
-	ctx context.Context, location Location, credentials fetch.Credentials, revision fetch.Revision, file *os.File,
+	ctx context.Context, location Location, credentials fetch.Credentials, revision fetch.Revision, file io.Writer,
 ) (string, error) {
 	place, err := artifact(location)
 	if err != nil {

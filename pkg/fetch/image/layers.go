@@ -127,7 +127,7 @@ func layerRule(layer v1.Descriptor) string {
 func cut(whole string) string { return text.Cut(whole, 120) }
 
 func addLayer(ctx context.Context, session *registry.Session, layer v1.Descriptor, stack *stack, folder string) error {
-	file, err := archive.Nameless(filepath.Dir(folder))
+	file, err := archive.Nameless(ctx, filepath.Dir(folder))
 	if err != nil {
 		return err
 	}
@@ -135,8 +135,8 @@ func addLayer(ctx context.Context, session *registry.Session, layer v1.Descripto
 	if err := session.Blob(ctx, layer.Digest.String(), layer.Size, file); err != nil {
 		return err
 	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
+	if _, err := file.File.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	return stack.add(ctx, file, packings[string(layer.MediaType)])
+	return stack.add(ctx, file.File, packings[string(layer.MediaType)])
 }

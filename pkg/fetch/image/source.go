@@ -95,7 +95,7 @@ func (s *Source) unpack(ctx context.Context, session *registry.Session, layers [
 	if err != nil {
 		return "", err
 	}
-	into, err := archive.OpenFolder(job.folder, s.limits)
+	into, err := archive.OpenFolder(ctx, job.folder, s.limits)
 	if err != nil {
 		return "", err
 	}

@@ -1,17 +1,18 @@
 package store
 
 import (
-	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
+	"weak"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
@@ -22,25 +23,34 @@ const (
 )
 
 type disk struct {
-	folder string
-	limit  int64
-	recent time.Duration
+	folder         string
+	limit, largest int64
+	keeps          func(name string) bool
 
 	mu       sync.Mutex
 	contents map[string]*content // by digest
-	index    *index
-	late     *time.Timer // writes the index for what can wait
+	// kept is the size of all content, held that of all holds. Both together never exceed the limit.
+	kept, held int64
+	holds      []*hold       // of the fetches under way, the oldest first
+	freed      chan struct{} // is closed when a hold gives space back
+	collected  time.Time     // when readers that ended were last looked for
+	index      *index
+	late       *time.Timer // writes the index for what can wait
 }
 
 type content struct {
-	size int64
-	used time.Time
-	root *os.Root // opened at first use; closed by the garbage collector
+	size  int64
+	used  time.Time
+	owner string
+	root  weak.Pointer[os.Root] // opened at use; what snapshots have of it is being read
 }
 
 // openDisk reads the index, empties the work folder, and removes content that is not in the index.
 func openDisk(options Options) (*disk, error) {
-	d := &disk{folder: options.Folder, limit: options.MaxBytes, recent: options.Recent, contents: map[string]*content{}}
+	d := &disk{
+		folder: options.Folder, limit: options.MaxBytes, largest: largest, keeps: options.Keeps,
+		contents: map[string]*content{}, freed: make(chan struct{}),
+	}
 	for _, folder := range []string{contentFolder, workFolder} {
 		if err := os.MkdirAll(filepath.Join(d.folder, folder), 0o700); err != nil {
 			return nil, err
@@ -50,7 +60,8 @@ func openDisk(options Options) (*disk, error) {
 	if d.index, err = readIndex(filepath.Join(d.folder, indexFile), options.Kinds); err != nil {
 		return nil, err
 	}
-	return d, errors.Join(d.clean(workFolder, nil), d.clean(contentFolder, d.adopt))
+	err = errors.Join(d.clean(workFolder, nil), d.clean(contentFolder, d.adopt))
+	return d, errors.Join(err, d.evict(time.Now(), d.limit))
 }
 
 func (d *disk) clean(folder string, keep func(name string) bool) error {
@@ -67,11 +78,16 @@ func (d *disk) clean(folder string, keep func(name string) bool) error {
 	return err
 }
 
-// adopt uses the content of an earlier process.
+// adopt uses the content of an earlier process, whose clock may have been ahead.
 func (d *disk) adopt(name string) bool {
 	known, ok := d.index.Contents["sha256:"+name]
 	if ok {
-		d.contents["sha256:"+name] = &content{size: known.Size, used: known.Used}
+		used := known.Used
+		if now := time.Now(); used.After(now) {
+			used = now
+		}
+		d.contents["sha256:"+name] = &content{size: known.Size, used: used, owner: known.Owner}
+		d.kept += known.Size
 	}
 	return ok
 }
@@ -96,20 +112,27 @@ func (d *disk) open(digest string, now time.Time) (fs.FS, bool) {
 	if found == nil {
 		return nil, false
 	}
-	if found.root == nil {
-		root, err := os.OpenRoot(d.path(digest))
-		if err != nil {
+	root := found.root.Value()
+	if root == nil {
+		var err error
+		if root, err = os.OpenRoot(d.path(digest)); err != nil {
 			delete(d.contents, digest) // removed from the disk; it is fetched again
+			d.kept -= found.size
 			return nil, false
 		}
-		found.root = root
+		found.root = weak.Make(root)
 	}
 	found.used = now
-	return found.root.FS(), true
+	return root.FS(), true
 }
 
-// bring lets fetch fill a new folder, and stores that by its digest.
-func (d *disk) bring(fetch func(folder string) (string, error)) (digest string, size int64, err error) {
+// bring lets source fill a new folder, and stores that by its digest. Size is that of its files.
+func (d *disk) bring(ctx context.Context, owner string, source fetching) (digest string, size int64, err error) {
+	hold := d.begin()
+	defer d.end(hold)
+	if err := d.reserve(ctx, hold, 2*fetch.EntryCost); err != nil {
+		return "", 0, err
+	}
 	work, err := os.MkdirTemp(filepath.Join(d.folder, workFolder), "")
 	if err != nil {
 		return "", 0, err
@@ -119,25 +142,33 @@ func (d *disk) bring(fetch func(folder string) (string, error)) (digest string, 
 	if err := os.Mkdir(fresh, 0o700); err != nil {
 		return "", 0, err
 	}
-	if digest, err = fetch(fresh); err != nil {
+	if digest, err = source(d.space(ctx, hold), fresh); err != nil {
 		return "", 0, err
 	}
 	if !digestPattern.MatchString(digest) {
 		return "", 0, fmt.Errorf("digest %q is no SHA-256", digest)
 	}
-	if size, err = seal(fresh); err != nil {
+	size, entries, err := seal(fresh)
+	if err != nil {
 		return "", 0, err
 	}
-	return digest, size, d.store(digest, fresh, size)
+	sealed := &content{size: size + (entries+1)*fetch.EntryCost, owner: owner}
+	if err := d.reserve(ctx, hold, max(0, sealed.size-hold.used)); err != nil { // of what came past the space
+		return "", 0, err
+	}
+	return digest, size, d.store(digest, fresh, sealed, hold)
 }
 
+// fetching fills a folder within the context's space, and returns the digest of what it put there.
+type fetching func(ctx context.Context, folder string) (digest string, err error)
+
 // store moves a filled folder to its place, unless equal content exists.
-func (d *disk) store(digest, fresh string, size int64) error {
+func (d *disk) store(digest, fresh string, sealed *content, hold *hold) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := time.Now()
+	sealed.used = time.Now()
 	if found := d.contents[digest]; found != nil {
-		found.used = now
+		found.used = sealed.used
 		return nil
 	}
 	if err := removeAll(d.path(digest)); err != nil {
@@ -149,8 +180,10 @@ func (d *disk) store(digest, fresh string, size int64) error {
 	if err := os.Chmod(d.path(digest), 0o500); err != nil {
 		return err
 	}
-	d.contents[digest] = &content{size: size, used: now}
-	return errors.Join(d.evict(now, d.limit), d.writeIndex())
+	d.contents[digest] = sealed
+	d.kept += sealed.size
+	d.giveBack(hold, sealed.size)
+	return d.writeIndex()
 }
 
 // full turns a full disk into an error that says so, and removes all unused content. The store's
@@ -161,54 +194,25 @@ func (d *disk) full(err error, now time.Time) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	runtime.GC()        // finds the readers that ended
 	_ = d.evict(now, 0) // what stays is tried again at the next one
-	return &fetch.UnavailableError{Subject: "the content store", Err: errNoSpace}
+	return &fetch.UnavailableError{Subject: "the content store", Err: errDiskFull}
 }
-
-var errNoSpace = errors.New("no space left on its disk; give it a larger one, or a lower --store-limit")
 
 func (d *disk) size() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	total := int64(0)
-	for _, content := range d.contents {
-		total += content.size
-	}
-	return total
+	return d.kept
 }
 
-// evict removes the least recently used content until the rest fits. Recently used content stays,
-// as readers may have it open.
-func (d *disk) evict(now time.Time, limit int64) error {
-	total := int64(0)
-	digests := []string{}
-	for digest, content := range d.contents {
-		total += content.size
-		digests = append(digests, digest)
-	}
-	slices.SortFunc(digests, func(a, b string) int {
-		return cmp.Or(d.contents[a].used.Compare(d.contents[b].used), cmp.Compare(a, b))
-	})
-	var problems error
-	for _, digest := range digests {
-		content := d.contents[digest]
-		if total <= limit || now.Sub(content.used) < d.recent {
-			break
-		}
-		total -= content.size
-		delete(d.contents, digest)
-		problems = errors.Join(problems, removeAll(d.path(digest)))
-	}
-	return problems
-}
-
-// seal makes everything below the folder read-only, and returns its size. The folder itself is
-// sealed after its renaming, which writes to it.
-func seal(folder string) (size int64, err error) {
+// seal makes everything below the folder read-only, and returns its size and number. The folder itself
+// is sealed after its renaming, which writes to it.
+func seal(folder string) (size, entries int64, err error) {
 	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || path == folder {
 			return err
 		}
+		entries++
 		if entry.IsDir() {
 			return nil
 		}
@@ -220,9 +224,9 @@ func seal(folder string) (size int64, err error) {
 		return os.Chmod(path, 0o400)
 	})
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return size, chmodFolders(folder, 0o500)
+	return size, entries, chmodFolders(folder, 0o500)
 }
 
 // chmodFolders sets the mode of all folders below one, not of itself.

@@ -15,6 +15,8 @@
 // is down, Get returns the last content. If the host answers no (not found, refused, unauthorized),
 // so does Get.
 //
+// What is kept and what is being fetched never take more than the limit: see space.go.
+//
 // On disk:
 //
 //	content/<hex>   unpacked, read-only, created by renaming

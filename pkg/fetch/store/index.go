@@ -49,8 +49,9 @@ type record struct {
 }
 
 type contentState struct {
-	Size int64     `json:"size"`
-	Used time.Time `json:"used"`
+	Size  int64     `json:"size"`
+	Used  time.Time `json:"used"`
+	Owner string    `json:"owner,omitempty"`
 }
 
 // readIndex reads the index. An unreadable one is ignored: everything is fetched again.
@@ -157,7 +158,7 @@ func (d *disk) writeIndex() error {
 	}
 	d.index.Contents = map[string]contentState{}
 	for digest, content := range d.contents {
-		d.index.Contents[digest] = contentState{Size: content.size, Used: content.used}
+		d.index.Contents[digest] = contentState{Size: content.size, Used: content.used, Owner: content.owner}
 	}
 	for name, record := range d.index.Records {
 		if d.contents[record.Digest] == nil || time.Since(record.Checked) > recordLifetime {

@@ -142,7 +142,7 @@ func TestFullDiskKeepsWhatIsThere(t *testing.T) {
 	source := &failing{Source: git.New(network)}
 	folder := disk.TempDir(t)
 	opened, err := store.New(store.Options{
-		Folder: folder, Kinds: fetch.NewKinds(fetch.Serve(source)), Recent: time.Nanosecond, FirstPause: time.Hour, LastPause: time.Hour,
+		Folder: folder, Kinds: fetch.NewKinds(fetch.Serve(source)), FirstPause: time.Hour, LastPause: time.Hour,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -277,7 +277,7 @@ func TestMetricsByHost(t *testing.T) {
 	}
 	want := map[string]float64{
 		"trellis_fetch_resolutions_total": 1, "trellis_fetch_fetches_total": 1, "trellis_fetch_bytes_total": 5,
-		"trellis_fetch_hits_total": 2, "trellis_fetch_store_bytes": 5,
+		"trellis_fetch_hits_total": 2, "trellis_fetch_store_bytes": 5 + 2*fetch.EntryCost,
 	}
 	if diff := cmp.Diff(want, figures); diff != "" {
 		t.Errorf("figures (-want +got):\n%s", diff)

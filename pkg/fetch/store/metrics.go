@@ -35,7 +35,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		failures: counter("trellis_fetch_failures_total",
 			"Looks and fetches that failed, by host and reason (refused, notFound, unauthorized, unavailable, other).", "host", "reason"),
 		size: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "trellis_fetch_store_bytes", Help: "Size of the content that is kept, unpacked.",
+			Name: "trellis_fetch_store_bytes", Help: "What the kept content takes of the disk.",
 		}),
 		hosts: text.NewWords(hostsCounted, hostPattern),
 	}

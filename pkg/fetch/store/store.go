@@ -212,10 +212,10 @@ type Options struct {
 	FirstPause, LastPause time.Duration
 	// Jobs is how many checks and fetches run at a time, HostJobs per host. Defaults 8 and 4.
 	Jobs, HostJobs int
-	// MaxBytes bounds the content; the least recently used is removed. Default 4 GiB.
+	// MaxBytes bounds what the store takes of its disk, with what is being fetched. Default 4 GiB.
 	MaxBytes int64
-	// Recent protects content after its last use. Default 10 min.
-	Recent time.Duration
+	// Keeps says which files are of use; others are not kept. Nil: all are.
+	Keeps func(name string) bool
 }
 
 // rememberedFor is how long callers are woken, and unused references checked.
@@ -231,7 +231,6 @@ func (o Options) complete() (Options, error) {
 	defaultTo(&o.Interval, 5*time.Minute)
 	defaultTo(&o.FirstPause, time.Second)
 	defaultTo(&o.LastPause, 5*time.Minute)
-	defaultTo(&o.Recent, 10*time.Minute)
 	defaultTo(&o.Jobs, 8)
 	defaultTo(&o.HostJobs, 4)
 	defaultTo(&o.MaxBytes, 4<<30)

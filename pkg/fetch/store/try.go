@@ -43,21 +43,26 @@ func (s *Store) Try(
 	if err != nil {
 		return err
 	}
-	return s.disk.show(func(folder string) (string, error) {
+	return s.disk.show(ctx, func(ctx context.Context, folder string) (string, error) {
 		return source.Fetch(ctx, reference, revision, folder)
 	}, func(content fs.FS, digest string) error {
 		return look(ctx, fetch.Snapshot{FS: content, Revision: revision.Name, Digest: digest})
 	})
 }
 
-// show lets fetch fill a folder, and look read that before it is removed.
-func (d *disk) show(fetch func(folder string) (digest string, err error), look func(content fs.FS, digest string) error) (err error) {
+// show lets source fill a folder, and look read that before it is removed.
+func (d *disk) show(ctx context.Context, source fetching, look func(content fs.FS, digest string) error) (err error) {
+	hold := d.begin()
+	defer d.end(hold)
+	if err := d.reserve(ctx, hold, fetch.EntryCost); err != nil {
+		return err
+	}
 	work, err := os.MkdirTemp(filepath.Join(d.folder, workFolder), "")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, removeAll(work)) }()
-	digest, err := fetch(work)
+	digest, err := source(d.space(ctx, hold), work)
 	if err != nil {
 		return err
 	}

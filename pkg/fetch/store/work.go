@@ -137,8 +137,20 @@ func (s *Store) resolveAndFetch(ctx context.Context, entry *entry) (found result
 	if found.err != nil {
 		return found
 	}
+	if s.isKnown(entry, found.revision) {
+		found.digest = entry.digest
+		return found
+	}
 	found.digest, found.err = s.content(ctx, source, entry.reference, found.revision)
 	return found
+}
+
+// isKnown says that a check found what the one before did, and that nobody waits: content that had to go for
+// space is fetched again once it is asked for.
+func (s *Store) isKnown(entry *entry, revision fetch.Revision) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !entry.awaited && !entry.must && entry.digest != "" && entry.revision == revision
 }
 
 var errDecoder = errors.New("a decoder failed on what the source sent")
@@ -194,7 +206,7 @@ func (s *Store) fetch(ctx context.Context, source fetch.Source, reference fetch.
 	host := reference.Location.Host()
 	s.count(func(stats *Stats) { stats.Fetches++ })
 	s.options.Metrics.fetching(host)
-	digest, size, err := s.disk.bring(func(folder string) (string, error) {
+	digest, size, err := s.disk.bring(ctx, reference.Owner, func(ctx context.Context, folder string) (string, error) {
 		return source.Fetch(ctx, reference, revision, folder)
 	})
 	if err != nil {

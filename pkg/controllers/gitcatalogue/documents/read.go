@@ -76,12 +76,15 @@ func (c *Content) Place(addon, version string) Place {
 	return c.places[[2]string{addon}]
 }
 
+// IsRead says whether a file of a folder is read.
+func IsRead(name string) bool { return path.Ext(name) == ".yaml" }
+
 // Read reads a folder. Errors: *InvalidError where its files are wrong; others are the folder's.
 func Read(folder fs.FS) (*Content, error) {
 	found := collection{budget: strictyaml.NewBudget(folderLimit)}
 	size := 0
 	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() || path.Ext(name) != ".yaml" {
+		if err != nil || !entry.Type().IsRegular() || !IsRead(name) {
 			return err
 		}
 		info, err := entry.Info()

@@ -1,0 +1,172 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/trellis-addons/trellis/pkg/fetch"
+)
+
+const (
+	// largest is the most that one fetch takes of the disk: a pack or the layers of an image, what they unpack to, and its entries.
+	largest = 800 << 20
+	// patience bounds a wait for space. It is shorter than the time after which a server counts as silent: nothing is read meanwhile.
+	patience = 10 * time.Second
+	// lookAgain is the time between two looks whether content is still being read.
+	lookAgain = time.Second
+	// grain is how much is granted at a time at least.
+	grain = 1 << 20
+)
+
+var (
+	errBusy = fmt.Errorf("%w: all of it is being read or fetched into. It is tried again; give the manager a higher --store-limit if it stays",
+		fetch.ErrNoSpace)
+	errTooLarge = fmt.Errorf("%w: this content alone takes more than there is. Give the manager a higher --store-limit", fetch.ErrNoSpace)
+	errDiskFull = fmt.Errorf("%w on its disk; give it a larger one, or a lower --store-limit", fetch.ErrNoSpace)
+)
+
+// hold is the space of one fetch. The oldest hold can always grow to what one fetch takes at most: of fetches
+// that all wait for each other, one goes on.
+type hold struct{ granted, used int64 }
+
+func (d *disk) begin() *hold {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	h := &hold{}
+	d.holds = append(d.holds, h)
+	return h
+}
+
+// end gives all of a hold back.
+func (d *disk) end(h *hold) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.holds = slices.DeleteFunc(d.holds, func(other *hold) bool { return other == h })
+	d.giveBack(h, h.granted)
+}
+
+// giveBack takes bytes off a hold and tells those who wait. The lock is held.
+func (d *disk) giveBack(h *hold, bytes int64) {
+	h.granted -= bytes
+	d.held -= bytes
+	close(d.freed)
+	d.freed = make(chan struct{})
+}
+
+// space is what a fetch with a hold may write to.
+func (d *disk) space(ctx context.Context, h *hold) context.Context {
+	return fetch.WithSpace(ctx, fetch.Space{
+		Reserve: func(bytes int64) error { return d.reserve(ctx, h, bytes) }, Keeps: d.keeps,
+	})
+}
+
+// reserve makes a hold larger, and waits where there is no space. Below zero, it gives bytes back.
+func (d *disk) reserve(ctx context.Context, h *hold, bytes int64) error {
+	var late <-chan time.Time
+	for {
+		freed, err := d.grant(h, bytes)
+		if err != nil || freed == nil {
+			return err
+		}
+		if late == nil {
+			late = time.After(patience)
+		}
+		select {
+		case <-freed:
+			continue
+		case <-time.After(lookAgain):
+			continue
+		case <-late:
+		case <-ctx.Done():
+		}
+		return &fetch.UnavailableError{Subject: "the content store", Err: errBusy}
+	}
+}
+
+// grant makes a hold larger at once, or returns what is closed when there is more space.
+func (d *disk) grant(h *hold, bytes int64) (freed <-chan struct{}, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	missing := h.used + bytes - h.granted
+	if bytes < 0 {
+		d.giveBack(h, -missing)
+	} else if missing > 0 {
+		if h.granted+missing > d.limit {
+			return nil, &fetch.UnavailableError{Subject: "the content store", Err: errTooLarge}
+		}
+		missing = min(max(missing, min(grain, d.limit>>8)), d.limit-h.granted)
+		if !d.makeSpace(h, missing) {
+			return d.freed, nil
+		}
+		h.granted += missing
+		d.held += missing
+	}
+	h.used += bytes
+	return nil, nil
+}
+
+// makeSpace removes content until a hold can have more bytes, and says whether it can.
+func (d *disk) makeSpace(h *hold, bytes int64) bool {
+	now, wanted := time.Now(), d.held+bytes
+	if oldest := d.holds[0]; oldest != h {
+		wanted += max(0, min(d.largest, d.limit)-oldest.granted)
+	}
+	if wanted > d.limit {
+		return false
+	}
+	if d.held+bytes+d.kept > d.limit && now.Sub(d.collected) >= lookAgain {
+		d.collected = now
+		runtime.GC() // finds the readers that ended
+	}
+	_ = d.evict(now, d.limit-d.held-bytes) // what can't be removed stays counted
+	return d.held+bytes+d.kept <= d.limit
+}
+
+// evict removes content that nobody reads until at most so many bytes are kept, or all of it is read.
+func (d *disk) evict(now time.Time, most int64) (problems error) {
+	for d.kept > most {
+		digest := d.dispensable(now)
+		if digest == "" {
+			break
+		}
+		size := d.contents[digest].size
+		delete(d.contents, digest)
+		err := removeAll(d.path(digest))
+		if err == nil {
+			d.kept -= size
+		}
+		problems = errors.Join(problems, err)
+	}
+	return problems
+}
+
+// dispensable is the content to remove first, of what nobody reads: what nobody asked for in an hour, then that of
+// the owner who has most; of these what was not used for longest. "": all is read.
+func (d *disk) dispensable(now time.Time) string {
+	owned, digests := map[string]int64{}, []string{}
+	for digest, content := range d.contents {
+		owned[content.owner] += content.size
+		if content.root.Value() == nil {
+			digests = append(digests, digest)
+		}
+	}
+	if len(digests) == 0 {
+		return ""
+	}
+	share := func(content *content) int64 {
+		if now.Sub(content.used) > rememberedFor {
+			return math.MaxInt64
+		}
+		return owned[content.owner]
+	}
+	return slices.MinFunc(digests, func(a, b string) int {
+		first, second := d.contents[a], d.contents[b]
+		return cmp.Or(cmp.Compare(share(second), share(first)), first.used.Compare(second.used), cmp.Compare(a, b))
+	})
+}

@@ -1,0 +1,31 @@
+package rendering
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// Red when a search through a content has no end but the content's, or finds nothing in what it may search.
+func TestSearchesAreBounded(t *testing.T) {
+	large, many := fstest.MapFS{}, fstest.MapFS{}
+	whole := []byte(strings.Repeat("x", 4<<20))
+	for i := range searchBytes/len(whole) + 1 {
+		large[fmt.Sprintf("templates/%03d.yaml", i)] = &fstest.MapFile{Data: whole}
+	}
+	for i := range searchFiles + 1 {
+		many[fmt.Sprintf("templates/%05d.yaml", i)] = &fstest.MapFile{}
+	}
+	for name, content := range map[string]fstest.MapFS{"bytes": large, "files": many} {
+		searched := 0
+		found, err := anyFile(content, isTemplate, func(string) bool { searched++; return false })
+		if found || !errors.Is(err, errSearch) || searched != len(content)-1 {
+			t.Errorf("%s: found %t in %d of %d files: %v", name, found, searched, len(content), err)
+		}
+	}
+	if found, err := anyFile(large, isTemplate, func(text string) bool { return strings.HasPrefix(text, "xx") }); !found || err != nil {
+		t.Errorf("found %t: %v", found, err)
+	}
+}
