@@ -148,7 +148,7 @@ func ready(object *v1.AddonCatalogue, rows []v1.SeedSync, f *facts) metav1.Condi
 	case f.Refusal != "":
 		return isFalse(v1.ConditionReady, f.Reason, refusalText(f))
 	case len(f.TooLarge) > 0:
-		return isFalse(v1.ConditionReady, v1.ReasonTooLarge, strings.Join(f.TooLarge, "; ")+"; the seeds keep the last good one")
+		return isFalse(v1.ConditionReady, v1.ReasonTooLarge, strings.Join(f.TooLarge, "; "))
 	case len(f.NotAllowed) > 0:
 		return isFalse(v1.ConditionReady, v1.ReasonSecretNotAllowed, text.First(f.NotAllowed, secretsNamed)+"; what needs it is left out")
 	case object.Spec.Git != nil && !meta.IsStatusConditionTrue(object.Status.Conditions, v1.ConditionFetched):
