@@ -78,8 +78,9 @@ type Merged struct {
 	Beyond map[types.UID]*NoRoomError
 	// Conflicts by catalogue, sorted by add-on and version.
 	Conflicts map[types.UID][]v1.CatalogueConflict
-	// Owners are those of the add-ons of Custom catalogues from now on.
+	// Owners are those of the add-ons of Custom catalogues from now on, Former what some of them had when others took over.
 	Owners Owners
+	Former Former
 }
 
 // Merge makes one catalogue of many. The order of the sources does not matter. Merged again with the owners that
@@ -88,9 +89,9 @@ func Merge(sources []*Source, claims Claims) Merged {
 	m := merger{
 		Merged: Merged{
 			Addons: map[string]*MergedAddon{}, Refused: map[string]*TooLargeError{}, Beyond: beyond(sources),
-			Conflicts: map[types.UID][]v1.CatalogueConflict{}, Owners: Owners{},
+			Conflicts: map[types.UID][]v1.CatalogueConflict{}, Owners: Owners{}, Former: Former{},
 		},
-		claims: claims, offers: map[string][]offer{}, reserved: map[string]*Source{}, brought: map[string][]string{},
+		claims: claims, offers: map[string][]offer{}, reserved: map[string]*Source{}, brought: map[string][]string{}, former: len(claims.Former.Encode()),
 	}
 	ranked := slices.Clone(sources)
 	slices.SortFunc(ranked, rank)
@@ -137,6 +138,8 @@ type merger struct {
 	reserved map[string]*Source
 	// brought are the authors of Custom catalogues that offer an add-on, by rank, also where its name is reserved.
 	brought map[string][]string
+	// former is what Former takes, in bytes.
+	former int
 }
 
 type offer struct {

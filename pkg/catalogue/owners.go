@@ -29,6 +29,8 @@ const ownersCounted = "bytes of names of add-ons and owners"
 type Claims struct {
 	// Owners are those until now.
 	Owners Owners
+	// Former are what owners had when others took over.
+	Former Former
 	// Adopt has an add-on without owners get all that win a version by rank, and not the first alone: it was merged
 	// before there were owners, or nobody knows them any more.
 	Adopt bool
@@ -114,9 +116,11 @@ func (m *merger) own() {
 	used := &room{by: map[string]int{}}
 	for _, name := range slices.Sorted(maps.Keys(m.claims.Owners)) {
 		owners := m.ownersOf(name)
+		m.freeze(name, owners)
 		m.settle(name, owners)
 		used.take(name, owners)
 	}
+	used.all += m.former
 	fresh := map[string][]string{}
 	wanted := &room{by: maps.Clone(used.by)}
 	for name := range m.brought {
