@@ -69,14 +69,17 @@ func (m *merger) freeze(name string, owners []string) {
 	for i, owner := range owners {
 		parts, isFormer := m.claims.Former[name][owner]
 		takes := m.claims.TakeOver[owner][name]
-		if isBehind && !isFormer {
+		if isBehind && !isFormer && m.reserved[name] == nil {
 			parts, isFormer = m.had(name, owner)
 		}
-		if i > 0 && !takes && isFormer {
-			m.Former.set(name, owner, parts)
+		if i == 0 || takes || !isFormer {
+			isBehind = isBehind || takes
+			continue
+		}
+		m.Former.set(name, owner, parts)
+		if m.reserved[name] == nil {
 			m.only(name, owner, owners[0], parts)
 		}
-		isBehind = isBehind || takes
 	}
 }
 
@@ -92,17 +95,20 @@ func (m *merger) had(name, owner string) (parts []string, isKnown bool) {
 		}
 	}
 	slices.Sort(parts)
-	isKnown = len(parts) > 0 || m.reserved[name] == nil && !m.claims.Held[owner] && !slices.Contains(m.brought[name], owner)
-	if m.former += len(formerLine(name, owner, parts)); m.former > formerLimit {
-		parts = nil
+	isKnown = len(parts) > 0 || !m.claims.Held[owner] && !slices.Contains(m.brought[name], owner)
+	if !isKnown {
+		return nil, false
 	}
-	return parts, isKnown
+	if m.former += len(formerLine(name, owner, parts)); m.former > formerLimit {
+		return nil, true
+	}
+	return parts, true
 }
 
 // only leaves out what a former owner did not have.
 func (m *merger) only(name, owner, wonBy string, parts []string) {
 	for i, offer := range m.offers[name] {
-		if offer.source.author() != owner || offer.source.Type == v1.CatalogueCore {
+		if offer.source.author() != owner {
 			continue
 		}
 		left := *offer.addon

@@ -91,7 +91,8 @@ func Merge(sources []*Source, claims Claims) Merged {
 			Addons: map[string]*MergedAddon{}, Refused: map[string]*TooLargeError{}, Beyond: beyond(sources),
 			Conflicts: map[types.UID][]v1.CatalogueConflict{}, Owners: Owners{}, Former: Former{},
 		},
-		claims: claims, offers: map[string][]offer{}, reserved: map[string]*Source{}, brought: map[string][]string{}, former: len(claims.Former.Encode()),
+		claims: claims, offers: map[string][]offer{}, reserved: map[string]*Source{}, brought: map[string][]string{},
+		former: len(claims.Former.Encode()),
 	}
 	ranked := slices.Clone(sources)
 	slices.SortFunc(ranked, rank)

@@ -426,3 +426,36 @@ func TestAnAPIServerTakesAllOwners(t *testing.T) {
 		}
 	}
 }
+
+// Red when a former owner's new version reaches seeds, while the manager runs or after a restart.
+func TestAFormerOwnerAddsNothingOverARestart(t *testing.T) {
+	w := newWorld(t)
+	w.seed("local", kubeconfigOf("master"))
+	stop := w.start()
+	victim := w.catalogueOf("victim", map[string][]string{"web": {"1.0.0"}})
+	w.create(w.master, victim)
+	w.expectOwners("web", "victim")
+	next := w.catalogueOf("next", map[string][]string{"web": {"1.1.0"}})
+	next.Annotations = map[string]string{v1.AnnotationTakeOver: "web"}
+	w.create(w.master, next)
+	w.expectVersions("master", "web", "1.1.0", "1.0.0")
+	add := func(version string) {
+		t.Helper()
+		edit(w, victim, func(object *v1.AddonCatalogue) {
+			object.Spec.Addons[0].Versions = append(object.Spec.Addons[0].Versions, addonOf("web", version).Versions...)
+		})
+	}
+	add("9.0.0")
+	w.expectCondition(victim, v1.ConditionConflicting, "True", v1.ReasonOwnedByOther)
+	w.expectVersions("master", "web", "1.1.0", "1.0.0")
+	stop()
+	add("9.1.0")
+	w.start()
+	expect.Object(t, w.master, victim, func(object *v1.AddonCatalogue) error {
+		if object.Status.ConflictCount != 2 {
+			return fmt.Errorf("conflicts %v", object.Status.Conflicts)
+		}
+		return nil
+	})
+	w.expectVersions("master", "web", "1.1.0", "1.0.0")
+}

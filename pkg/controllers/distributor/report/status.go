@@ -97,8 +97,8 @@ func conflictText(object *v1.AddonCatalogue, conflict v1.CatalogueConflict, inGi
 	case conflict.Reason == v1.ReasonCoreReserved:
 		return fmt.Sprintf("add-on %q is left out: Core catalogue %s reserves the name", conflict.Addon, winner)
 	case conflict.Reason == v1.ReasonOwnedByOther && conflict.Version != "":
-		return fmt.Sprintf("version %q of add-on %q is left out: Custom catalogue %s took the add-on over, and of a former owner counts what it had "+
-			"then: take the version out of catalogue %q", conflict.Version, conflict.Addon, winner, catalogue.Author(object))
+		return fmt.Sprintf("version %q of add-on %q is left out: Custom catalogue %s took the add-on over, and a former owner only keeps "+
+			"what it had then: take the version out of catalogue %q", conflict.Version, conflict.Addon, winner, catalogue.Author(object))
 	case conflict.Reason == v1.ReasonOwnedByOther:
 		return fmt.Sprintf("add-on %q is left out: it belongs to Custom catalogue %s: take it out of catalogue %q, or have that one give it up, "+
 			"or ask a user with verb %s to annotate %q with %s=%s", conflict.Addon, winner, catalogue.Author(object),
