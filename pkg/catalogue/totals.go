@@ -67,14 +67,15 @@ func (e *NoRoomError) Error() string {
 		what, whose, most.Versions, most.Bytes>>20)
 }
 
-// CheckRoom refuses what makes an author's catalogues larger than there is room for beside the others. What does not grow is not refused.
-func CheckRoom(author string, others, before, after Weight) error {
+// CheckRoom refuses what makes an author's catalogues larger than there is room for beside the others, which are only weighed where
+// something grows.
+func CheckRoom(author string, others func() Weight, before, after Weight) error {
 	switch {
 	case after.within(before):
 		return nil
 	case !after.within(Share):
 		return &NoRoomError{Author: author}
-	case !others.Plus(after).within(Totals):
+	case !others().Plus(after).within(Totals):
 		return &NoRoomError{}
 	}
 	return nil

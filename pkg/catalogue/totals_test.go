@@ -137,7 +137,7 @@ func TestCheckRoom(t *testing.T) {
 		{"bytes alone are too many", of(1), of(1), catalogue.Weight{Versions: 1, Bytes: 40 << 20}, "or 32 MiB"},
 	} {
 		got := ""
-		if err := catalogue.CheckRoom("me", test.others, test.before, test.after); err != nil {
+		if err := catalogue.CheckRoom("me", func() catalogue.Weight { return test.others }, test.before, test.after); err != nil {
 			got = err.Error()
 		}
 		if !strings.Contains(got, test.want) || test.want == "" && got != "" {

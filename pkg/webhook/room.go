@@ -27,10 +27,12 @@ func (r *Room) check(ctx context.Context, found change[v1.AddonCatalogue]) error
 	if found.before != nil && found.before.Spec.Type != v1.CatalogueCore {
 		before = catalogue.Weigh(&found.before.Spec)
 	}
-	var all v1.AddonCatalogueList
-	if err := r.Cached.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
-		return nil
+	others := func() catalogue.Weight {
+		var all v1.AddonCatalogueList
+		if err := r.Cached.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+			return catalogue.Weight{}
+		}
+		return r.scale.Others(all.Items, found.after.Namespace, found.after.Name)
 	}
-	others := r.scale.Others(all.Items, found.after.Namespace, found.after.Name)
 	return catalogue.CheckRoom(found.after.Name, others, before, catalogue.Weigh(&found.after.Spec))
 }

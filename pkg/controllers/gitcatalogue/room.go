@@ -27,7 +27,7 @@ func (r *Reconciler) room(ctx context.Context, f *facts) loop.Outcome {
 	for i := range f.plan.children {
 		after = after.Plus(catalogue.Weigh(&f.plan.children[i].spec))
 	}
-	others := r.scale.Others(all.Items, r.options.Namespace, f.object.Name)
+	others := func() catalogue.Weight { return r.scale.Others(all.Items, r.options.Namespace, f.object.Name) }
 	if err := catalogue.CheckRoom(f.object.Name, others, before, after); err != nil {
 		return f.waiting(v1.ReasonTooLarge, fmt.Sprintf("commit %s is not taken: %v", f.snapshot.Revision, err))
 	}
