@@ -26,18 +26,26 @@ func TestAFormerOwnerAddsNothing(t *testing.T) {
 		why     string
 		objects []*v1.AddonCatalogue
 		want    string
+		away    string
 	}{
-		{"what it had stays", []*v1.AddonCatalogue{victim("1.0.0 1.1.0"), other()}, kept},
-		{"a new version does not come", []*v1.AddonCatalogue{victim("1.0.0 1.1.0 9.9.9"), other()}, kept + "; on victim: 9.9.9 won by other"},
-		{"another content does not come", []*v1.AddonCatalogue{changed, other()}, "2.0.0 from other, 1.1.0 from victim; on victim: 1.0.0 won by other"},
-		{"a deprecation comes", []*v1.AddonCatalogue{deprecated, other()}, kept},
-		{"what goes is gone", []*v1.AddonCatalogue{victim("1.1.0"), other()}, "2.0.0 from other, 1.1.0 from victim"},
-		{"new versions alone are nothing", []*v1.AddonCatalogue{victim("9.9.9"), other()}, "2.0.0 from other; on victim: 9.9.9 won by other"},
-		{"it takes the add-on over itself", []*v1.AddonCatalogue{takes(victim("9.9.9"), "web"), other()}, "9.9.9 from victim, 2.0.0 from other"},
-		{"the other one is gone", []*v1.AddonCatalogue{victim("9.9.9")}, "9.9.9 from victim"},
-		{"a Core catalogue has the name meanwhile",
-			[]*v1.AddonCatalogue{victim("9.9.9"), other(), authored("platform", core, 0, "web: 3.0.0")},
-			"3.0.0 from platform; on other: won by platform; on victim: won by platform"},
+		{why: "what it had stays", objects: []*v1.AddonCatalogue{victim("1.0.0 1.1.0"), other()}, want: kept},
+		{why: "a new version does not come", objects: []*v1.AddonCatalogue{victim("1.0.0 1.1.0 9.9.9"), other()},
+			want: kept + "; on victim: 9.9.9 won by other"},
+		{why: "another content does not come", objects: []*v1.AddonCatalogue{changed, other()},
+			want: "2.0.0 from other, 1.1.0 from victim; on victim: 1.0.0 won by other"},
+		{why: "a deprecation comes", objects: []*v1.AddonCatalogue{deprecated, other()}, want: kept},
+		{why: "what goes is gone", objects: []*v1.AddonCatalogue{victim("1.1.0"), other()}, want: "2.0.0 from other, 1.1.0 from victim"},
+		{why: "new versions alone are nothing", objects: []*v1.AddonCatalogue{victim("9.9.9"), other()},
+			want: "2.0.0 from other; on victim: 9.9.9 won by other"},
+		{why: "it takes the add-on over itself", objects: []*v1.AddonCatalogue{takes(victim("9.9.9"), "web"), other()},
+			want: "9.9.9 from victim, 2.0.0 from other"},
+		{why: "both take it over", objects: []*v1.AddonCatalogue{takes(victim("9.9.9"), "web"), takes(other(), "web")},
+			want: "9.9.9 from victim, 2.0.0 from other"},
+		{why: "the other one is gone", objects: []*v1.AddonCatalogue{victim("9.9.9")}, want: "9.9.9 from victim"},
+		{why: "the other one is away for a while", objects: []*v1.AddonCatalogue{victim("9.9.9")}, away: "other", want: "; on victim: 9.9.9 won by other"},
+		{why: "a Core catalogue has the name meanwhile",
+			objects: []*v1.AddonCatalogue{victim("9.9.9"), other(), authored("platform", core, 0, "web: 3.0.0")},
+			want:    "3.0.0 from platform; on other: won by platform; on victim: won by platform"},
 	} {
 		before := []*v1.AddonCatalogue{victim("1.0.0 1.1.0"), takes(other(), "web")}
 		claims := claimsOf(catalogue.Owners{"web": {"victim"}}, before...)
@@ -48,11 +56,12 @@ func TestAFormerOwnerAddsNothing(t *testing.T) {
 		text := first.Former.Encode()
 		claims = claimsOf(first.Owners, test.objects...)
 		claims.Former = catalogue.DecodeFormer(text)
+		claims.Missing = map[string]map[string]bool{test.away: {"web": true}}
 		merged := catalogue.Merge(sourcesOf(t, test.objects...), claims)
 		if got := webOf(merged); got != test.want {
 			t.Errorf("%s: %q, want %q", test.why, got, test.want)
 		}
-		if addon := merged.Addons["web"]; addon.Spec.Addons[0].Slot != "" {
+		if addon := merged.Addons["web"]; addon != nil && addon.Spec.Addons[0].Slot != "" {
 			t.Errorf("%s: slot %q", test.why, addon.Spec.Addons[0].Slot)
 		}
 		claims.Owners, claims.Former = merged.Owners, merged.Former
@@ -84,6 +93,25 @@ func TestAFormerOwnerThatIsAwayAddsNothing(t *testing.T) {
 		if got := webOf(catalogue.Merge(sourcesOf(t, objects...), claims)); got != test.want {
 			t.Errorf("%s: %q, want %q", why, got, test.want)
 		}
+	}
+}
+
+// Red when a former owner for which there was no room at the take-over has nothing once there is.
+func TestAFormerOwnerWithoutRoomKeepsWhatItHad(t *testing.T) {
+	t.Parallel()
+	victim, first, second := crowd("victim", 9, 300, 1), crowd("a", 1, 9900, 1), crowd("b", 2, 9900, 1)
+	other := takes(authored("other", "", 0, "victim-0: 9.0.0"), "victim-0")
+	other.CreationTimestamp = victim.CreationTimestamp
+	objects := []*v1.AddonCatalogue{victim, first, second, other}
+	claims := claimsOf(catalogue.Owners{"victim-0": {"victim"}}, objects...)
+	taken := catalogue.Merge(sourcesOf(t, objects...), claims)
+	if len(taken.Beyond) != 1 || len(taken.Addons["victim-0"].Origins) != 1 {
+		t.Fatalf("left out: %v", leftOut(taken))
+	}
+	claims.Owners, claims.Former = taken.Owners, taken.Former
+	merged := catalogue.Merge(sourcesOf(t, victim, second, other), claims)
+	if got := len(merged.Addons["victim-0"].Origins); got != 101 {
+		t.Errorf("%d versions", got)
 	}
 }
 

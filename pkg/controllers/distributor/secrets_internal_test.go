@@ -18,15 +18,16 @@ func TestNamesWithoutRoomHoldNoSecrets(t *testing.T) {
 		name := v1.AddonName(fmt.Sprintf("%04d-%s", i, strings.Repeat("x", 50)))
 		names.Spec.Addons = append(names.Spec.Addons, v1.Addon{Name: name, Versions: []v1.AddonVersion{{Version: "1.0.0"}}})
 	}
-	versions := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: "versions", UID: "2"}}
-	versions.Spec.Addons = []v1.Addon{{Name: "web"}}
-	for i := range catalogue.VersionLimit + 1 {
-		versions.Spec.Addons[0].Versions = append(versions.Spec.Addons[0].Versions, v1.AddonVersion{Version: fmt.Sprintf("1.%d.0", i)})
+	large := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: "large", UID: "2"}}
+	large.Spec.Addons = []v1.Addon{{Name: "web"}}
+	for i := range 17 {
+		version := v1.AddonVersion{Version: fmt.Sprintf("1.%d.0", i), ValuesTemplate: strings.Repeat("x", 64<<10)}
+		large.Spec.Addons[0].Versions = append(large.Spec.Addons[0].Versions, version)
 	}
 	for _, test := range []struct {
 		object *v1.AddonCatalogue
 		holds  bool
-	}{{names, false}, {versions, true}} {
+	}{{names, false}, {large, true}} {
 		source, err := catalogue.Read(test.object)
 		if err != nil {
 			t.Fatal(err)
