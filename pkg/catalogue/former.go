@@ -69,7 +69,7 @@ func (m *merger) freeze(name string, owners []string) {
 	for i, owner := range owners {
 		parts, isFormer := m.claims.Former[name][owner]
 		takes := m.claims.TakeOver[owner][name]
-		if isBehind && !isFormer && m.reserved[name] == nil {
+		if isBehind && !isFormer {
 			parts, isFormer = m.had(name, owner)
 		}
 		if i == 0 || takes || !isFormer {
@@ -77,7 +77,7 @@ func (m *merger) freeze(name string, owners []string) {
 			continue
 		}
 		m.Former.set(name, owner, parts)
-		if m.reserved[name] == nil {
+		if m.reserved[name] == nil { // a Core catalogue may have the owner's name
 			m.only(name, owner, owners[0], parts)
 		}
 	}

@@ -43,6 +43,8 @@ func TestAFormerOwnerAddsNothing(t *testing.T) {
 			want: "9.9.9 from victim, 2.0.0 from other"},
 		{why: "the other one is gone", objects: []*v1.AddonCatalogue{victim("9.9.9")}, want: "9.9.9 from victim"},
 		{why: "the other one is away for a while", objects: []*v1.AddonCatalogue{victim("9.9.9")}, away: "other", want: "; on victim: 9.9.9 won by other"},
+		{why: "it is a Core catalogue now", objects: []*v1.AddonCatalogue{authored("victim", core, 0, "web: 3.0.0"), other()}, away: "victim",
+			want: "3.0.0 from victim; on other: won by victim"},
 		{why: "a Core catalogue has the name meanwhile",
 			objects: []*v1.AddonCatalogue{victim("9.9.9"), other(), authored("platform", core, 0, "web: 3.0.0")},
 			want:    "3.0.0 from platform; on other: won by platform; on victim: won by platform"},
