@@ -401,24 +401,16 @@ func TestARepositoryGivesUpWhatItIsKnownToLack(t *testing.T) {
 func TestAnAPIServerTakesAllOwners(t *testing.T) {
 	w := newWorld(t)
 	for name, length := range map[string]int{"long": 63, "short": 6} {
-		object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: "f"}}
-		for i := range catalogue.OwnersLimit / (2 * length) {
-			addon := addonOf(fmt.Sprintf("x%0*d", length-1, i), "1.0.0")
-			object.Spec.Addons = append(object.Spec.Addons, addon)
-		}
-		source, err := catalogue.Read(object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		merged := catalogue.Merge([]*catalogue.Source{source}, catalogue.Claims{Adopt: true})
-		if len(merged.Refused) == 0 {
-			t.Fatal("there is room left")
+		owners := catalogue.Owners{}
+		for i := range catalogue.OwnersLimit / (2*length + len("f") + 16) {
+			owners[fmt.Sprintf("x%0*d", length-1, i)] = []string{"f"}
 		}
 		kept := w.ownersMap()
-		kept.Name, kept.Data = name, merged.Owners.Encode()
+		kept.Name, kept.Data = name, owners.Encode()
 		kept.Data["_ignored"] = strings.Repeat("0123456789ab ", 10_000)
+		kept.Data["_former"] = strings.Repeat("web victim 0123456789abcdef\n", 256<<10/28)
 		w.create(w.master, kept)
-		for addon := range merged.Owners {
+		for addon := range owners {
 			kept.Data[addon] = "g"
 		}
 		if err := client.WithFieldOwner(w.master, "another").Update(t.Context(), kept); err != nil {
