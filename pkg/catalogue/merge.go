@@ -59,7 +59,7 @@ func (e *TooLargeError) IsOfNames() bool { return e.What == ownersCounted }
 func (e *TooLargeError) Error() string {
 	if e.Author != "" {
 		return fmt.Sprintf("add-on %q is not merged: with it, the names of add-ons that belong to catalogue %q would take %d bytes, "+
-			"more than %d, a sixteenth of what other catalogues leave: take add-ons out of it", e.Addon, e.Author, e.Have, e.Limit)
+			"more than a sixteenth of what other catalogues leave of %d: take add-ons out of it", e.Addon, e.Author, e.Have, e.Limit)
 	}
 	if e.IsOfNames() {
 		return fmt.Sprintf("add-on %q is not merged: the names of all add-ons of Custom catalogues and of their owners would take %d bytes, "+

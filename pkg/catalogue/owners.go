@@ -152,7 +152,7 @@ func (m *merger) admit(name string, owners []string, used *room) {
 	if len(owners) == 1 && !m.claims.Adopt && share(owners[0]) > most(owners[0]) {
 		next := slices.IndexFunc(m.brought[name], func(author string) bool { return share(author) <= most(author) })
 		if next < 0 {
-			m.refuse(name, owners[0], share(owners[0]), most(owners[0]))
+			m.refuse(name, owners[0], share(owners[0]), OwnersLimit)
 			return
 		}
 		owners = m.brought[name][next : next+1]
