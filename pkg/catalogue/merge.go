@@ -53,12 +53,15 @@ type TooLargeError struct {
 	Contributors []types.UID
 }
 
+// IsOfNames says that there is no room for whose the add-on is: nothing was merged of it.
+func (e *TooLargeError) IsOfNames() bool { return e.What == ownersCounted }
+
 func (e *TooLargeError) Error() string {
 	if e.Author != "" {
 		return fmt.Sprintf("add-on %q is not merged: with it, the names of add-ons that belong to catalogue %q would take %d bytes, "+
-			"more than %d: take add-ons out of it", e.Addon, e.Author, e.Have, e.Limit)
+			"more than a sixteenth of what other catalogues leave of %d: take add-ons out of it", e.Addon, e.Author, e.Have, e.Limit)
 	}
-	if e.What == ownersCounted {
+	if e.IsOfNames() {
 		return fmt.Sprintf("add-on %q is not merged: the names of all add-ons of Custom catalogues and of their owners would take %d bytes, "+
 			"more than %d: take add-ons out of them", e.Addon, e.Have, e.Limit)
 	}
@@ -71,10 +74,13 @@ type Merged struct {
 	Addons map[string]*MergedAddon
 	// Refused add-ons by name; the seeds keep their former objects.
 	Refused map[string]*TooLargeError
+	// Beyond are the Custom catalogues for which there is no room. They keep the add-ons that they own, and no versions.
+	Beyond map[types.UID]*NoRoomError
 	// Conflicts by catalogue, sorted by add-on and version.
 	Conflicts map[types.UID][]v1.CatalogueConflict
-	// Owners are those of the add-ons of Custom catalogues from now on.
+	// Owners are those of the add-ons of Custom catalogues from now on, Former what some of them had when others took over.
 	Owners Owners
+	Former Former
 }
 
 // Merge makes one catalogue of many. The order of the sources does not matter. Merged again with the owners that
@@ -82,10 +88,11 @@ type Merged struct {
 func Merge(sources []*Source, claims Claims) Merged {
 	m := merger{
 		Merged: Merged{
-			Addons: map[string]*MergedAddon{}, Refused: map[string]*TooLargeError{},
-			Conflicts: map[types.UID][]v1.CatalogueConflict{}, Owners: Owners{},
+			Addons: map[string]*MergedAddon{}, Refused: map[string]*TooLargeError{}, Beyond: beyond(sources),
+			Conflicts: map[types.UID][]v1.CatalogueConflict{}, Owners: Owners{}, Former: Former{},
 		},
 		claims: claims, offers: map[string][]offer{}, reserved: map[string]*Source{}, brought: map[string][]string{},
+		former: len(claims.Former.Encode()),
 	}
 	ranked := slices.Clone(sources)
 	slices.SortFunc(ranked, rank)
@@ -132,6 +139,8 @@ type merger struct {
 	reserved map[string]*Source
 	// brought are the authors of Custom catalogues that offer an add-on, by rank, also where its name is reserved.
 	brought map[string][]string
+	// former is what Former takes, in bytes.
+	former int
 }
 
 type offer struct {
@@ -146,9 +155,13 @@ type pick struct {
 
 // collect adds a source's add-ons. Core sources come first, so all reserved names are known.
 func (m *merger) collect(source *Source) {
+	isBeyond := m.Beyond[source.UID] != nil
 	for i := range source.addons {
 		addon := &source.addons[i]
 		name := string(addon.addon.Name)
+		if isBeyond && !slices.Contains(m.claims.Owners[name], source.author()) {
+			continue
+		}
 		if source.Type != v1.CatalogueCore && !slices.Contains(m.brought[name], source.author()) {
 			m.brought[name] = append(m.brought[name], source.author())
 		}
@@ -159,7 +172,7 @@ func (m *merger) collect(source *Source) {
 		if source.Type == v1.CatalogueCore && m.reserved[name] == nil {
 			m.reserved[name] = source
 		}
-		if len(addon.versions) == 0 {
+		if isBeyond || len(addon.versions) == 0 {
 			continue
 		}
 		m.offers[name] = append(m.offers[name], offer{source, addon})

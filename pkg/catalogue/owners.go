@@ -16,8 +16,12 @@ type Owners map[string][]string
 // OwnersLimit is what the owners of all add-ons take in etcd at most, in bytes (see sizeOf). etcd takes 1.5 MiB in all.
 const OwnersLimit = 1 << 20
 
-// OwnersShare is what the add-ons that one author is the first owner of take of it, in bytes. It counts for new add-ons.
-const OwnersShare = OwnersLimit / 16
+// ownersPart is the part, one of so many, that an author gets of what the others leave: the add-ons that it is the first owner of. It
+// counts for new add-ons. So however many authors there are, one with few has room.
+const ownersPart = 16
+
+// OwnersShare is what the first author gets, in bytes, and what remains free where owners are found again.
+const OwnersShare = OwnersLimit / ownersPart
 
 const ownersCounted = "bytes of names of add-ons and owners"
 
@@ -25,6 +29,8 @@ const ownersCounted = "bytes of names of add-ons and owners"
 type Claims struct {
 	// Owners are those until now.
 	Owners Owners
+	// Former are what owners had when others took over.
+	Former Former
 	// Adopt has an add-on without owners get all that win a version by rank, and not the first alone: it was merged
 	// before there were owners, or nobody knows them any more.
 	Adopt bool
@@ -110,9 +116,11 @@ func (m *merger) own() {
 	used := &room{by: map[string]int{}}
 	for _, name := range slices.Sorted(maps.Keys(m.claims.Owners)) {
 		owners := m.ownersOf(name)
+		m.freeze(name, owners)
 		m.settle(name, owners)
 		used.take(name, owners)
 	}
+	used.all += m.former
 	fresh := map[string][]string{}
 	wanted := &room{by: maps.Clone(used.by)}
 	for name := range m.brought {
@@ -136,16 +144,21 @@ func fewestFirst(fresh map[string][]string, wanted *room) []string {
 // upgrade shares don't count: what was merged stays.
 func (m *merger) admit(name string, owners []string, used *room) {
 	share := func(owner string) int { return used.by[owner] + sizeOf(name, []string{owner}) }
-	if len(owners) == 1 && !m.claims.Adopt && share(owners[0]) > OwnersShare {
-		next := slices.IndexFunc(m.brought[name], func(author string) bool { return share(author) <= OwnersShare })
+	most := func(owner string) int { return max(0, OwnersLimit-used.all+used.by[owner]) / ownersPart }
+	limit := OwnersLimit
+	if m.claims.Adopt {
+		limit -= OwnersShare
+	}
+	if len(owners) == 1 && !m.claims.Adopt && share(owners[0]) > most(owners[0]) {
+		next := slices.IndexFunc(m.brought[name], func(author string) bool { return share(author) <= most(author) })
 		if next < 0 {
-			m.refuse(name, owners[0], share(owners[0]), OwnersShare)
+			m.refuse(name, owners[0], share(owners[0]), OwnersLimit)
 			return
 		}
 		owners = m.brought[name][next : next+1]
 	}
-	if have := used.all + sizeOf(name, owners); have > OwnersLimit {
-		m.refuse(name, "", have, OwnersLimit)
+	if have := used.all + sizeOf(name, owners); have > limit {
+		m.refuse(name, "", have, limit)
 		return
 	}
 	m.settle(name, owners)

@@ -312,32 +312,60 @@ func TestOwnersAreBounded(t *testing.T) {
 	t.Parallel()
 	last := "zz" + strings.Repeat("z", 61) // has no room in what is left
 	few := authored("few", "", 0, last+": 1.0.0")
-	var floods []*v1.AddonCatalogue
-	for i := range 18 {
-		floods = append(floods, flood(fmt.Sprintf("flood-%02d", i), 480))
+	objects := []*v1.AddonCatalogue{flood("flood", 10_000), few}
+	sources := sourcesOf(t, objects...)
+	merged := catalogue.Merge(sources, catalogue.Claims{Adopt: true})
+	most := catalogue.OwnersLimit - catalogue.OwnersShare
+	if _, all := sizes(merged.Owners); all > most || all < most-200 {
+		t.Errorf("%d bytes", all)
 	}
-	for why, test := range map[string]struct {
-		objects []*v1.AddonCatalogue
-		claims  catalogue.Claims
-	}{
-		"by one, at the upgrade": {[]*v1.AddonCatalogue{flood("flood", 10_000)}, catalogue.Claims{Adopt: true}},
-		"by many":                {floods, catalogue.Claims{}},
-	} {
-		sources := sourcesOf(t, append(test.objects, few)...)
-		merged := catalogue.Merge(sources, test.claims)
-		if _, all := sizes(merged.Owners); all > catalogue.OwnersLimit || all < catalogue.OwnersLimit-200 {
-			t.Errorf("%s: %d bytes", why, all)
+	if merged.Addons[last] == nil || len(merged.Refused) == 0 {
+		t.Errorf("an author with one name has it: %t; %d are refused", merged.Addons[last] != nil, len(merged.Refused))
+	}
+	for name, refused := range merged.Refused {
+		if said := refused.Error(); !strings.Contains(said, name) || !strings.Contains(said, "take add-ons out of them") {
+			t.Fatal(said)
 		}
-		if merged.Addons[last] == nil || len(merged.Refused) == 0 {
-			t.Errorf("%s: an author with one name has it: %t; %d are refused", why, merged.Addons[last] != nil, len(merged.Refused))
+	}
+	later := authored("later", "", 0, "late: 1.0.0")
+	again := catalogue.Merge(sourcesOf(t, append(objects, later)...), catalogue.Claims{Owners: merged.Owners})
+	if !slices.Equal(again.Owners["late"], []string{"later"}) {
+		t.Error("a later author has no room for one name")
+	}
+	delete(again.Owners, "late")
+	if cmp.Diff(merged.Owners, again.Owners) != "" {
+		t.Error("merged again, it is not the same")
+	}
+}
+
+// Red when many authors with many names leave no room to one that comes later with few, or when what they have goes.
+func TestManyAuthorsLeaveRoomForNames(t *testing.T) {
+	t.Parallel()
+	var objects []*v1.AddonCatalogue
+	for i := range 17 {
+		objects = append(objects, flood(fmt.Sprintf("flood-%02d", i), 480))
+	}
+	merged := catalogue.Merge(sourcesOf(t, objects...), catalogue.Claims{})
+	if _, all := sizes(merged.Owners); all > catalogue.OwnersLimit*2/3 || all < catalogue.OwnersLimit/3 {
+		t.Errorf("%d bytes", all)
+	}
+	var names []string
+	for i := range 200 {
+		names = append(names, fmt.Sprintf("late-%d: 1.0.0", i))
+	}
+	later := authored("later", "", 0, names...)
+	again := catalogue.Merge(sourcesOf(t, append(objects, later)...), catalogue.Claims{Owners: merged.Owners})
+	for name, refused := range again.Refused {
+		if refused.Author == "later" {
+			t.Fatalf("%s is refused: %v", name, refused)
 		}
-		for name, refused := range merged.Refused {
-			if said := refused.Error(); !strings.Contains(said, name) || !strings.Contains(said, "take add-ons out of them") {
-				t.Fatal(said)
-			}
+	}
+	for name, owners := range merged.Owners {
+		if !slices.Equal(again.Owners[name], owners) || again.Addons[name] == nil {
+			t.Fatalf("%s belonged to %v, and now to %v", name, owners, again.Owners[name])
 		}
-		if again := catalogue.Merge(sources, catalogue.Claims{Owners: merged.Owners}); cmp.Diff(merged.Owners, again.Owners) != "" {
-			t.Errorf("%s: merged again, it is not the same", why)
-		}
+	}
+	if len(again.Owners) != len(merged.Owners)+200 {
+		t.Errorf("%d names, and %d before", len(again.Owners), len(merged.Owners))
 	}
 }

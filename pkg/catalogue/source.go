@@ -28,6 +28,7 @@ type Source struct {
 
 	addons []sourceAddon
 	git    string
+	weight Weight
 }
 
 // Without leaves out the versions that need one of these Secrets for credentials. Their add-ons keep what they reserve.
@@ -111,7 +112,7 @@ func Read(catalogue *v1.AddonCatalogue, checks ...VersionCheck) (*Source, error)
 	source := &Source{
 		Name: catalogue.Name, UID: catalogue.UID,
 		Type: typeOf(&catalogue.Spec), Priority: catalogue.Spec.Priority, Created: catalogue.CreationTimestamp.Time,
-		addons: addons, git: inGit(catalogue), Secrets: secretsOf(addons),
+		addons: addons, git: inGit(catalogue), Secrets: secretsOf(addons), weight: Weigh(&catalogue.Spec),
 	}
 	source.Digest = source.digest()
 	return source, nil

@@ -32,10 +32,14 @@ const returnsWithin = 10 * time.Minute
 // keyIgnored of ConfigMap v1.ConfigMapOwners has the marks of annotations take-over that don't count. No add-on has such a name.
 const keyIgnored = "_ignored"
 
+// keyFormer has what owners had when others took over.
+const keyFormer = "_former"
+
 // owners knows whose the add-ons of Custom catalogues are, as ConfigMap v1.ConfigMapOwners has it.
 type owners struct {
 	// stored is nil until it was read.
 	stored catalogue.Owners
+	former catalogue.Former
 	// adopt says that the ConfigMap was missing, or had entries that can't be read: then catalogues that win by rank become owners.
 	adopt bool
 	// unkept says that a merge may have other owners than the ConfigMap.
@@ -57,7 +61,7 @@ func (r *Reconciler) own(ctx context.Context, f *facts) loop.Outcome {
 		return failed(err)
 	}
 	f.claims = catalogue.Claims{
-		Owners: r.owners.stored, Adopt: r.owners.adopt, Held: map[string]bool{}, Missing: map[string]map[string]bool{},
+		Owners: r.owners.stored, Former: r.owners.former, Adopt: r.owners.adopt, Held: map[string]bool{}, Missing: map[string]map[string]bool{},
 		TakeOver: map[string]map[string]bool{}, LeftOut: map[string]map[string]bool{},
 	}
 	children := map[types.UID]int{}
@@ -116,7 +120,7 @@ func (r *Reconciler) takesOver(f *facts, object *v1.AddonCatalogue, ignored map[
 // that was cut ends with one, any may be.
 func addLeftOut(leftOut map[string]bool, object *v1.AddonCatalogue) {
 	for _, conflict := range object.Status.Conflicts {
-		if conflict.Reason == v1.ReasonOwnedByOther {
+		if conflict.Reason == v1.ReasonOwnedByOther && conflict.Version == "" {
 			leftOut[conflict.Addon] = true
 		}
 	}
@@ -171,11 +175,13 @@ func (r *Reconciler) readOwners(ctx context.Context) error {
 	}
 	data := maps.Clone(kept.Data)
 	delete(data, keyIgnored)
+	delete(data, keyFormer)
 	stored, whole := catalogue.DecodeOwners(data)
 	if !whole {
 		log.FromContext(ctx).Info("owners of add-ons can't be read, and are found again by precedence", "configMap", v1.ConfigMapOwners)
 	}
 	r.owners = owners{stored: stored, adopt: err != nil || !whole, unkept: true, data: kept.Data, ignored: map[string]bool{}}
+	r.owners.former = catalogue.DecodeFormer(kept.Data[keyFormer])
 	for mark := range strings.FieldsSeq(kept.Data[keyIgnored]) {
 		r.owners.ignored[mark] = true
 	}
@@ -192,9 +198,9 @@ func (r *Reconciler) keptOwners(ctx context.Context) (*corev1.ConfigMap, error) 
 // there. What fails is tried again before anything else is done.
 func (r *Reconciler) keepOwners(ctx context.Context, f *facts) loop.Outcome {
 	if f.isNewMerge {
-		r.owners.stored, r.owners.adopt, r.owners.unkept = f.merged.Owners, false, true
+		r.owners.stored, r.owners.former, r.owners.adopt, r.owners.unkept = f.merged.Owners, f.merged.Former, false, true
 		// Merged again with these, the sources give the same.
-		r.merger.claims.Owners, r.merger.claims.Adopt = f.merged.Owners, false
+		r.merger.claims.Owners, r.merger.claims.Former, r.merger.claims.Adopt = f.merged.Owners, f.merged.Former, false
 		r.merger.claims.LeftOut = map[string]map[string]bool{}
 	}
 	if !r.owners.unkept {
@@ -203,6 +209,9 @@ func (r *Reconciler) keepOwners(ctx context.Context, f *facts) loop.Outcome {
 	data := f.merged.Owners.Encode()
 	if len(r.owners.ignored) > 0 {
 		data[keyIgnored] = strings.Join(slices.Sorted(maps.Keys(r.owners.ignored)), " ")
+	}
+	if former := f.merged.Former.Encode(); former != "" {
+		data[keyFormer] = former
 	}
 	if err := r.writeOwners(ctx, data); err != nil {
 		return failed(fmt.Errorf("writing ConfigMap %q: %w", v1.ConfigMapOwners, err))

@@ -401,28 +401,53 @@ func TestARepositoryGivesUpWhatItIsKnownToLack(t *testing.T) {
 func TestAnAPIServerTakesAllOwners(t *testing.T) {
 	w := newWorld(t)
 	for name, length := range map[string]int{"long": 63, "short": 6} {
-		object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: "f"}}
-		for i := range catalogue.OwnersLimit / (2 * length) {
-			addon := addonOf(fmt.Sprintf("x%0*d", length-1, i), "1.0.0")
-			object.Spec.Addons = append(object.Spec.Addons, addon)
-		}
-		source, err := catalogue.Read(object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		merged := catalogue.Merge([]*catalogue.Source{source}, catalogue.Claims{Adopt: true})
-		if len(merged.Refused) == 0 {
-			t.Fatal("there is room left")
+		owners := catalogue.Owners{}
+		for i := range catalogue.OwnersLimit / (2*length + len("f") + 16) {
+			owners[fmt.Sprintf("x%0*d", length-1, i)] = []string{"f"}
 		}
 		kept := w.ownersMap()
-		kept.Name, kept.Data = name, merged.Owners.Encode()
+		kept.Name, kept.Data = name, owners.Encode()
 		kept.Data["_ignored"] = strings.Repeat("0123456789ab ", 10_000)
+		kept.Data["_former"] = strings.Repeat("web victim 0123456789abcdef\n", 256<<10/28)
 		w.create(w.master, kept)
-		for addon := range merged.Owners {
+		for addon := range owners {
 			kept.Data[addon] = "g"
 		}
 		if err := client.WithFieldOwner(w.master, "another").Update(t.Context(), kept); err != nil {
 			t.Error(err)
 		}
 	}
+}
+
+// Red when a former owner's new version reaches seeds, while the manager runs or after a restart.
+func TestAFormerOwnerAddsNothingOverARestart(t *testing.T) {
+	w := newWorld(t)
+	w.seed("local", kubeconfigOf("master"))
+	stop := w.start()
+	victim := w.catalogueOf("victim", map[string][]string{"web": {"1.0.0"}})
+	w.create(w.master, victim)
+	w.expectOwners("web", "victim")
+	next := w.catalogueOf("next", map[string][]string{"web": {"1.1.0"}})
+	next.Annotations = map[string]string{v1.AnnotationTakeOver: "web"}
+	w.create(w.master, next)
+	w.expectVersions("master", "web", "1.1.0", "1.0.0")
+	add := func(version string) {
+		t.Helper()
+		edit(w, victim, func(object *v1.AddonCatalogue) {
+			object.Spec.Addons[0].Versions = append(object.Spec.Addons[0].Versions, addonOf("web", version).Versions...)
+		})
+	}
+	add("9.0.0")
+	w.expectCondition(victim, v1.ConditionConflicting, "True", v1.ReasonOwnedByOther)
+	w.expectVersions("master", "web", "1.1.0", "1.0.0")
+	stop()
+	add("9.1.0")
+	w.start()
+	expect.Object(t, w.master, victim, func(object *v1.AddonCatalogue) error {
+		if object.Status.ConflictCount != 2 {
+			return fmt.Errorf("conflicts %v", object.Status.Conflicts)
+		}
+		return nil
+	})
+	w.expectVersions("master", "web", "1.1.0", "1.0.0")
 }

@@ -89,9 +89,16 @@ func partsOf(f *facts) map[types.UID]*report.Findings {
 		}
 	}
 	for _, refused := range f.merged.Refused {
-		for _, uid := range refused.Contributors {
-			part(uid).TooLarge = append(part(uid).TooLarge, refused.Error())
+		message := refused.Error()
+		if !refused.IsOfNames() {
+			message += "; the seeds keep the last good one"
 		}
+		for _, uid := range refused.Contributors {
+			part(uid).TooLarge = append(part(uid).TooLarge, message)
+		}
+	}
+	for uid, noRoom := range f.merged.Beyond {
+		part(uid).TooLarge = append(part(uid).TooLarge, noRoom.Error())
 	}
 	for _, reading := range f.readings {
 		if sources := f.sources[reading.object.Name]; len(sources) > 0 {

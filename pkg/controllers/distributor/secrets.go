@@ -35,7 +35,10 @@ type knownSecret struct {
 func (r *Reconciler) findSecrets(ctx context.Context, f *facts) loop.Outcome {
 	f.secretProblems = map[string]string{}
 	f.secrets = seed.Secrets{
-		Copies: map[string]seed.SecretCopy{}, Held: map[string]bool{}, Revoked: map[string]bool{}, HoldAll: len(f.merged.Refused) > 0,
+		Copies: map[string]seed.SecretCopy{}, Held: map[string]bool{}, Revoked: map[string]bool{},
+	}
+	for _, refused := range f.merged.Refused {
+		f.secrets.HoldAll = f.secrets.HoldAll || !refused.IsOfNames()
 	}
 	fresh := secretReader{}
 	for _, name := range secretNames(f.merged) {

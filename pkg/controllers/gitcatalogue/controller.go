@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
@@ -45,6 +46,7 @@ type Reconciler struct {
 	kinds    fetch.Kinds
 	recorder events.EventRecorder
 	memories memories
+	scale    catalogue.Scale
 	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 

@@ -15,6 +15,7 @@
 //	unchanged  ends the pass where the same content was read before and its catalogues are unchanged
 //	read       files become add-ons; any error refuses the commit
 //	plan       pure: what to write and what to remove
+//	room       a commit that makes Custom catalogues too large, all together, is refused
 //	approve    a commit that removes much waits for an approval of the admin
 //	rehearse   every write is tried as a dry run, so that a commit is applied whole or not at all;
 //	           only add-ons whose name another catalogue has wait

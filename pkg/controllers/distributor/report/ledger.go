@@ -31,7 +31,7 @@ type Findings struct {
 	Kept bool
 	// Parent is the catalogue in git that this one was generated from; empty: none.
 	Parent string
-	// TooLarge names the merged add-ons that were refused.
+	// TooLarge names the merged add-ons that were refused, and says that there is no room for the catalogue.
 	TooLarge  []string
 	Conflicts []v1.CatalogueConflict
 	// Digests of the merged add-ons with a part of the catalogue.

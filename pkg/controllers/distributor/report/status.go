@@ -96,6 +96,9 @@ func conflictText(object *v1.AddonCatalogue, conflict v1.CatalogueConflict, inGi
 	switch {
 	case conflict.Reason == v1.ReasonCoreReserved:
 		return fmt.Sprintf("add-on %q is left out: Core catalogue %s reserves the name", conflict.Addon, winner)
+	case conflict.Reason == v1.ReasonOwnedByOther && conflict.Version != "":
+		return fmt.Sprintf("version %q of add-on %q is left out: Custom catalogue %s took the add-on over, and a former owner only keeps "+
+			"what it had then: take the version out of catalogue %q", conflict.Version, conflict.Addon, winner, catalogue.Author(object))
 	case conflict.Reason == v1.ReasonOwnedByOther:
 		return fmt.Sprintf("add-on %q is left out: it belongs to Custom catalogue %s: take it out of catalogue %q, or have that one give it up, "+
 			"or ask a user with verb %s to annotate %q with %s=%s", conflict.Addon, winner, catalogue.Author(object),
@@ -148,7 +151,7 @@ func ready(object *v1.AddonCatalogue, rows []v1.SeedSync, f *facts) metav1.Condi
 	case f.Refusal != "":
 		return isFalse(v1.ConditionReady, f.Reason, refusalText(f))
 	case len(f.TooLarge) > 0:
-		return isFalse(v1.ConditionReady, v1.ReasonTooLarge, strings.Join(f.TooLarge, "; ")+"; the seeds keep the last good one")
+		return isFalse(v1.ConditionReady, v1.ReasonTooLarge, strings.Join(f.TooLarge, "; "))
 	case len(f.NotAllowed) > 0:
 		return isFalse(v1.ConditionReady, v1.ReasonSecretNotAllowed, text.First(f.NotAllowed, secretsNamed)+"; what needs it is left out")
 	case object.Spec.Git != nil && !meta.IsStatusConditionTrue(object.Status.Conditions, v1.ConditionFetched):

@@ -1,0 +1,141 @@
+package catalogue_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+)
+
+// Red when a former owner adds a version to an add-on that another one took over, changes what a version installs, or names the slot; when
+// what it had goes; when it may do nothing again after the other one left; and when any of it depends on what a process remembers.
+func TestAFormerOwnerAddsNothing(t *testing.T) {
+	t.Parallel()
+	const custom, core = v1.CatalogueCustom, v1.CatalogueCore
+	victim := func(versions string) *v1.AddonCatalogue { return authored("victim", custom, 0, "web: "+versions) }
+	other := func() *v1.AddonCatalogue { return authored("other", custom, 0, "web: 2.0.0") }
+	changed := victim("1.0.0 1.1.0")
+	changed.Spec.Addons[0].Slot, changed.Spec.Addons[0].Versions[0].ValuesTemplate = v1.SlotCNI, "other: content"
+	deprecated := victim("1.0.0 1.1.0")
+	deprecated.Spec.Addons[0].Versions[0].Deprecated = "take 2.0.0"
+	const kept = "2.0.0 from other, 1.1.0 from victim, 1.0.0 from victim"
+	for _, test := range []struct {
+		why     string
+		objects []*v1.AddonCatalogue
+		want    string
+		away    string
+	}{
+		{why: "what it had stays", objects: []*v1.AddonCatalogue{victim("1.0.0 1.1.0"), other()}, want: kept},
+		{why: "a new version does not come", objects: []*v1.AddonCatalogue{victim("1.0.0 1.1.0 9.9.9"), other()},
+			want: kept + "; on victim: 9.9.9 won by other"},
+		{why: "another content does not come", objects: []*v1.AddonCatalogue{changed, other()},
+			want: "2.0.0 from other, 1.1.0 from victim; on victim: 1.0.0 won by other"},
+		{why: "a deprecation comes", objects: []*v1.AddonCatalogue{deprecated, other()}, want: kept},
+		{why: "what goes is gone", objects: []*v1.AddonCatalogue{victim("1.1.0"), other()}, want: "2.0.0 from other, 1.1.0 from victim"},
+		{why: "new versions alone are nothing", objects: []*v1.AddonCatalogue{victim("9.9.9"), other()},
+			want: "2.0.0 from other; on victim: 9.9.9 won by other"},
+		{why: "it takes the add-on over itself", objects: []*v1.AddonCatalogue{takes(victim("9.9.9"), "web"), other()},
+			want: "9.9.9 from victim, 2.0.0 from other"},
+		{why: "both take it over", objects: []*v1.AddonCatalogue{takes(victim("9.9.9"), "web"), takes(other(), "web")},
+			want: "9.9.9 from victim, 2.0.0 from other"},
+		{why: "the other one is gone", objects: []*v1.AddonCatalogue{victim("9.9.9")}, want: "9.9.9 from victim"},
+		{why: "the other one is away for a while", objects: []*v1.AddonCatalogue{victim("9.9.9")}, away: "other", want: "; on victim: 9.9.9 won by other"},
+		{why: "it is a Core catalogue now", objects: []*v1.AddonCatalogue{authored("victim", core, 0, "web: 3.0.0"), other()}, away: "victim",
+			want: "3.0.0 from victim; on other: won by victim"},
+		{why: "a Core catalogue has the name meanwhile",
+			objects: []*v1.AddonCatalogue{victim("9.9.9"), other(), authored("platform", core, 0, "web: 3.0.0")},
+			want:    "3.0.0 from platform; on other: won by platform; on victim: won by platform"},
+	} {
+		before := []*v1.AddonCatalogue{victim("1.0.0 1.1.0"), takes(other(), "web")}
+		claims := claimsOf(catalogue.Owners{"web": {"victim"}}, before...)
+		first := catalogue.Merge(sourcesOf(t, before...), claims)
+		if got := webOf(first); got != kept {
+			t.Fatalf("taken over: %q", got)
+		}
+		text := first.Former.Encode()
+		claims = claimsOf(first.Owners, test.objects...)
+		claims.Former = catalogue.DecodeFormer(text)
+		claims.Missing = map[string]map[string]bool{test.away: {"web": true}}
+		merged := catalogue.Merge(sourcesOf(t, test.objects...), claims)
+		if got := webOf(merged); got != test.want {
+			t.Errorf("%s: %q, want %q", test.why, got, test.want)
+		}
+		if addon := merged.Addons["web"]; addon != nil && addon.Spec.Addons[0].Slot != "" {
+			t.Errorf("%s: slot %q", test.why, addon.Spec.Addons[0].Slot)
+		}
+		claims.Owners, claims.Former = merged.Owners, merged.Former
+		if again := catalogue.Merge(sourcesOf(t, test.objects...), claims); cmp.Diff(story(merged), story(again)) != "" ||
+			merged.Former.Encode() != again.Former.Encode() {
+			t.Errorf("%s: merged again, it is not the same", test.why)
+		}
+	}
+}
+
+// Red when a former owner that is away at the take-over adds versions once it is back, or when one whose content is not known then has none.
+func TestAFormerOwnerThatIsAwayAddsNothing(t *testing.T) {
+	t.Parallel()
+	for why, test := range map[string]struct {
+		claims catalogue.Claims
+		want   string
+	}{
+		"deleted for a moment": {
+			catalogue.Claims{Missing: map[string]map[string]bool{"victim": {"web": true}}}, "2.0.0 from other; on victim: 1.0.0 won by other",
+		},
+		"not read": {catalogue.Claims{Held: map[string]bool{"victim": true}}, "2.0.0 from other, 1.0.0 from victim"},
+	} {
+		other := takes(authored("other", "", 0, "web: 2.0.0"), "web")
+		test.claims.Owners, test.claims.TakeOver = catalogue.Owners{"web": {"victim"}}, claimsOf(nil, other).TakeOver
+		taken := catalogue.Merge(sourcesOf(t, other), test.claims)
+		objects := []*v1.AddonCatalogue{other, authored("victim", "", 0, "web: 1.0.0")}
+		claims := claimsOf(taken.Owners, objects...)
+		claims.Former = taken.Former
+		if got := webOf(catalogue.Merge(sourcesOf(t, objects...), claims)); got != test.want {
+			t.Errorf("%s: %q, want %q", why, got, test.want)
+		}
+	}
+}
+
+// Red when a former owner for which there was no room at the take-over has nothing once there is.
+func TestAFormerOwnerWithoutRoomKeepsWhatItHad(t *testing.T) {
+	t.Parallel()
+	victim, first, second := crowd("victim", 9, 300, 1), crowd("a", 1, 9900, 1), crowd("b", 2, 9900, 1)
+	other := takes(authored("other", "", 0, "victim-0: 9.0.0"), "victim-0")
+	other.CreationTimestamp = victim.CreationTimestamp
+	objects := []*v1.AddonCatalogue{victim, first, second, other}
+	claims := claimsOf(catalogue.Owners{"victim-0": {"victim"}}, objects...)
+	taken := catalogue.Merge(sourcesOf(t, objects...), claims)
+	if len(taken.Beyond) != 1 || len(taken.Addons["victim-0"].Origins) != 1 {
+		t.Fatalf("left out: %v", leftOut(taken))
+	}
+	claims.Owners, claims.Former = taken.Owners, taken.Former
+	merged := catalogue.Merge(sourcesOf(t, victim, second, other), claims)
+	if got := len(merged.Addons["victim-0"].Origins); got != 101 {
+		t.Errorf("%d versions", got)
+	}
+}
+
+// Red when what former owners had has no bound, or when one who had too much is not a former owner at all.
+func TestWhatFormerOwnersHadIsBounded(t *testing.T) {
+	t.Parallel()
+	owners, taken := catalogue.Owners{}, authored("other", "", 0)
+	var objects []*v1.AddonCatalogue
+	var names []string
+	for _, victim := range []string{"victim-a", "victim-b"} {
+		objects = append(objects, crowd(victim, 1, 9800, 1))
+		for _, addon := range objects[len(objects)-1].Spec.Addons {
+			owners[string(addon.Name)], names = []string{victim}, append(names, string(addon.Name))
+			taken.Spec.Addons = append(taken.Spec.Addons, v1.Addon{Name: addon.Name, Versions: []v1.AddonVersion{{Version: "9.0.0"}}})
+		}
+	}
+	objects = append(objects, takes(taken, strings.Join(names, ",")))
+	merged := catalogue.Merge(sourcesOf(t, objects...), claimsOf(owners, objects...))
+	if size := len(merged.Former.Encode()); size > 270<<10 || size < 200<<10 {
+		t.Errorf("%d bytes", size)
+	}
+	if len(merged.Former) != len(names) {
+		t.Errorf("%d of %d add-ons have a former owner", len(merged.Former), len(names))
+	}
+}

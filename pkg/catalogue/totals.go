@@ -1,0 +1,137 @@
+package catalogue
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+)
+
+// Weight is what catalogues take on the master and on every seed.
+type Weight struct {
+	// Versions counts a catalogue without any as one.
+	Versions int
+	Bytes    int
+}
+
+// Totals is what all Custom catalogues together take at most, and Share what those of one author (see Author) take of it: the largest
+// repository has 8192 versions.
+var (
+	Totals = Weight{Versions: 20_000, Bytes: 64 << 20}
+	Share  = Weight{Versions: Totals.Versions / 2, Bytes: Totals.Bytes / 2}
+)
+
+const (
+	addonBytes  = 1 << 10 // an object on each seed
+	originBytes = 256     // of a version, in an annotation
+)
+
+// Weigh counts a spec as it is written to seeds.
+func Weigh(spec *v1.AddonCatalogueSpec) Weight {
+	addons, versions := Size(spec)
+	encoded, _ := json.Marshal(spec) // what can't be encoded is invalid
+	return Weight{
+		Versions: max(1, int(versions)), Bytes: len(encoded) + max(1, int(addons))*addonBytes + int(versions)*originBytes,
+	}
+}
+
+// Plus adds two weights.
+func (w Weight) Plus(other Weight) Weight {
+	return Weight{w.Versions + other.Versions, w.Bytes + other.Bytes}
+}
+
+func (w Weight) within(most Weight) bool { return w.Versions <= most.Versions && w.Bytes <= most.Bytes }
+
+// NoRoomError says that Custom catalogues would take more than they may. It names no present sum, which changes with each edit.
+type NoRoomError struct {
+	// Catalogue is the one that is left out; empty: it is not written.
+	Catalogue string
+	// Author is the catalogue whose share is used up; empty: all catalogues together would take too much.
+	Author string
+}
+
+func (e *NoRoomError) Error() string {
+	what, whose, most := "", "all Custom catalogues together", Totals
+	if e.Catalogue != "" {
+		what, whose = fmt.Sprintf("catalogue %q is not merged: ", e.Catalogue), "all Custom catalogues that are not newer, together,"
+	}
+	if e.Author != "" {
+		whose, most = fmt.Sprintf("catalogue %q, with all that is generated from it,", e.Author), Share
+	}
+	return fmt.Sprintf("%swith it, %s would have more than %d versions or %d MiB: take out versions or catalogues that are not needed",
+		what, whose, most.Versions, most.Bytes>>20)
+}
+
+// CheckRoom refuses what makes an author's catalogues larger than there is room for beside the others, which are only weighed where
+// something grows.
+func CheckRoom(author string, others func() Weight, before, after Weight) error {
+	switch {
+	case after.within(before):
+		return nil
+	case !after.within(Share):
+		return &NoRoomError{Author: author}
+	case !others().Plus(after).within(Totals):
+		return &NoRoomError{}
+	}
+	return nil
+}
+
+// Scale weighs catalogues of a cache, and remembers what they weigh.
+type Scale struct {
+	mutex sync.Mutex
+	known map[types.UID]weighed
+}
+
+type weighed struct {
+	generation int64
+	weight     Weight
+}
+
+// Others is what the Custom catalogues of a namespace weigh that are not of this author.
+func (s *Scale) Others(all []v1.AddonCatalogue, namespace, author string) (sum Weight) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	fresh := make(map[types.UID]weighed, len(all))
+	for i := range all {
+		object := &all[i]
+		known, isKnown := s.known[object.UID]
+		if !isKnown || known.generation != object.Generation {
+			known = weighed{object.Generation, Weigh(&object.Spec)}
+		}
+		fresh[object.UID] = known
+		role := object.Labels[v1.LabelRole]
+		if object.Namespace == namespace && typeOf(&object.Spec) == v1.CatalogueCustom && (role == "" || role == v1.RoleGenerated) &&
+			Author(object) != author {
+			sum = sum.Plus(known.weight)
+		}
+	}
+	s.known = fresh
+	return sum
+}
+
+// beyond are the Custom catalogues for which older ones leave no room, or others of their author.
+func beyond(sources []*Source) map[types.UID]*NoRoomError {
+	oldest := slices.SortedFunc(slices.Values(sources), func(a, b *Source) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+	})
+	left, all, of := map[types.UID]*NoRoomError{}, Weight{}, map[string]Weight{}
+	for _, source := range oldest {
+		author := source.author()
+		own, sum := of[author].Plus(source.weight), all.Plus(source.weight)
+		switch {
+		case source.Type == v1.CatalogueCore:
+		case !own.within(Share):
+			left[source.UID] = &NoRoomError{Catalogue: source.Name, Author: author}
+		case !sum.within(Totals):
+			left[source.UID] = &NoRoomError{Catalogue: source.Name}
+		default:
+			of[author], all = own, sum
+		}
+	}
+	return left
+}

@@ -1,0 +1,35 @@
+package gitcatalogue
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// room refuses a commit that makes Custom catalogues larger than they may be: admission does not see what is generated.
+func (r *Reconciler) room(ctx context.Context, f *facts) loop.Outcome {
+	if f.object.Spec.Type == v1.CatalogueCore {
+		return nil
+	}
+	var all v1.AddonCatalogueList
+	if err := r.cached.List(ctx, &all, client.InNamespace(r.options.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return failed("listing catalogues", err)
+	}
+	var before, after catalogue.Weight
+	for _, child := range f.have {
+		before = before.Plus(catalogue.Weigh(&child.Spec))
+	}
+	for i := range f.plan.children {
+		after = after.Plus(catalogue.Weigh(&f.plan.children[i].spec))
+	}
+	others := func() catalogue.Weight { return r.scale.Others(all.Items, r.options.Namespace, f.object.Name) }
+	if err := catalogue.CheckRoom(f.object.Name, others, before, after); err != nil {
+		return f.waiting(v1.ReasonTooLarge, fmt.Sprintf("commit %s is not taken: %v", f.snapshot.Revision, err))
+	}
+	return nil
+}
