@@ -1,6 +1,7 @@
 package main
 
 import (
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -9,11 +10,12 @@ import (
 )
 
 // admit serves admission of authored catalogues and sets.
-func admit(made manager.Manager, flags *trellis.Flags) error {
+func admit(made manager.Manager, master cluster.Cluster, flags *trellis.Flags) error {
+	reader := webhook.Master(master.GetClient(), master.GetAPIReader())
 	return flags.Admit(made, map[string]admission.Handler{
 		webhook.PathCatalogues: &webhook.Catalogues{
-			Master: made.GetAPIReader(), Namespace: flags.Namespace, WorkerName: flags.WorkerName,
+			Master: reader, Namespace: flags.Namespace, WorkerName: flags.WorkerName,
 		},
-		webhook.PathSets: &webhook.Sets{Master: made.GetAPIReader(), Namespace: flags.Namespace},
+		webhook.PathSets: &webhook.Sets{Master: reader, Namespace: flags.Namespace},
 	})
 }

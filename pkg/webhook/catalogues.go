@@ -29,7 +29,7 @@ import (
 // Catalogues checks AddonCatalogues that people write. It ignores those with a role: the charts'
 // policies say who may write them.
 type Catalogues struct {
-	// Master bypasses caches; nil on a seed, which knows no other seed.
+	// Master is what Master makes; nil on a seed, which knows no other seed.
 	Master client.Reader
 	// Seed bypasses caches; nil on the master.
 	Seed      client.Reader
