@@ -17,6 +17,27 @@ const steady = 3 * time.Second
 // mostWrites is how often an upgrade writes its Cluster: the holds go on and off, and Cluster API may take the hook off with its own.
 const mostWrites = 5
 
+// An upgrade begins to wait while the Cluster has no available catalogue, which comes later, and goes on to wait after a restart. Red when
+// nobody is told then that it waits, when an event tells it twice, and when the catalogue never says so.
+func TestAnUpgradeThatWaitsWithoutACatalogueIsToldOnce(t *testing.T) {
+	w := newWorld(t, setting{})
+	key := w.availableKey()
+	none := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	if err := w.client.Delete(t.Context(), none); err != nil {
+		t.Fatal(err)
+	}
+	stop := w.start()
+	w.installed("1.0.0", "1.36.3", metav1.ConditionTrue)
+	w.ask(after)
+	w.expectEvent(v1.EventUpgradeWaits, "cni")
+	w.available(w.read())
+	w.says("True", v1.ReasonBeforeControlPlane)
+	stop()
+	w.start()
+	expect.Always(t, steady, func() error { return w.toldOnce(v1.EventUpgradeWaits) })
+	w.end()
+}
+
 // Cluster API moves no control plane before the add-on is at a version that fits both sides, and no workers before it is right at the new
 // one; an event of the Cluster says when each begins to wait. Red without the hook, without the hold on workers, when the manager that is started anew lets one of them go, and when all that
 // writes the Cluster more often than it has to.
