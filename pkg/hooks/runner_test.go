@@ -335,7 +335,7 @@ func TestPauseAfterAFailedAttempt(t *testing.T) {
 	}
 }
 
-// RS39: An attempt failed, and a run began, by a clock that was ahead. Once it is right, they wait their time from now, and not until then.
+// RS39: What failed by a clock that was ahead is tried again in its time, once the clock is right, and what began by it ends in its time.
 // Red when the times are not put right, or are so in memory alone: the wait would begin with each pass.
 func TestAClockThatWasAheadHoldsNoAttemptUp(t *testing.T) {
 	now := time.Unix(1800000000, 0)

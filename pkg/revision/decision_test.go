@@ -229,7 +229,8 @@ func TestOnlyTimeThatIsWatchedMakesAnUpgradeOverdue(t *testing.T) {
 	}
 }
 
-// RS39: Red when a revision that a clock began which was ahead never takes too long, or does so at once.
+// RS39: A revision that a clock began which was ahead has its time from when its cluster is watched. Red when it never takes too long, or
+// does so at once.
 func TestARevisionOfAClockThatWasAheadGetsLate(t *testing.T) {
 	now := time.Now()
 	for _, test := range []struct {

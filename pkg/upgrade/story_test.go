@@ -103,7 +103,8 @@ func TestUpgradeStory(t *testing.T) {
 	story.Match(t, "testdata/story.golden")
 }
 
-// RS39: The condition was written by a clock that was ahead. Red when a stage waits until then, or from each look on.
+// RS39: A stage of an upgrade that began by a clock that was ahead ends in its time, once the clock is right. Red when it waits until then, or
+// from each look on.
 func TestAStageOfAClockThatWasAheadEndsInTime(t *testing.T) {
 	t.Parallel()
 	s := &told{

@@ -77,8 +77,8 @@ func (m *turns) askMany(ctx context.Context, count int) <-chan *deadlined {
 	return answers
 }
 
-// AC91: An author sends a hundred updates at once. Red when more than a few are read or judged at a time, when the others wait for ever or
-// are not told to try again, and when a turn is not given back.
+// AC91: Of a hundred updates at once, two are read and judged, and the others are told to try again. Red when more are, when the others wait
+// for ever, and when a turn is not given back.
 func TestFewRequestsAreReadAndJudgedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flood := newTurns()
