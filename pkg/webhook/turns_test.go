@@ -51,7 +51,8 @@ func TestABusyWebhookIsAsGoodAsNone(t *testing.T) {
 	} {
 		create(t, c, namespace(place))
 		configuration.Webhooks = append(configuration.Webhooks, admissionregistrationv1.ValidatingWebhook{
-			Name: place + ".example.com", FailurePolicy: &policy, SideEffects: &none, AdmissionReviewVersions: []string{"v1"}, TimeoutSeconds: &timeout,
+			Name: place + ".example.com", FailurePolicy: &policy, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+			TimeoutSeconds: &timeout,
 			ClientConfig: admissionregistrationv1.WebhookClientConfig{
 				URL: &server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
 			},
