@@ -1,7 +1,7 @@
 package main
 
 import (
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -10,12 +10,13 @@ import (
 )
 
 // admit serves admission of authored catalogues and sets.
-func admit(made manager.Manager, cached client.Reader, flags *trellis.Flags) error {
+func admit(made manager.Manager, master cluster.Cluster, flags *trellis.Flags) error {
+	reader := webhook.Master(master.GetClient(), master.GetAPIReader())
 	return flags.Admit(made, map[string]admission.Handler{
 		webhook.PathCatalogues: &webhook.Catalogues{
-			Master: made.GetAPIReader(), Namespace: flags.Namespace, WorkerName: flags.WorkerName,
-			Room: &webhook.Room{Cached: cached},
+			Master: reader, Namespace: flags.Namespace, WorkerName: flags.WorkerName,
+			Room: &webhook.Room{Cached: master.GetClient()},
 		},
-		webhook.PathSets: &webhook.Sets{Master: made.GetAPIReader(), Namespace: flags.Namespace},
+		webhook.PathSets: &webhook.Sets{Master: reader, Namespace: flags.Namespace},
 	})
 }

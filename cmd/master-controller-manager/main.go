@@ -102,7 +102,7 @@ func run(flags manager.Flags, fetching *sources.Flags, kkpVersion string) error 
 	if err := addGitCatalogues(made, master, flags.Namespace, fetching, kinds); err != nil {
 		return err
 	}
-	if err := admit(made, master.GetClient(), &flags); err != nil {
+	if err := admit(made, master, &flags); err != nil {
 		return err
 	}
 	return made.Start(ctrl.SetupSignalHandler())

@@ -38,16 +38,44 @@ func (u SeedUsage) Of(versions []UsedVersion) int {
 	return sum
 }
 
-// Withdrawn lists what the first spec offers and none of the others does. If a whole add-on is
-// withdrawn, this includes its undecided version.
-func Withdrawn(before *v1.AddonCatalogueSpec, remaining ...*v1.AddonCatalogueSpec) []UsedVersion {
-	stays := map[UsedVersion]bool{}
-	for _, spec := range remaining {
-		for _, offered := range offers(spec) {
-			stays[offered] = true
+// Offering is the spec of a catalogue of an author (see Author).
+type Offering struct {
+	Author string
+	Spec   *v1.AddonCatalogueSpec
+}
+
+// Withdrawn lists what the first offering has and none of the others does. If a whole add-on is
+// withdrawn, this includes its undecided version. What is left out of the merge counts on neither side.
+func Withdrawn(owners Owners, before Offering, remaining ...Offering) []UsedVersion {
+	stays, stayed := map[UsedVersion]bool{}, owners.merged(remaining)
+	for _, one := range remaining {
+		for _, offered := range offers(one.Spec) {
+			stays[offered] = stays[offered] || stayed(one, offered.Addon)
 		}
 	}
-	return slices.DeleteFunc(offers(before), func(offered UsedVersion) bool { return stays[offered] })
+	was := owners.merged(slices.Concat(remaining, []Offering{before}))
+	return slices.DeleteFunc(offers(before.Spec), func(offered UsedVersion) bool {
+		return stays[offered] || !was(before, offered.Addon)
+	})
+}
+
+// merged says of all offerings whether an add-on of one is merged: a Core catalogue reserves its name, and else it belongs to its
+// owners among those that offer it, where it has any.
+func (o Owners) merged(all []Offering) func(of Offering, addon string) bool {
+	reserved, owned := map[string]bool{}, map[string]bool{}
+	for _, one := range all {
+		for i := range one.Spec.Addons {
+			name := string(one.Spec.Addons[i].Name)
+			reserved[name] = reserved[name] || one.Spec.Type == v1.CatalogueCore
+			owned[name] = owned[name] || slices.Contains(o[name], one.Author)
+		}
+	}
+	return func(of Offering, addon string) bool {
+		if reserved[addon] {
+			return of.Spec.Type == v1.CatalogueCore
+		}
+		return !owned[addon] || slices.Contains(o[addon], of.Author)
+	}
 }
 
 func offers(spec *v1.AddonCatalogueSpec) []UsedVersion {

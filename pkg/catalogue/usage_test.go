@@ -22,25 +22,44 @@ func offering(addons map[v1.AddonName][]string) *v1.AddonCatalogueSpec {
 }
 
 func TestWithdrawn(t *testing.T) {
-	before := offering(map[v1.AddonName][]string{"web": {"v1.0.0", "1.1.0"}})
+	offer := func(author string, kind v1.CatalogueType, versions ...string) Offering {
+		spec := offering(map[v1.AddonName][]string{"web": versions})
+		if versions == nil {
+			spec = offering(nil)
+		}
+		spec.Type = kind
+		return Offering{author, spec}
+	}
+	custom := func(author string, versions ...string) Offering {
+		return offer(author, v1.CatalogueCustom, versions...)
+	}
+	core := func(versions ...string) Offering { return offer("core", v1.CatalogueCore, versions...) }
+	before := custom("mine", "v1.0.0", "1.1.0")
+	whole := []UsedVersion{{"web", ""}, {"web", "1.0.0"}, {"web", "1.1.0"}}
 	for _, test := range []struct {
 		why       string
-		remaining []*v1.AddonCatalogueSpec
+		owners    []string
+		before    Offering
+		remaining []Offering
 		want      []UsedVersion
 	}{
-		{"nothing goes", []*v1.AddonCatalogueSpec{before}, nil},
-		{"one version goes", []*v1.AddonCatalogueSpec{offering(map[v1.AddonName][]string{"web": {"1.1.0"}})},
-			[]UsedVersion{{"web", "1.0.0"}}},
-		{"another spelling is the same version", []*v1.AddonCatalogueSpec{offering(map[v1.AddonName][]string{"web": {"1", "v1.1"}})}, nil},
-		{"another catalogue has it still", []*v1.AddonCatalogueSpec{
-			offering(nil), offering(map[v1.AddonName][]string{"web": {"1.0.0", "1.1.0"}}),
-		}, nil},
-		{"the whole add-on goes", []*v1.AddonCatalogueSpec{offering(nil)},
-			[]UsedVersion{{"web", ""}, {"web", "1.0.0"}, {"web", "1.1.0"}}},
-		{"the whole catalogue goes", nil, []UsedVersion{{"web", ""}, {"web", "1.0.0"}, {"web", "1.1.0"}}},
+		{"nothing goes", nil, before, []Offering{before}, nil},
+		{"one version goes", nil, before, []Offering{custom("mine", "1.1.0")}, []UsedVersion{{"web", "1.0.0"}}},
+		{"another spelling is the same version", nil, before, []Offering{custom("mine", "1", "v1.1")}, nil},
+		{"another catalogue has it still", nil, before, []Offering{custom("mine"), custom("other", "1.0.0", "1.1.0")}, nil},
+		{"the whole add-on goes", nil, before, []Offering{custom("mine")}, whole},
+		{"the whole catalogue goes", nil, before, nil, whole},
+		{"the other catalogue that has it is left out", []string{"mine"}, before,
+			[]Offering{custom("mine", "1.1.0"), custom("other", "1.0.0")}, []UsedVersion{{"web", "1.0.0"}}},
+		{"the other catalogue gets what its owner gives up", []string{"mine"}, before, []Offering{custom("other", "1.0.0")}, []UsedVersion{{"web", "1.1.0"}}},
+		{"another owner has it", []string{"mine", "other"}, before, []Offering{custom("mine", "1.1.0"), custom("other", "1.0.0")}, nil},
+		{"it goes from a catalogue that is left out", []string{"other"}, before, []Offering{custom("mine"), custom("other", "1.1.0")}, nil},
+		{"a Core catalogue reserves the name", nil, before, []Offering{core("2.0.0")}, nil},
+		{"a Core catalogue has others that are left out", nil, core("1.0.0", "1.1.0"), []Offering{core("1.1.0"), before}, []UsedVersion{{"web", "1.0.0"}}},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Withdrawn(before, test.remaining...), cmp.Transformer("none", func(list []UsedVersion) []UsedVersion {
+			got := Withdrawn(Owners{"web": test.owners}, test.before, test.remaining...)
+			if diff := cmp.Diff(test.want, got, cmp.Transformer("none", func(list []UsedVersion) []UsedVersion {
 				return append([]UsedVersion{}, list...)
 			})); diff != "" {
 				t.Errorf("withdrawn (-want +got):\n%s", diff)

@@ -58,6 +58,9 @@ func readPair(data map[string][]byte, hosts []string, now time.Time) (*tls.Certi
 	if err != nil {
 		return nil, err
 	}
+	if err := checkBegun(serving.Leaf, now); err != nil {
+		return nil, err
+	}
 	trusted := x509.NewCertPool()
 	for _, authority := range certificates(data[KeyAuthorities]) {
 		trusted.AddCert(authority)
@@ -68,6 +71,15 @@ func readPair(data map[string][]byte, hosts []string, now time.Time) (*tls.Certi
 		}
 	}
 	return serving, nil
+}
+
+// checkBegun tells of a certificate that was made by a clock that was ahead, or is read by one that is behind.
+func checkBegun(certificate *x509.Certificate, now time.Time) error {
+	if !now.Before(certificate.NotBefore) {
+		return nil
+	}
+	return &unusableError{fmt.Sprintf("or its authority is valid from %s on only: compare the clocks of the nodes",
+		certificate.NotBefore.UTC().Format(time.RFC3339))}
 }
 
 func isDue(serving *tls.Certificate, now time.Time) bool {
@@ -108,7 +120,7 @@ func (o *Options) authority(data map[string][]byte, now time.Time) (*x509.Certif
 		life = lastingLifetime
 		held, err := tls.X509KeyPair(data[KeyAuthorities], data[keyAuthorityPrivate])
 		if key, ok := held.PrivateKey.(*ecdsa.PrivateKey); err == nil && ok && !now.Add(lifetime).After(held.Leaf.NotAfter) {
-			return held.Leaf, key, nil
+			return held.Leaf, key, checkBegun(held.Leaf, now) // clients have it: it is not made again for a clock that may be wrong
 		}
 	}
 	request := template(o.Name+"-ca", now, life)

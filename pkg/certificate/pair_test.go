@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"bytes"
 	"errors"
 	"maps"
 	"strings"
@@ -43,6 +44,7 @@ func TestReadPair(t *testing.T) {
 	}{
 		{"as it was made", made, []string{"webhook.kubermatic.svc", "127.0.0.1"}, noon.Add(time.Minute), ""},
 		{"for one who is an hour behind", made, []string{"127.0.0.1"}, noon.Add(-59 * time.Minute), ""},
+		{"by a clock that was set back", made, []string{"127.0.0.1"}, noon.Add(-day), "valid from 2026-11-21T11:00:00Z on only"},
 		{"on its last day", made, []string{"127.0.0.1"}, noon.Add(89 * day), ""},
 		{"after its last day", made, []string{"127.0.0.1"}, noon.Add(91 * day), "can't be verified"},
 		{"for another host", made, []string{"webhook.other.svc"}, noon, `host "webhook.other.svc"`},
@@ -106,5 +108,32 @@ func TestAuthoritiesStayFew(t *testing.T) {
 	}
 	if got := len(certificates(authorities)); got != 1+earlierAuthorities {
 		t.Errorf("%d authorities are trusted, want %d", got, 1+earlierAuthorities)
+	}
+}
+
+// RS39: A certificate that a clock made which was ahead is made again, once the clock is right. Red when it is not, when an authority that
+// clients keep is made again for it, and when the error does not say what is wrong.
+func TestACertificateOfAClockThatWasAheadIsMadeAgain(t *testing.T) {
+	hosts := []string{"127.0.0.1"}
+	ahead := makePair(t, noon.Add(1000*day), nil, hosts...)
+	found, err := (&Options{Name: "trellis-webhook", Hosts: hosts}).renew(ahead, noon)
+	if err != nil || found.Leaf.NotAfter.After(noon.Add(lifetime)) {
+		t.Fatalf("the webhooks have no certificate of now: %v", err)
+	}
+	if _, err := readPair(ahead, hosts, noon); err != nil {
+		t.Errorf("it is not served: %v", err)
+	}
+
+	lasting := &Options{Name: "trellis-query", Hosts: hosts, LastingAuthority: true}
+	kept := map[string][]byte{}
+	if _, err := lasting.renew(kept, noon.Add(day)); err != nil {
+		t.Fatal(err)
+	}
+	before := maps.Clone(kept)
+	if _, err := lasting.renew(kept, noon); err == nil || !strings.Contains(err.Error(), "valid from 2026-11-22T11:00:00Z on only") {
+		t.Errorf("got %v", err)
+	}
+	if !maps.EqualFunc(before, kept, bytes.Equal) {
+		t.Error("what clients keep was replaced")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/times"
 )
 
 const (
@@ -90,9 +91,13 @@ func (h Runner) Run(ctx context.Context, revision Revision, event string) (Progr
 	if state.Event != event {
 		*state = State{Event: event, Attempt: 1, AskedFor: h.AskedFor, Ended: state.Ended}
 	}
+	p.mendTimes(hooks)
 	if state.Failed != "" {
-		if err := p.applyDeletePolicies(ctx, hooks); err != nil || p.isPaused() {
+		if err := p.applyDeletePolicies(ctx, hooks); err != nil {
 			return p.failure(), err
+		}
+		if p.isPaused() {
+			return p.failure(), p.save(ctx)
 		}
 		p.beginRetry(hooks)
 	}
@@ -111,6 +116,21 @@ func (h Runner) Run(ctx context.Context, revision Revision, event string) (Progr
 		}
 	}
 	return p.finish(ctx, hooks)
+}
+
+// mendTimes records now in place of times that a clock stored which was ahead: what waits from then on would wait too long.
+func (p *pass) mendTimes(hooks []*Hook) {
+	stored := []*metav1.Time{&p.HooksState.FailedAt}
+	for _, hook := range hooks {
+		if hook.Run != nil {
+			stored = append(stored, &hook.Run.Started)
+		}
+	}
+	for _, one := range stored {
+		if times.IsAhead(one.Time, p.Now) {
+			*one, p.changed = metav1.NewTime(p.Now), true
+		}
+	}
 }
 
 func (p *pass) save(ctx context.Context) error {

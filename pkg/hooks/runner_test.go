@@ -334,3 +334,34 @@ func TestPauseAfterAFailedAttempt(t *testing.T) {
 		}
 	}
 }
+
+// RS39: What failed by a clock that was ahead is tried again in its time, once the clock is right, and what began by it ends in its time.
+// Red when the times are not put right, or are so in memory alone: the wait would begin with each pass.
+func TestAClockThatWasAheadHoldsNoAttemptUp(t *testing.T) {
+	now := time.Unix(1800000000, 0)
+	future := metav1.NewTime(now.Add(1000 * time.Hour))
+	ran := jobHook("a", 1)
+	ran.Run = &Run{Event: "pre-install", Attempt: 1, Phase: PhaseFailed, Started: future}
+	record := &Set{Action: ActionInstall, Hooks: []Hook{ran}, HooksState: State{
+		Event: "pre-install", Attempt: 1, Failed: "why", FailedAt: future, Tidy: true,
+	}}
+	saved := 0
+	runner := Runner{Timeout: time.Minute, Save: func(context.Context) error {
+		saved++
+		return nil
+	}}
+	for _, after := range []time.Duration{0, firstPause - 1} {
+		runner.Now = now.Add(after)
+		progress, err := runner.Run(t.Context(), Revision{Set: record, Shown: unshown{}}, "pre-install")
+		if err != nil || !progress.Retry.Equal(now.Add(firstPause)) {
+			t.Errorf("after %s it is tried again in %s, %v", after, progress.Retry.Sub(now), err)
+		}
+	}
+	if began := record.Hooks[0].Run.Started; !began.Time.Equal(now) || saved != 1 {
+		t.Errorf("its run began %s from now, and the record was saved %d times", began.Sub(now), saved)
+	}
+	over := &pass{Runner: Runner{Now: now.Add(firstPause)}, Revision: Revision{Set: record}}
+	if over.isPaused() {
+		t.Error("it pauses still when its time is over")
+	}
+}

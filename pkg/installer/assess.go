@@ -78,7 +78,7 @@ func (p *Pass) noteHealth(now *survey.Health) {
 // to become so again.
 func (p *Pass) isLate() bool {
 	since := p.State.brokenSince
-	return p.Record().IsLate(p.Now) && (since.IsZero() || p.Now.After(since.Add(p.Record().Timeout.Duration)))
+	return p.Record().IsLate(p.State.Watched, p.Now) && (since.IsZero() || p.Now.After(since.Add(p.Record().Timeout.Duration)))
 }
 
 // readHealth reads the objects whose health can change, and the Lease; where the objects are well until

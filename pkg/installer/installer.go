@@ -25,6 +25,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/survey"
 	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/times"
 )
 
 // RecordWriter writes release records on the seed.
@@ -281,7 +282,7 @@ func (p *Pass) stamp() metav1.Time { return metav1.Time{Time: p.Now}.Rfc3339Copy
 func (p *Pass) Connect(connection *cluster.Connection) {
 	p.Connection = connection
 	p.State.connect(connection.UserCluster)
-	if p.State.Watched.IsZero() {
+	if p.State.Watched.IsZero() || times.IsAhead(p.State.Watched, p.Now) {
 		p.State.Watched = p.Now
 	}
 }

@@ -6,6 +6,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/hooks"
+	"github.com/trellis-addons/trellis/pkg/times"
 )
 
 // Do is what is to be done about an installation.
@@ -288,7 +289,7 @@ func (r *Record) TimeLeft(watched, now time.Time) (left time.Duration, limited b
 	if r == nil || !r.Atomic || r.Healthy || r.Rollback != nil || r.LastGood == 0 || watched.IsZero() {
 		return 0, false
 	}
-	since := r.Time.Time
+	since := r.began(watched, now)
 	if watched.After(since) {
 		since = watched
 	}
@@ -297,8 +298,17 @@ func (r *Record) TimeLeft(watched, now time.Time) (left time.Duration, limited b
 
 // IsLate says whether the revision has had its time to become healthy. Without a record nothing is
 // known of that.
-func (r *Record) IsLate(now time.Time) bool {
-	return r != nil && now.After(r.Time.Add(r.Timeout.Duration))
+func (r *Record) IsLate(watched, now time.Time) bool {
+	return r != nil && now.After(r.began(watched, now).Add(r.Timeout.Duration))
+}
+
+// began is when the revision began. Where a clock recorded that which was ahead, the time since which
+// the user cluster is watched counts.
+func (r *Record) began(watched, now time.Time) time.Time {
+	if times.IsAhead(r.Time.Time, now) {
+		return watched
+	}
+	return r.Time.Time
 }
 
 // Next is the number of a new revision. An intent that was never applied keeps its number.

@@ -212,6 +212,8 @@ func TestOnlyTimeThatIsWatchedMakesAnUpgradeOverdue(t *testing.T) {
 		{why: "contact came back and its time went by again", begun: time.Hour, watched: 11 * time.Minute, want: true},
 		{why: "there is no contact", begun: time.Hour, nobodys: true},
 		{why: "it was healthy once", begun: time.Hour, watched: time.Hour, healthy: true},
+		{why: "a clock that was ahead began it, a moment ago", begun: -time.Hour, watched: time.Second},
+		{why: "a clock that was ahead began it, and its time went by", begun: -time.Hour, watched: 11 * time.Minute, want: true},
 	} {
 		record := &Record{
 			Revision: 2, LastGood: 1, Atomic: true, Healthy: test.healthy,
@@ -223,6 +225,24 @@ func TestOnlyTimeThatIsWatchedMakesAnUpgradeOverdue(t *testing.T) {
 		}
 		if got := Decide(record, nil, seen).Do == GiveWay; got != test.want {
 			t.Errorf("%s: got %t, want %t", test.why, got, test.want)
+		}
+	}
+}
+
+// RS39: A revision that a clock began which was ahead has its time from when its cluster is watched. Red when it never takes too long, or
+// does so at once.
+func TestARevisionOfAClockThatWasAheadGetsLate(t *testing.T) {
+	now := time.Now()
+	for _, test := range []struct {
+		begun, watched time.Duration
+		want           bool
+	}{
+		{9 * time.Minute, time.Hour, false}, {11 * time.Minute, time.Second, true},
+		{-time.Hour, time.Second, false}, {-time.Hour, 11 * time.Minute, true},
+	} {
+		record := &Record{Time: metav1.NewTime(now.Add(-test.begun)), Timeout: metav1.Duration{Duration: 10 * time.Minute}}
+		if got := record.IsLate(now.Add(-test.watched), now); got != test.want {
+			t.Errorf("begun %s and watched %s ago: late %t", test.begun, test.watched, got)
 		}
 	}
 }

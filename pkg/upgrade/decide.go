@@ -7,6 +7,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/text"
+	"github.com/trellis-addons/trellis/pkg/times"
 )
 
 // Decision is what is to be on a cluster, and what is told of it.
@@ -18,7 +19,8 @@ type Decision struct {
 	// is to be no such condition.
 	Held            bool
 	Reason, Message string
-	// Since is the transition of the condition.
+	// Since is the transition of the condition. It is to be written where it is not the one before: that
+	// was of a clock that was ahead.
 	Since time.Time
 	// GaveUp says that a stage ended at its timeout, and says what it waited for.
 	GaveUp string
@@ -31,6 +33,7 @@ const namedAtMost = 5
 
 // Decide what is to be on a cluster now.
 func Decide(seen *Seen, rules Rules, before Before, now time.Time) Decision {
+	before.Since = times.Past(before.Since, now)
 	d := decider{seen: seen, rules: rules, before: before, now: now}
 	d.Hook, d.Workers = seen.Hook, seen.Workers
 	d.decide()

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/upgrade"
 	"github.com/trellis-addons/trellis/test/golden"
 )
@@ -100,4 +101,29 @@ func TestUpgradeStory(t *testing.T) {
 	tell("They are planned.", func() { s.Awaits = "" })
 	tell("Upgrades are not to wait any more.", func() { s.rules.Hold = false })
 	story.Match(t, "testdata/story.golden")
+}
+
+// RS39: A stage of an upgrade that began by a clock that was ahead ends in its time, once the clock is right. Red when it waits until then, or
+// from each look on.
+func TestAStageOfAClockThatWasAheadEndsInTime(t *testing.T) {
+	t.Parallel()
+	s := &told{
+		Seen: upgrade.Seen{
+			Topology: true, Wanted: "1.37.1", Versions: []string{"1.36.3"}, Asked: "1.36.3", Hook: true, Workers: upgrade.WorkersFree,
+			Gates: []upgrade.Gate{{Name: "cni", Problem: "not Ready"}},
+		},
+		rules: upgrade.Rules{Hold: true, Timeout: time.Hour}, now: begin,
+		before: upgrade.Before{Reason: v1.ReasonBeforeControlPlane, Since: begin.Add(1000 * time.Hour)},
+	}
+	if made := s.decide(); !made.Held || made.Recheck != time.Hour || !made.Since.Equal(begin) {
+		t.Errorf("held %t since %s, again in %s", made.Held, made.Since, made.Recheck)
+	}
+	s.now = begin.Add(59 * time.Minute)
+	if made := s.decide(); !made.Held || made.Recheck != time.Minute {
+		t.Errorf("a minute before its end: held %t, again in %s", made.Held, made.Recheck)
+	}
+	s.now = begin.Add(time.Hour)
+	if made := s.decide(); made.GaveUp == "" || made.Held {
+		t.Errorf("when its time is over it waits still: %s", made.Message)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/rollout"
+	"github.com/trellis-addons/trellis/pkg/times"
 )
 
 // moves is what the installations of a set in a cluster say of their last moves.
@@ -43,9 +44,6 @@ func movesOf(mine []*installation.Report, pace installation.Pace, along Course) 
 	return found
 }
 
-// aheadAtMost is how far the clocks of two processes may differ.
-const aheadAtMost = time.Minute
-
 // latestMove is when an installation was moved, at the latest.
 func latestMove(said *installation.Report, state installation.State) time.Time {
 	if said.IsGoing {
@@ -56,7 +54,7 @@ func latestMove(said *installation.Report, state installation.State) time.Time {
 
 // isAhead says whether a move was stamped by a clock that was ahead, in a revision that has begun.
 func (c *Course) isAhead(moved time.Time) bool {
-	return moved.After(c.Now.Add(aheadAtMost)) && !c.StartedAt.After(c.Now)
+	return times.IsAhead(moved, c.Now) && !c.StartedAt.After(c.Now)
 }
 
 // add what one installation says of its last move. What came of it counts in the revision in which

@@ -29,7 +29,7 @@ import (
 // Catalogues checks AddonCatalogues that people write. It ignores those with a role: the charts'
 // policies say who may write them.
 type Catalogues struct {
-	// Master bypasses caches; nil on a seed, which knows no other seed.
+	// Master is what Master makes; nil on a seed, which knows no other seed.
 	Master client.Reader
 	// Seed bypasses caches; nil on the master.
 	Seed      client.Reader
@@ -124,11 +124,10 @@ func (c *Catalogues) owned(ctx context.Context, object *v1.AddonCatalogue) (warn
 	if c.Master == nil || object.Namespace != c.Namespace || object.Spec.Type == v1.CatalogueCore {
 		return nil
 	}
-	var kept corev1.ConfigMap
-	if err := c.Master.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: v1.ConfigMapOwners}, &kept); err != nil {
+	owners, err := c.owners(ctx)
+	if err != nil {
 		return nil
 	}
-	owners, _ := catalogue.DecodeOwners(kept.Data)
 	takesOver := catalogue.TakesOver(object)
 	for i := range object.Spec.Addons {
 		name := string(object.Spec.Addons[i].Name)
@@ -144,13 +143,24 @@ func (c *Catalogues) owned(ctx context.Context, object *v1.AddonCatalogue) (warn
 	return warnings
 }
 
+// owners are those of all add-ons; none before the distributor's first pass.
+func (c *Catalogues) owners(ctx context.Context) (catalogue.Owners, error) {
+	var kept corev1.ConfigMap
+	err := c.Master.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: v1.ConfigMapOwners}, &kept)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading ConfigMap %q: %w", v1.ConfigMapOwners, err)
+	}
+	owners, _ := catalogue.DecodeOwners(kept.Data)
+	return owners, nil
+}
+
 // withdrawal warns, by seed, of installations that use what an edit withdraws; after is nil for a
 // deletion. If something can't be read, it warns too, and never refuses.
 func (c *Catalogues) withdrawal(ctx context.Context, before *v1.AddonCatalogue, after *v1.AddonCatalogueSpec) []string {
 	if c.Master == nil || before.Namespace != c.Namespace || before.DeletionTimestamp != nil {
 		return nil
 	}
-	if after != nil && len(catalogue.Withdrawn(&before.Spec, after)) == 0 {
+	if after != nil && len(catalogue.Withdrawn(nil, catalogue.Offering{Spec: &before.Spec}, catalogue.Offering{Spec: after})) == 0 {
 		return nil
 	}
 	going, err := c.withdrawn(ctx, before, after)
@@ -164,7 +174,7 @@ func (c *Catalogues) withdrawal(ctx context.Context, before *v1.AddonCatalogue, 
 	return usageWarnings(going, usages, missing)
 }
 
-// withdrawn is what no catalogue has after the edit. Children of a git catalogue end with it.
+// withdrawn is what is merged of no catalogue after the edit. Children of a git catalogue end with it.
 func (c *Catalogues) withdrawn(
 	ctx context.Context, before *v1.AddonCatalogue, after *v1.AddonCatalogueSpec,
 ) ([]catalogue.UsedVersion, error) {
@@ -172,10 +182,14 @@ func (c *Catalogues) withdrawn(
 	if err := c.Master.List(ctx, &all, client.InNamespace(c.Namespace)); err != nil {
 		return nil, fmt.Errorf("listing AddonCatalogues: %w", err)
 	}
-	going := v1.AddonCatalogueSpec{Addons: slices.Clone(before.Spec.Addons)}
-	var remaining []*v1.AddonCatalogueSpec
+	owners, err := c.owners(ctx)
+	if err != nil {
+		return nil, err
+	}
+	going := v1.AddonCatalogueSpec{Type: before.Spec.Type, Addons: slices.Clone(before.Spec.Addons)}
+	var remaining []catalogue.Offering
 	if after != nil {
-		remaining = append(remaining, after)
+		remaining = append(remaining, catalogue.Offering{Author: before.Name, Spec: after})
 	}
 	for i := range all.Items {
 		other := &all.Items[i]
@@ -185,10 +199,10 @@ func (c *Catalogues) withdrawn(
 		case after == nil && metav1.IsControlledBy(other, before):
 			going.Addons = append(going.Addons, other.Spec.Addons...)
 		default:
-			remaining = append(remaining, &other.Spec)
+			remaining = append(remaining, catalogue.Offering{Author: catalogue.Author(other), Spec: &other.Spec})
 		}
 	}
-	return catalogue.Withdrawn(&going, remaining...), nil
+	return catalogue.Withdrawn(owners, catalogue.Offering{Author: before.Name, Spec: &going}, remaining...), nil
 }
 
 // usage reads the distributor's last counts, and which Seeds were never counted.

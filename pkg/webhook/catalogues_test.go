@@ -276,6 +276,15 @@ func TestUsageWarnings(t *testing.T) {
 			expectAdmitted(t, answer, test.warned...)
 		})
 	}
+	t.Run("a version goes that a catalogue has which is left out", func(t *testing.T) {
+		owners := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: platform, Name: v1.ConfigMapOwners}, Data: catalogue.Owners{"web": {"tools"}}.Encode(),
+		}
+		create(t, c, owners)
+		after := authored("tools", "1.0.0", "1.2.0")
+		after.UID = tools.UID
+		expectAdmitted(t, handler.Handle(t.Context(), question(t, tools, after)), `seed "north": 7 installations on it use what this takes out (7 of web 1.1.0)`, unknown)
+	})
 	t.Run("the only catalogue of the add-on goes", func(t *testing.T) {
 		if err := c.Delete(t.Context(), others); err != nil {
 			t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/trellis-addons/trellis/pkg/text"
@@ -45,11 +45,11 @@ func droppedNulls(request admission.Request) (warnings []string) {
 }
 
 func lastApplied(object []byte) string {
-	var found unstructured.Unstructured
-	if json.Unmarshal(object, &found.Object) != nil {
+	var found metav1.PartialObjectMetadata // the rest of a large object is not decoded
+	if json.Unmarshal(object, &found) != nil {
 		return ""
 	}
-	return found.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
+	return found.Annotations[corev1.LastAppliedConfigAnnotation]
 }
 
 // nulls are places of nulls: how many, and the first few.

@@ -23,7 +23,7 @@ import (
 // Sets checks AddonSets: those of people on the master, and their copies on a seed. Who may write them, and that a deletion is
 // confirmed, is for the charts' policies.
 type Sets struct {
-	// Master bypasses caches; nil on a seed, whose copies say nothing of each other.
+	// Master is what Master makes; nil on a seed, whose copies say nothing of each other.
 	Master    client.Reader
 	Namespace string
 }

@@ -11,7 +11,7 @@ import (
 // tiers are the floors of the house, the lowest first; imports run downward only.
 var tiers = [][]string{
 	{"apis/clusterapi", "apis/kkp", "apis/kubermatic", "charts"},
-	{"pkg/addresses", "pkg/buildinfo", "pkg/fieldsets", "pkg/lru", "pkg/ownership", "pkg/templatenodes", "pkg/text", "pkg/tracing"},
+	{"pkg/addresses", "pkg/buildinfo", "pkg/fieldsets", "pkg/lru", "pkg/ownership", "pkg/templatenodes", "pkg/text", "pkg/times", "pkg/tracing"},
 	{"pkg/backoff", "pkg/catalogue", "pkg/certificate", "pkg/conditions", "pkg/fence", "pkg/health", "pkg/installation", "pkg/listcache", "pkg/remote", "pkg/rollout", "pkg/sharing", "pkg/target", "pkg/templatedata", "pkg/upgrade", "pkg/values"},
 	{"pkg/addonset", "pkg/calls", "pkg/crds", "pkg/platformvalues"},
 	{
@@ -161,7 +161,7 @@ func TestImportLawsCatch(t *testing.T) {
 // pure rooms decide and do nothing else.
 var pure = []string{
 	"pkg/access/rights", "pkg/addonset", "pkg/addresses", "pkg/catalogue", "pkg/conditions", "pkg/fieldsets", "pkg/health", "pkg/installation", "pkg/ownership",
-	"pkg/platformvalues", "pkg/rollout", "pkg/target", "pkg/templatedata", "pkg/templatenodes", "pkg/text", "pkg/upgrade", "pkg/values",
+	"pkg/platformvalues", "pkg/rollout", "pkg/target", "pkg/templatedata", "pkg/templatenodes", "pkg/text", "pkg/times", "pkg/upgrade", "pkg/values",
 }
 
 // impure are the packages, with everything below them, that do something.

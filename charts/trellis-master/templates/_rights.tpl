@@ -51,6 +51,7 @@
   resources: [configmaps]
   verbs: [create]
 # controllers/distributor: whose the add-ons of Custom catalogues are
+# controllers/gitcatalogue: whose add-ons count
 - apiGroups: [""]
   resources: [configmaps]
   resourceNames: [addon-owners]

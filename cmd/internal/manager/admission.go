@@ -133,7 +133,7 @@ func (f *Flags) Admit(made manager.Manager, handlers map[string]admission.Handle
 	server := made.GetWebhookServer()
 	gate := &trellis.Gate{Path: f.admission.path(), Handlers: map[string]http.Handler{}}
 	for path, handler := range handlers {
-		gate.Handlers[path] = &admission.Webhook{Handler: handler}
+		gate.Handlers[path] = trellis.InTurn(&admission.Webhook{Handler: handler})
 	}
 	server.Register("/", gate)
 	ready := server.StartedChecker()

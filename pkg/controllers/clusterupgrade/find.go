@@ -18,12 +18,14 @@ import (
 	"github.com/trellis-addons/trellis/pkg/upgrade"
 )
 
-// report is what was written last of one Cluster. Only the pass over that Cluster uses it.
+// report is what was decided last of one Cluster. Only the pass over that Cluster uses it.
 type report struct {
 	// of is the UID of the Cluster that this is about, object that of its available catalogue.
 	of, object types.UID
 	before     upgrade.Before
 	message    string
+	// isWritten says that the catalogue has it.
+	isWritten bool
 }
 
 // reports by cluster, without UID. Stages are apart, since metrics read them at any time.
@@ -135,7 +137,9 @@ func (r *Reconciler) readReport(ctx context.Context, f *facts) loop.Outcome {
 		return nil
 	}
 	f.report.object = live.UID
-	if before := meta.FindStatusCondition(live.Status.Conditions, v1.ConditionUpgradeHeld); before != nil {
+	before := meta.FindStatusCondition(live.Status.Conditions, v1.ConditionUpgradeHeld)
+	f.report.isWritten = before != nil || f.report.before.Reason == ""
+	if before != nil {
 		f.report.before, f.report.message = upgrade.Before{Reason: before.Reason, Since: before.LastTransitionTime.Time}, before.Message
 	}
 	return nil

@@ -32,12 +32,16 @@ func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
 	if decided.Held && (done.Recheck <= 0 || done.Recheck > heldRecheck) {
 		done.Recheck = heldRecheck
 	}
-	if decided.Reason == f.report.before.Reason && decided.Message == f.report.message {
-		return done
+	isNews := decided.Reason != f.report.before.Reason
+	if isNews || decided.Message != f.report.message || decided.Since.Before(f.report.before.Since) { // by a clock that was ahead
+		f.report.isWritten = false
 	}
-	if f.report.object == "" {
-		f.report.before = upgrade.Before{Reason: decided.Reason, Since: decided.Since}
-		return done // there is no catalogue yet: it comes with an event
+	f.report.before, f.report.message = upgrade.Before{Reason: decided.Reason, Since: decided.Since}, decided.Message
+	if isNews && decided.Held { // users look at the Cluster, and not at the catalogue, which may come later
+		r.Recorder.Eventf(f.cluster.Object, nil, "Normal", v1.EventUpgradeWaits, "Upgrade", "%s", decided.Message)
+	}
+	if f.report.isWritten || f.report.object == "" {
+		return done // without a catalogue it comes with an event
 	}
 	conditions := []metav1.Condition{}
 	if decided.Reason != "" {
@@ -54,10 +58,7 @@ func (r *Reconciler) report(ctx context.Context, f *facts) loop.Outcome {
 	if err := r.write(ctx, f, conditions); err != nil {
 		return failed(err)
 	}
-	if decided.Held && decided.Reason != f.report.before.Reason { // users look at the Cluster, and not at the catalogue
-		r.Recorder.Eventf(f.cluster.Object, nil, "Normal", v1.EventUpgradeWaits, "Upgrade", "%s", decided.Message)
-	}
-	f.report.before, f.report.message = upgrade.Before{Reason: decided.Reason, Since: decided.Since}, decided.Message
+	f.report.isWritten = true
 	return done
 }
 

@@ -364,6 +364,27 @@ func (w *world) expectEvent(reason, who string) {
 	})
 }
 
+// toldOnce is an error where there are more events of a reason than one, or one that repeats itself.
+func (w *world) toldOnce(reason string) error {
+	var list eventsv1.EventList
+	if err := w.client.List(w.t.Context(), &list, client.InNamespace(w.key.Namespace)); err != nil {
+		return err
+	}
+	told := 0
+	for _, item := range list.Items {
+		if item.Reason == reason && item.Regarding.Name == w.key.Name {
+			told++
+			if item.Series != nil {
+				told += int(item.Series.Count)
+			}
+		}
+	}
+	if told != 1 {
+		return fmt.Errorf("%d events %s", told, reason)
+	}
+	return nil
+}
+
 // ask for a version of Kubernetes, once the hook lasts: Cluster API may take it off with its own last annotation, and an upgrade that is
 // pending already gets none.
 func (w *world) ask(version string) {

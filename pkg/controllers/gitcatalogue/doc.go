@@ -37,4 +37,5 @@
 //rights:master-platform get,list,watch secrets -- credentials of repositories, and whether they change
 //rights:master-platform get configmaps names=addon-seeds -- who used Secrets before they said who may
 //rights:master-platform get configmaps names=addon-usage -- which versions are in use
+//rights:master-platform get configmaps names=addon-owners -- whose add-ons count
 package gitcatalogue

@@ -255,7 +255,7 @@ func TestMuchThatGoesNeedsAWord(t *testing.T) {
 }
 
 // Red when whoever is to approve a commit is not told which installations lose their version. An
-// add-on that another catalogue has too loses none.
+// add-on that another catalogue has too loses none, and one that is another's lost them before.
 func TestWhatACommitTakesFromInstallationsIsTold(t *testing.T) {
 	w := newWorld(t)
 	first := w.commit(map[string]string{"a.yaml": file("a", "1.0.0", "b", "1.0.0", "c", "1.0.0", "d", "1.0.0", "e", "1.0.0", "f", "1.0.0")})
@@ -281,6 +281,16 @@ func TestWhatACommitTakesFromInstallationsIsTold(t *testing.T) {
 	w.look(object)
 	w.expectApprovable(object, empty,
 		"12 installations on 2 counted seeds have what goes (5 of a 1.0.0, 4 of c 1.0.0, 1 of b 1.0.0 and 2 more); nothing is uninstalled")
+
+	owner := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "owner"}, Spec: *children["c"].Spec.DeepCopy()}
+	owner.Spec.Addons[0].Versions[0].Version = "2.0.0"
+	w.create(owner)
+	w.create(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.ConfigMapOwners}, Data: catalogue.Owners{"c": {"owner"}}.Encode(),
+	})
+	w.look(object)
+	w.expectApprovable(object, empty,
+		"8 installations on 2 counted seeds have what goes (5 of a 1.0.0, 1 of b 1.0.0, 1 of d 1.0.0 and 1 more); nothing is uninstalled")
 
 	book.Data = map[string]string{"north": catalogue.SeedUsage{}.Encode()}
 	if err := w.client.Update(t.Context(), book); err != nil {

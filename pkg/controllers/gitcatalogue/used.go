@@ -25,11 +25,14 @@ func (r *Reconciler) used(ctx context.Context, f *facts) string {
 	if err := r.cached.List(ctx, &all, client.InNamespace(f.object.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return unknown + "the catalogues can't be listed"
 	}
-	var book corev1.ConfigMap
-	err := r.direct.Get(ctx, client.ObjectKey{Namespace: f.object.Namespace, Name: v1.ConfigMapUsage}, &book)
-	if client.IgnoreNotFound(err) != nil {
-		return unknown + fmt.Sprintf("ConfigMap %q can't be read", v1.ConfigMapUsage)
+	var book, kept corev1.ConfigMap
+	for name, object := range map[string]*corev1.ConfigMap{v1.ConfigMapUsage: &book, v1.ConfigMapOwners: &kept} {
+		err := r.direct.Get(ctx, client.ObjectKey{Namespace: f.object.Namespace, Name: name}, object)
+		if client.IgnoreNotFound(err) != nil {
+			return unknown + fmt.Sprintf("ConfigMap %q can't be read", name)
+		}
 	}
+	owners, _ := catalogue.DecodeOwners(kept.Data)
 	var usages []catalogue.SeedUsage
 	for seed, encoded := range book.Data {
 		if usage, err := catalogue.DecodeUsage(seed, encoded); err == nil {
@@ -39,28 +42,28 @@ func (r *Reconciler) used(ctx context.Context, f *facts) string {
 	if len(usages) == 0 {
 		return unknown + "no seed is counted yet"
 	}
-	return usedText(planWithdrawn(f, all.Items), usages)
+	return usedText(planWithdrawn(f, owners, all.Items), usages)
 }
 
-// planWithdrawn are the versions that no catalogue has after the plan.
-func planWithdrawn(f *facts, all []v1.AddonCatalogue) []catalogue.UsedVersion {
-	var before v1.AddonCatalogueSpec
-	var remaining []*v1.AddonCatalogueSpec
+// planWithdrawn are the versions that are merged of no catalogue after the plan.
+func planWithdrawn(f *facts, owners catalogue.Owners, all []v1.AddonCatalogue) []catalogue.UsedVersion {
+	before := v1.AddonCatalogueSpec{Type: f.object.Spec.Type}
+	var remaining []catalogue.Offering
 	for _, generated := range f.have {
 		before.Addons = append(before.Addons, generated.Spec.Addons...)
 	}
 	for i := range f.plan.children {
-		remaining = append(remaining, &f.plan.children[i].spec)
+		remaining = append(remaining, catalogue.Offering{Author: f.object.Name, Spec: &f.plan.children[i].spec})
 	}
 	for i := range all {
 		other := &all[i]
 		role := other.Labels[v1.LabelRole]
 		counts := other.DeletionTimestamp == nil && (role == "" || role == v1.RoleGenerated)
 		if counts && f.have[other.Name] == nil {
-			remaining = append(remaining, &other.Spec)
+			remaining = append(remaining, catalogue.Offering{Author: catalogue.Author(other), Spec: &other.Spec})
 		}
 	}
-	return catalogue.Withdrawn(&before, remaining...)
+	return catalogue.Withdrawn(owners, catalogue.Offering{Author: f.object.Name, Spec: &before}, remaining...)
 }
 
 // usedText names the versions that most installations have.

@@ -46,11 +46,11 @@ func sourcesReady(object *v1.AddonCatalogue, f *facts) metav1.Condition {
 		return isFalse(v1.ConditionSourcesReady, reason, text.Message(strings.Join(texts, "; ")))
 	case len(f.checkers) == 0 && !slices.ContainsFunc(f.seeds, f.counts):
 		return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady,
-			"no installation reports a source error; sources that nobody uses are not checked")
+			"no installation reports a source error; sources that nobody uses are not checked"+f.unreached())
 	case checked.open > 0:
 		return metav1.Condition{
 			Type: v1.ConditionSourcesReady, Status: metav1.ConditionUnknown, Reason: v1.ReasonSourcesUnchecked,
-			Message: fmt.Sprintf("not checked yet: %d of %s", checked.open, text.Count(len(f.Sources), "version")),
+			Message: fmt.Sprintf("not checked yet: %d of %s", checked.open, text.Count(len(f.Sources), "version")) + f.unreached(),
 		}
 	}
 	said := "every source was found"
@@ -59,6 +59,20 @@ func sourcesReady(object *v1.AddonCatalogue, f *facts) metav1.Condition {
 			checked.unrendered, text.Count(len(f.Sources), "version"))
 	}
 	return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady, said)
+}
+
+// unreached says, where no seed checks sources, which seeds don't answer; empty: all do.
+func (f *facts) unreached() string {
+	var names []string
+	for i := range f.seeds {
+		if !f.seeds[i].Reached {
+			names = append(names, f.seeds[i].Name)
+		}
+	}
+	if len(f.checkers) > 0 || len(names) == 0 {
+		return ""
+	}
+	return "; no seed checks sources now, and these don't answer: " + text.Names(names, seedsNamed)
 }
 
 // checked is what the seeds found out about a catalogue's sources.

@@ -21,8 +21,8 @@ import (
 const (
 	conflictsListed = 50
 	seedsListed     = 200
-	// secretsNamed is how many Secrets a message names.
-	secretsNamed = 5
+	// secretsNamed and seedsNamed are how many Secrets and seeds a message names.
+	secretsNamed, seedsNamed = 5, 5
 )
 
 // facts are what the status of a catalogue is made of.

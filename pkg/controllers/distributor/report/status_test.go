@@ -43,7 +43,7 @@ func TestStatusSaysWhatIsKnown(t *testing.T) {
 		{why: "in git, and not read yet", git: true, facts: facts{Findings: distributed, seeds: []seed.State{whole("a")}},
 			ready: "False/Fetching: the repository has not been read yet", sources: "True/SourcesReady: no installation reports a source error; sources that nobody uses are not checked", rows: 1, synced: 1},
 		{why: "one seed has it, one can't be reached", facts: facts{Findings: distributed, seeds: []seed.State{away, whole("b")}},
-			ready: "True/Distributed: 1 of 2 seeds have it; not reached: away", sources: "True/SourcesReady: no installation reports a source error; sources that nobody uses are not checked", rows: 2, synced: 1},
+			ready: "True/Distributed: 1 of 2 seeds have it; not reached: away", sources: "True/SourcesReady: no installation reports a source error; sources that nobody uses are not checked; no seed checks sources now, and these don't answer: away", rows: 2, synced: 1},
 		{why: "one seed does not have it yet", facts: facts{Findings: distributed, seeds: []seed.State{empty}},
 			ready: "False/Distributing: 0 of 1 seeds have it; not yet: empty", sources: "True/SourcesReady: no installation reports a source error; sources that nobody uses are not checked", rows: 1},
 		{why: "content that can't be had does not make it unready", facts: facts{Findings: distributed, seeds: []seed.State{unfetched}},
@@ -177,6 +177,35 @@ func TestSourcesAreAsTheSeedsFoundThem(t *testing.T) {
 			f.seeds = append(f.seeds, state)
 		}
 		if got := said(statusOf(object, f).Conditions, v1.ConditionSourcesReady); got != test.want {
+			t.Errorf("%s: %q, want %q", test.why, got, test.want)
+		}
+	}
+}
+
+// Red when the message leaves out that no seed checks sources because it is away, or says so while another one checks.
+func TestSeedsThatAreAwayCheckNoSource(t *testing.T) {
+	uses := []catalogue.SourceUse{{Addon: "web", Version: "2.0.0", Key: "00"}, {Addon: "web", Version: "1.0.0", Key: "01"}}
+	known := &catalogue.SourceChecks{Good: map[string]bool{"00": true}}
+	const away = "; no seed checks sources now, and these don't answer: north"
+	for _, test := range []struct {
+		why      string
+		reached  bool
+		checks   *catalogue.SourceChecks
+		checkers []string
+		want     string
+	}{
+		{"it checked some before", false, known, nil, "Unknown/SourcesUnchecked: not checked yet: 1 of 2 versions" + away},
+		{"it is not known to have checked", false, nil, nil,
+			"True/SourcesReady: no installation reports a source error; sources that nobody uses are not checked" + away},
+		{"it went away a moment ago", false, known, []string{"north"}, "Unknown/SourcesUnchecked: not checked yet: 1 of 2 versions"},
+		{"it answers", true, known, nil, "Unknown/SourcesUnchecked: not checked yet: 1 of 2 versions"},
+	} {
+		state := whole("north")
+		state.Reached, state.Checks = test.reached, test.checks
+		f := &facts{
+			Findings: Findings{Digests: digests, Sources: uses}, checkers: test.checkers, asked: true, seeds: []seed.State{state},
+		}
+		if got := said(statusOf(&v1.AddonCatalogue{}, f).Conditions, v1.ConditionSourcesReady); got != test.want {
 			t.Errorf("%s: %q, want %q", test.why, got, test.want)
 		}
 	}

@@ -1,0 +1,139 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// turns is a handler that is asked by many, and ends nothing before it is told to.
+type turns struct {
+	http.Handler
+	judging, read atomic.Int32
+	end           chan struct{}
+}
+
+func newTurns() *turns {
+	made := &turns{end: make(chan struct{})}
+	made.Handler = InTurn(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		_, _ = io.ReadAll(request.Body)
+		made.judging.Add(1)
+		defer made.judging.Add(-1)
+		select {
+		case <-made.end:
+		case <-request.Context().Done():
+		}
+	}))
+	return made
+}
+
+// counted is a body that tells when it is read.
+type counted struct {
+	io.Reader
+	read *atomic.Int32
+}
+
+func (c counted) Read(into []byte) (int, error) {
+	n, err := c.Reader.Read(into)
+	if n > 0 {
+		c.read.Add(1)
+	}
+	return n, err
+}
+
+// deadlined is an answer whose connection takes deadlines, as those of our servers do.
+type deadlined struct {
+	*httptest.ResponseRecorder
+	until time.Time
+}
+
+// SetReadDeadline is what http.ResponseController calls.
+func (d *deadlined) SetReadDeadline(until time.Time) error {
+	d.until = until
+	return nil
+}
+
+func (m *turns) ask(ctx context.Context) *deadlined {
+	answer := &deadlined{ResponseRecorder: httptest.NewRecorder()}
+	m.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodPost, "/", counted{strings.NewReader("review"), &m.read}))
+	return answer
+}
+
+// askMany gives the answers as they come.
+func (m *turns) askMany(ctx context.Context, count int) <-chan *deadlined {
+	answers := make(chan *deadlined, count)
+	for range count {
+		go func() { answers <- m.ask(ctx) }()
+	}
+	return answers
+}
+
+// AC91: Of a hundred updates at once, two are read and judged, and the others are told to try again. Red when more are, when the
+// others wait for ever, and when a turn is not given back.
+func TestFewRequestsAreReadAndJudgedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flood := newTurns()
+		answers := flood.askMany(t.Context(), 100)
+		synctest.Wait()
+		if judging, read := flood.judging.Load(), flood.read.Load(); judging != judgedAtOnce || read != judgedAtOnce {
+			t.Errorf("%d are judged and %d are read at once, want %d", judging, read, judgedAtOnce)
+		}
+		<-time.After(longestWait)
+		synctest.Wait()
+		if len(answers) != 100-judgedAtOnce {
+			t.Fatalf("%d were answered after %s", len(answers), longestWait)
+		}
+		for range 100 - judgedAtOnce {
+			var status metav1.Status
+			answer := <-answers
+			err := json.Unmarshal(answer.Body.Bytes(), &status)
+			isStatus := err == nil && status.Kind == "Status" && status.Reason == metav1.StatusReasonTooManyRequests
+			if answer.Code != http.StatusTooManyRequests || !isStatus {
+				t.Fatalf("got %d %s", answer.Code, answer.Body)
+			}
+		}
+		close(flood.end)
+		for range judgedAtOnce {
+			if answer := <-answers; answer.Code != http.StatusOK {
+				t.Errorf("one in its turn got %d", answer.Code)
+			}
+		}
+		if answer := flood.ask(t.Context()); answer.Code != http.StatusOK {
+			t.Errorf("after the flood: got %d", answer.Code)
+		}
+	})
+}
+
+// Red when a request waits that the API server gave up, and when one that hangs keeps its turn: without the deadline for its body, or for
+// what is asked meanwhile.
+func TestNobodyKeepsATurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := newTurns()
+		first, began := stuck.askMany(t.Context(), judgedAtOnce), time.Now()
+		synctest.Wait()
+		given, giveUp := context.WithCancel(t.Context())
+		waiting := stuck.askMany(given, 1)
+		synctest.Wait()
+		giveUp()
+		if <-waiting; time.Since(began) > 0 {
+			t.Errorf("it waited %s for a turn although it was given up", time.Since(began))
+		}
+		for range judgedAtOnce {
+			if answer := <-first; !answer.until.Equal(began.Add(longestTurn)) {
+				t.Errorf("its body may take until %s", answer.until)
+			}
+		}
+		if took := time.Since(began); took != longestTurn {
+			t.Errorf("what hangs kept its turn for %s", took)
+		}
+	})
+}
