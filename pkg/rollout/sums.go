@@ -20,8 +20,8 @@ type sums struct {
 	alone []*excess
 }
 
-// sumsOf rows, which have the groups of the strategy. Sick clusters count as failed whose cause one of another seed reports too: no seed knows
-// of the clusters of another one.
+// sumsOf rows, which have the groups of the strategy. Sick clusters count as failed whose cause one of another seed reports too: no
+// seed knows of the clusters of another one.
 func sumsOf(strategy Strategy, rows []Row) *sums {
 	s := &sums{strategy: strategy, groups: make([][9]int64, len(strategy.Groups)), alone: make([]*excess, len(strategy.Groups))}
 	among := causes{}
