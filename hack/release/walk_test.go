@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // walk is an installation out of a folder of a release, with the programs that people have and nothing else.
@@ -76,9 +77,7 @@ func TestTheFolderInstallsAPlatform(t *testing.T) {
 			t.Errorf("%s is of version %s and appVersion %s", one.name, loaded.Metadata.Version, loaded.Metadata.AppVersion)
 		}
 		var manager appsv1.Deployment
-		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "kubermatic", Name: one.name}, &manager); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(t, c, client.ObjectKey{Namespace: "kubermatic", Name: one.name}, &manager)
 		if got, want := manager.Spec.Template.Spec.Containers[0].Image, imageOf(t, files, one.program); got != want {
 			t.Errorf("%s runs %s, expected %s", one.name, got, want)
 		}

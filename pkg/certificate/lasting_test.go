@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trellis-addons/trellis/pkg/certificate"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 var ownSecret = client.ObjectKey{Namespace: place, Name: "own"}
@@ -43,9 +44,7 @@ func loaded(t *testing.T, own *certificate.Rotator) *tls.Certificate {
 func readOwn(t *testing.T, c client.Client) *corev1.Secret {
 	t.Helper()
 	secret := &corev1.Secret{}
-	if err := c.Get(t.Context(), ownSecret, secret); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, c, ownSecret, secret)
 	return secret
 }
 
@@ -102,9 +101,7 @@ func TestReplicasShareTheirCertificate(t *testing.T) {
 	if same(renewed, loaded(t, own(c, clock, "b.example"))) {
 		t.Error("another host name is served the same certificate")
 	}
-	if err := c.Delete(t.Context(), readOwn(t, c)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, c, readOwn(t, c))
 	if same(renewed, loaded(t, first)) {
 		t.Error("a deleted Secret does not come back")
 	}
@@ -116,13 +113,9 @@ func TestForeignSecretsAreLeftAlone(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
 	loaded(t, own(c, clock, "a.example"))
 	foreign := readOwn(t, c)
-	if err := c.Delete(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, c, foreign)
 	foreign.ObjectMeta = metav1.ObjectMeta{Namespace: foreign.Namespace, Name: foreign.Name}
-	if err := c.Create(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, c, foreign)
 	served := loaded(t, own(c, clock, "other.example"))
 	pair, err := tls.X509KeyPair(foreign.Data[corev1.TLSCertKey], foreign.Data[corev1.TLSPrivateKeyKey])
 	if err != nil {
@@ -131,14 +124,10 @@ func TestForeignSecretsAreLeftAlone(t *testing.T) {
 	if !same(served, &pair) {
 		t.Error("a certificate of somebody else's is not served as it is")
 	}
-	if err := c.Delete(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Create(t.Context(), &corev1.Secret{
+	expect.Delete(t, c, foreign)
+	expect.Create(t, c, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: foreign.Namespace, Name: foreign.Name}, Data: map[string][]byte{"password": []byte("mine")},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	if err := own(c, clock, "a.example").Load(t.Context()); err == nil {
 		t.Error("a Secret that holds no certificate is no error")
 	}

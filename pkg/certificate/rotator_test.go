@@ -59,9 +59,7 @@ func layOut(t *testing.T, c client.Client) {
 			Webhooks:   []admissionregistrationv1.ValidatingWebhook{first, second},
 		},
 	} {
-		if err := c.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		expect.Create(t, c, object)
 		t.Cleanup(func() {
 			if err := c.Delete(context.Background(), object); err != nil {
 				t.Error(err)
@@ -173,22 +171,16 @@ func TestMended(t *testing.T) {
 	first := agreed(t, c, nil, keeper)
 
 	emptied := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	if err := c.Get(t.Context(), client.ObjectKey{Name: configuration}, emptied); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, c, client.ObjectKey{Name: configuration}, emptied)
 	emptied.Webhooks[0].ClientConfig.CABundle = nil
-	if err := c.Update(t.Context(), emptied); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, c, emptied)
 	keeper.step(t, time.Minute)
 	if again := agreed(t, c, nil, keeper); !bytes.Equal(first, again) {
 		t.Error("the certificate was renewed, although only the bundle was missing")
 	}
 
 	broken := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: secretName}}
-	if err := c.Update(t.Context(), broken); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, c, broken)
 	keeper.step(t, time.Minute)
 	agreed(t, c, first, keeper)
 }
@@ -224,9 +216,7 @@ func TestTheAPIServerIsToldASecretPath(t *testing.T) {
 	first.step(t, 61*24*time.Hour)
 	agreed(t, c, before, first)
 	var told admissionregistrationv1.ValidatingWebhookConfiguration
-	if err := c.Get(t.Context(), client.ObjectKey{Name: configuration}, &told); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, c, client.ObjectKey{Name: configuration}, &told)
 	for i, want := range []string{webhook.PathCatalogues, ""} {
 		if got := *told.Webhooks[i].ClientConfig.URL; got != "https://127.0.0.1:1/"+path+want {
 			t.Errorf("webhook %d is asked at %q", i, got)

@@ -82,9 +82,7 @@ func newest(t *testing.T) *management {
 // create makes a Cluster with a reference to a control plane of its name, and what edit adds.
 func (m *management) create(namespace, name string, edit func(cluster map[string]any)) *unstructured.Unstructured {
 	m.t.Helper()
-	if err := client.IgnoreAlreadyExists(m.Create(m.t.Context(), world.Namespace(namespace))); err != nil {
-		m.t.Fatal(err)
-	}
+	expect.Ensure(m.t, m, world.Namespace(namespace))
 	made := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"controlPlaneRef":   map[string]any{"apiGroup": planeKind.Group, "kind": planeKind.Kind, "name": name},
 		"infrastructureRef": map[string]any{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "VSphereCluster", "name": name},
@@ -125,9 +123,7 @@ func (m *management) plane(namespace, name string, content map[string]any) *unst
 	made.SetGroupVersionKind(planeKind)
 	made.SetNamespace(namespace)
 	made.SetName(name)
-	if err := m.Create(m.t.Context(), made); err != nil {
-		m.t.Fatal(err)
-	}
+	expect.Create(m.t, m, made)
 	return made
 }
 
@@ -195,11 +191,9 @@ func TestClustersOfClusterAPIAreFound(t *testing.T) {
 		set("metadata.labels", map[string]any{"ring": "0"}), set("metadata.annotations", map[string]any{"cluster.x-k8s.io/paused": ""})))
 	m.create("team-find", "twin", nil)
 	kkp := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "twin"}}
-	world.Create(t, m, kkp)
+	expect.Create(t, m, kkp)
 	kkp.Status.NamespaceName = "team-find"
-	if err := m.Status().Update(t.Context(), kkp); err != nil {
-		t.Fatal(err)
-	}
+	expect.UpdateStatus(t, m, kkp)
 	finder := m.finder(bothKinds)
 	found, err := finder.Find(t.Context(), target.Ref{Namespace: "team-find", Name: "one"})
 	if err != nil {
@@ -398,9 +392,7 @@ func TestStatusOfClusterAPIWakesOnlyForWhatIsGiven(t *testing.T) {
 		for i := range 50 {
 			m.write(made, set("status.phase", []string{"Provisioning", "Provisioned"}[i%2]))
 			plane.Object["status"].(map[string]any)["replicas"] = int64(i)
-			if err := m.Update(t.Context(), plane); err != nil {
-				t.Fatal(err)
-			}
+			expect.Update(t, m, plane)
 		}
 	}
 	churn()
@@ -417,9 +409,7 @@ func TestStatusOfClusterAPIWakesOnlyForWhatIsGiven(t *testing.T) {
 	settled = seen.of("quiet")
 	churn()
 	plane.Object["status"].(map[string]any)["version"] = "v1.37.1"
-	if err := m.Update(t.Context(), plane); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, m, plane)
 	expect.Eventually(t, expect.Patience, version("1.37.1"))
 	expect.Eventually(t, expect.Patience, func() error {
 		if seen.of("quiet") == settled {
@@ -536,7 +526,7 @@ func TestKindsOfClustersComeAndGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.create("team", "one", nil)
-	world.Create(t, m, &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "kkp"}})
+	expect.Create(t, m, &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "kkp"}})
 	expect.Eventually(t, expect.Patience, func() error {
 		listed, err := finder.List(t.Context())
 		if err == nil && (len(listed) != 2 || seen.of("one") == 0 || seen.of("kkp") == 0) {
@@ -547,9 +537,7 @@ func TestKindsOfClustersComeAndGo(t *testing.T) {
 	for _, name := range []string{"clusters.cluster.x-k8s.io", "clusters.kubermatic.k8c.io"} {
 		crd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}}
 		crd.SetName(name)
-		if err := m.Delete(t.Context(), crd); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, m, crd)
 		expect.Gone(t, m, crd)
 	}
 	for _, ref := range []target.Ref{ref, {Kind: target.KindKKP, Name: "kkp"}, {Namespace: "team", Name: "one"}} {

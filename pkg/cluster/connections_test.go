@@ -315,9 +315,7 @@ func TestRotatedKubeconfig(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: p.kkp.Status.NamespaceName, Name: "internal-admin-kubeconfig",
 	}}
-	if err := p.seed.Delete(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, p.seed, secret)
 	c.Refresh(target.Ref{Namespace: p.kkp.Status.NamespaceName})
 	p.refused(c, v1.ReasonKubeconfigInvalid)
 	p.keep("internal-admin-kubeconfig", fleet.Shared().Cluster("user").Kubeconfig)

@@ -33,13 +33,9 @@ func seedWithClusters(t *testing.T) client.Client {
 func createCluster(t *testing.T, c client.Client, name, namespace string) *kkpv1.Cluster {
 	t.Helper()
 	kkp := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if err := c.Create(t.Context(), kkp); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, c, kkp)
 	kkp.Status.NamespaceName = namespace
-	if err := c.Status().Update(t.Context(), kkp); err != nil {
-		t.Fatal(err)
-	}
+	expect.UpdateStatus(t, c, kkp)
 	return kkp
 }
 
@@ -108,9 +104,7 @@ func TestGone(t *testing.T) {
 		}
 	}
 	look("it is there", false)
-	if err := seed.Delete(t.Context(), kkp); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, seed, kkp)
 	look("one look is not enough", false)
 	clock.SetTime(clock.Now().Add(GoneInterval - time.Second))
 	look("nor are two that are close", false)
@@ -184,9 +178,7 @@ func TestAnnotate(t *testing.T) {
 	}
 	version := func() string {
 		t.Helper()
-		if err := seed.Get(t.Context(), client.ObjectKeyFromObject(kkp), kkp); err != nil {
-			t.Fatal(err)
-		}
+		expect.Read(t, seed, kkp)
 		return kkp.ResourceVersion
 	}
 	set := func(annotations map[string]string) error { annotations["mark"] = "1"; return nil }

@@ -15,6 +15,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // Red when a ConfigMap goes at the first look, before its Cluster was gone for a day, by a list alone, with installations that a Cluster which comes back goes on with, or
@@ -28,14 +29,10 @@ func TestIdentitiesOfClustersThatAreGone(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: identityPrefix + name, Labels: map[string]string{v1.LabelUserCluster: "u"}},
 			Data:       map[string]string{keyCluster: "former", keyUserCluster: "u", keyOrigin: "former"},
 		}
-		if err := seed.Create(t.Context(), identity); err != nil {
-			t.Fatal(err)
-		}
+		expect.Create(t, seed, identity)
 	}
 	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "other", Labels: map[string]string{v1.LabelUserCluster: "u"}}}
-	if err := seed.Create(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, seed, foreign)
 	createCluster(t, seed, "left-lives", "cluster-left-lives")
 	install(t, seed, "cluster-left-installed", nil)
 	install(t, seed, namespace, &v1.ClusterIdentity{Name: "left-status", UID: "former"})
@@ -56,9 +53,7 @@ func TestIdentitiesOfClustersThatAreGone(t *testing.T) {
 	stays := func(want ...string) {
 		t.Helper()
 		var list corev1.ConfigMapList
-		if err := seed.List(t.Context(), &list, client.InNamespace(namespace), client.HasLabels{v1.LabelUserCluster}); err != nil {
-			t.Fatal(err)
-		}
+		expect.List(t, seed, &list, client.InNamespace(namespace), client.HasLabels{v1.LabelUserCluster})
 		var have []string
 		for _, item := range list.Items {
 			have = append(have, strings.TrimPrefix(item.Name, identityPrefix+"left-"))
@@ -91,20 +86,14 @@ func TestIdentitiesOfClustersThatAreGone(t *testing.T) {
 func install(t *testing.T, seed client.Client, namespace string, of *v1.ClusterIdentity) {
 	t.Helper()
 	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	if err := client.IgnoreAlreadyExists(seed.Create(t.Context(), made)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Ensure(t, seed, made)
 	object := &v1.AddonInstallation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
 		Spec:       v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "web"}, TargetNamespace: "web"},
 	}
-	if err := seed.Create(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, seed, object)
 	object.Status.Cluster = of
-	if err := seed.Status().Update(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	expect.UpdateStatus(t, seed, object)
 }
 
 // withoutClusters is a cache that is late: it lists none yet.

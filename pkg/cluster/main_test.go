@@ -67,26 +67,15 @@ func newPlace(t *testing.T, name string) *place {
 	p.kkp.Status.Versions.ControlPlane = binaries.Older
 	p.kkp.Status.ExtendedHealth.APIServer = kkpv1.HealthUp
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.kkp.Status.NamespaceName}}
-	if err := p.seed.Create(t.Context(), namespace); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, p.seed, namespace)
 	return p
 }
 
 // keep writes the kubeconfig Secret of that name.
 func (p *place) keep(name string, kubeconfig []byte) {
 	p.t.Helper()
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.kkp.Status.NamespaceName, Name: name},
-		Data:       map[string][]byte{KubeconfigKey: kubeconfig},
-	}
-	err := p.seed.Update(p.t.Context(), secret)
-	if client.IgnoreNotFound(err) == nil && err != nil {
-		err = p.seed.Create(p.t.Context(), secret)
-	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: p.kkp.Status.NamespaceName, Name: name}}
+	expect.Put(p.t, p.seed, secret, func(secret *corev1.Secret) { secret.Data = map[string][]byte{KubeconfigKey: kubeconfig} })
 }
 
 // connections runs until the test ends, with waits short enough for tests.

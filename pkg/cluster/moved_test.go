@@ -26,9 +26,7 @@ func (m *management) unserve(version string) {
 	m.t.Helper()
 	crd := &unstructured.Unstructured{}
 	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
-	if err := m.Get(m.t.Context(), client.ObjectKey{Name: "clusters.cluster.x-k8s.io"}, crd); err != nil {
-		m.t.Fatal(err)
-	}
+	expect.Get(m.t, m, client.ObjectKey{Name: "clusters.cluster.x-k8s.io"}, crd)
 	all, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	at := slices.IndexFunc(all, func(one any) bool { return one.(map[string]any)["name"] == version })
 	if at < 0 || err != nil {

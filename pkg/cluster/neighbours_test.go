@@ -81,9 +81,7 @@ func TestClustersOfANamespaceHaveConnectionsOfTheirOwn(t *testing.T) {
 		t.Error("KKP's Cluster of the namespace is connected by a neighbour's kubeconfig")
 	}
 	var kept corev1.ConfigMapList
-	if err := p.seed.List(t.Context(), &kept, client.InNamespace(namespace), client.HasLabels{v1.LabelUserCluster}); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, p.seed, &kept, client.InNamespace(namespace), client.HasLabels{v1.LabelUserCluster})
 	var got []string
 	for i := range kept.Items {
 		cluster, _ := identified(&kept.Items[i])
@@ -178,9 +176,7 @@ func TestIdentitiesOfNeighboursThatAreGone(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
 		Spec:       v1.AddonInstallationSpec{ClusterName: "installed", AddonRef: v1.AddonReference{Name: "web"}},
 	}
-	if err := p.seed.Create(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, p.seed, made)
 	for range 2 {
 		if _, err := identities.RemoveGone(t.Context()); err != nil {
 			t.Fatal(err)

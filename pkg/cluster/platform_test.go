@@ -90,9 +90,7 @@ func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 	config := fleet.ForTest(t, fleet.ClusterOptions{Name: "bare"}).Cluster("bare").Config
 	seed := directClient(t, config)
 	for _, name := range []string{"platform", "cluster-a"} {
-		if err := seed.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Create(t, seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	notified := &changes{}
 	platform := startPlatform(t, config, notified)
@@ -123,9 +121,7 @@ func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 	backups.SetNamespace("cluster-a")
 	backups.SetName("default")
 	for _, object := range []client.Object{made, allocation, configuration, backups} {
-		if err := seed.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		expect.Create(t, seed, object)
 	}
 	group := kkpv1.GroupVersion.Group
 	for _, change := range []Change{
@@ -150,13 +146,9 @@ func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 
 	before := notified.count()
 	made.Labels = map[string]string{"nobody": "asks"}
-	if err := seed.Update(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, seed, made)
 	configuration.Spec.UserCluster.OverwriteRegistry = "another.example.com"
-	if err := seed.Update(t.Context(), configuration); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, seed, configuration)
 	expect.Eventually(t, expect.Patience, func() error {
 		if facts, err := platform.facts(t.Context(), kkp); err != nil || facts.OverwriteRegistry != "another.example.com" {
 			return errors.New("the configuration is the old one")
@@ -170,9 +162,7 @@ func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 		return nil
 	})
 	second := &kkpv1.KubermaticConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: "platform", Name: "second"}}
-	if err := seed.Create(t.Context(), second); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, seed, second)
 	expect.Eventually(t, expect.Patience, func() error {
 		_, err := platform.facts(t.Context(), kkp)
 		if several := (&SeveralConfigurationsError{}); !errors.As(err, &several) {
@@ -214,9 +204,7 @@ func TestClusterSecretsAreReadSeldomAndForTheirReference(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.kkp.Status.NamespaceName, Name: "credential-hetzner"},
 		Data:       map[string][]byte{"token": []byte("one")},
 	}
-	if err := p.seed.Create(t.Context(), credential); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, p.seed, credential)
 	expectToken := func(why, token string) {
 		t.Helper()
 		got, err := of()
@@ -226,9 +214,7 @@ func TestClusterSecretsAreReadSeldomAndForTheirReference(t *testing.T) {
 	}
 	expectToken("read", "one")
 	credential.Data["token"] = []byte("two")
-	if err := p.seed.Update(t.Context(), credential); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, p.seed, credential)
 	expectToken("kept for a moment", "one")
 	clock.SetTime(clock.Now().Add(secretsTTL))
 	expectToken("read again", "two")
@@ -248,16 +234,12 @@ func TestProviderCredentialsAreReadInTwoNamespacesOnly(t *testing.T) {
 		isRead    bool
 	}{{p.kkp.Status.NamespaceName, true}, {secrets.platform, true}, {p.kkp.Status.NamespaceName + "-other", false}} {
 		if test.namespace != p.kkp.Status.NamespaceName {
-			if err := p.seed.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: test.namespace}}); err != nil {
-				t.Fatal(err)
-			}
+			expect.Create(t, p.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: test.namespace}})
 		}
 		credential := &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace, Name: "credential"}, Data: map[string][]byte{"token": []byte("S3CRET")},
 		}
-		if err := p.seed.Create(t.Context(), credential); err != nil {
-			t.Fatal(err)
-		}
+		expect.Create(t, p.seed, credential)
 		p.kkp.Spec.Cloud.Hetzner = &kkpv1.TokenCloudSpec{CredentialsReference: &kkpv1.CredentialsReference{
 			Namespace: test.namespace, Name: "credential",
 		}}

@@ -193,9 +193,7 @@ func TestObjectsAreWatchedOnceATemplateNamesThem(t *testing.T) {
 		of.Object.(*capiv1.Cluster).Labels["ring"] != "1" {
 		t.Errorf("KKP's words are of another moment: %v, %v", of, err)
 	}
-	if err := m.Delete(t.Context(), infra); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, m, infra)
 	expect.Eventually(t, expect.Patience, func() error {
 		_, _, err = reader.seen(t.Context(), infraToo)
 		if _, isUnseen := errors.AsType[*cluster.UnseenError](err); !isUnseen || !strings.Contains(err.Error(), `"one", which does not exist`) {

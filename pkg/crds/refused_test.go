@@ -80,9 +80,7 @@ func TestWhatIsRefusedHoldsUpNothingElse(t *testing.T) {
 	expectNamed(t, err.Error())
 
 	for _, object := range refusing {
-		if err := c.Delete(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, c, object)
 	}
 	expectRefused(t, c, false)
 	update(t, c, without, "is up to date now, and stores 4 objects in one version")

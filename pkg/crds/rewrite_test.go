@@ -153,9 +153,7 @@ func versionsOf(t *testing.T, c client.Client) map[string]string {
 	t.Helper()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(newer)
-	if err := c.List(t.Context(), list); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, c, list)
 	found := map[string]string{}
 	for i := range list.Items {
 		found[list.Items[i].GetName()] = list.Items[i].GetResourceVersion()

@@ -23,6 +23,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/long"
 )
@@ -200,13 +201,9 @@ func TestEqualReleasesAreLeftAlone(t *testing.T) {
 
 	spoilt := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: h.namespace, Name: "sh.helm.release.v1.web.v2"}
-	if err := h.client.Get(t.Context(), key, spoilt); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, h.client, key, spoilt)
 	spoilt.Data["release"] = []byte("spoilt")
-	if err := h.client.Update(t.Context(), spoilt); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, h.client, spoilt)
 	h.write(2, "deployed")
 	if diff := cmp.Diff([]string{"1 superseded", "2 deployed"}, h.history()); diff != "" {
 		t.Errorf("put back (-want +got):\n%s", diff)
@@ -238,9 +235,7 @@ func TestRemoveLeavesNothingAndNothingElse(t *testing.T) {
 	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: h.namespace, Name: "password", Labels: h.record(1, "").HelmObject().Labels,
 	}}
-	if err := h.client.Create(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, h.client, other)
 	record := h.write(1, "deployed")
 	h.write(2, "uninstalling")
 	if err := Remove(t.Context(), h.secrets, "web", record.Owner()); err != nil {

@@ -23,6 +23,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -67,17 +68,13 @@ func (s *hookStory) run(event string, change func(*Runner)) Progress {
 func (s *hookStory) job(name string) *batchv1.Job {
 	s.t.Helper()
 	job := &batchv1.Job{}
-	if err := s.client.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, job); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.Get(s.t, s.client, client.ObjectKey{Namespace: s.namespace, Name: name}, job)
 	return job
 }
 
 func (s *hookStory) delete(object client.Object) {
 	s.t.Helper()
-	if err := s.client.Delete(s.t.Context(), object, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.Delete(s.t, s.client, object, client.PropagationPolicy(metav1.DeletePropagationBackground))
 }
 
 // later begins the next attempt at once.
@@ -108,9 +105,7 @@ func TestEndOfHooksThatGo(t *testing.T) {
 			}
 			if !test.gone {
 				job.Finalizers = []string{"example.com/hold"}
-				if err := s.client.Update(t.Context(), job); err != nil {
-					t.Fatal(err)
-				}
+				expect.Update(t, s.client, job)
 				now := metav1.Now()
 				job.Status.StartTime = &now
 				for _, kind := range test.end {
@@ -121,9 +116,7 @@ func TestEndOfHooksThatGo(t *testing.T) {
 				if test.failed == "" {
 					job.Status.CompletionTime, job.Status.Succeeded = &now, 1
 				}
-				if err := s.client.Status().Update(t.Context(), job); err != nil {
-					t.Fatal(err)
-				}
+				expect.UpdateStatus(t, s.client, job)
 			}
 			s.delete(job)
 			progress := s.run("pre-install", nil)
@@ -193,9 +186,7 @@ func TestHooksTakeThePlaceOfHooksOnly(t *testing.T) {
 				t.Errorf("got %+v, want it failed with %q", progress, test.failed)
 			}
 			before := live.GetUID()
-			if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-				t.Fatal(err)
-			}
+			expect.Read(t, s.client, live)
 			if gone := live.GetUID() != before || live.GetDeletionTimestamp() != nil; gone != test.goes {
 				t.Errorf("the object that was there went: %t, want %t", gone, test.goes)
 			}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // What a kubelet says of a Pod that it evicts.
@@ -33,9 +34,7 @@ func (s *hookStory) jobStatus(name string, change func(*batchv1.JobStatus)) {
 		job.Status.StartTime = &now
 	}
 	change(&job.Status)
-	if err := s.client.Status().Update(s.t.Context(), job); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.UpdateStatus(s.t, s.client, job)
 }
 
 func ofJob(kinds ...batchv1.JobConditionType) (conditions []batchv1.JobCondition) {
@@ -51,9 +50,7 @@ func ofJob(kinds ...batchv1.JobConditionType) (conditions []batchv1.JobCondition
 func (s *hookStory) pod(name string) *corev1.Pod {
 	s.t.Helper()
 	pod := &corev1.Pod{}
-	if err := s.client.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, pod); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.Get(s.t, s.client, client.ObjectKey{Namespace: s.namespace, Name: name}, pod)
 	return pod
 }
 
@@ -61,9 +58,7 @@ func (s *hookStory) podStatus(name string, status corev1.PodStatus) {
 	s.t.Helper()
 	pod := s.pod(name)
 	pod.Status = status
-	if err := s.client.Status().Update(s.t.Context(), pod); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.UpdateStatus(s.t, s.client, pod)
 }
 
 // expectRetry holds that a hook failed with these words, is left alone for its pause, and is made anew after it.
@@ -146,13 +141,11 @@ func TestAJobThatGetsNoPodIsTold(t *testing.T) {
 	if soon := s.run("pre-install", nil); !strings.HasSuffix(soon.Waiting, "of event pre-install: it runs") {
 		t.Errorf("at first: %+v", soon)
 	}
-	if err := s.client.Create(t.Context(), &corev1.Event{
+	expect.Create(t, s.client, &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: s.namespace, Name: "work.1"},
 		InvolvedObject: corev1.ObjectReference{Kind: "Job", Namespace: s.namespace, Name: "work", UID: s.job("work").UID},
 		Reason:         "FailedCreate", LastTimestamp: metav1.Now(), Message: `Error creating: pods "work-" is forbidden: exceeded quota: small, requested: pods=1`,
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	const why = `it has no Pod: FailedCreate: exceeded quota: small`
 	after := func(passed time.Duration) Progress {
 		return s.run("pre-install", func(runner *Runner) { runner.Now = runner.Now.Add(passed) })

@@ -27,6 +27,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/calls"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -183,22 +184,16 @@ func (s *hookStory) live(kill *killer) (done bool) {
 // collect ends a Job that waits for its Pods to go, as the garbage collector does.
 func (s *hookStory) collect(job *batchv1.Job) {
 	s.t.Helper()
-	if err := s.client.Get(s.t.Context(), client.ObjectKeyFromObject(job), job); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.Read(s.t, s.client, job)
 	job.Finalizers = nil
-	if err := s.client.Update(s.t.Context(), job); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.Update(s.t, s.client, job)
 }
 
 // endJobs lets all Jobs end well.
 func (s *hookStory) endJobs() {
 	s.t.Helper()
 	var list batchv1.JobList
-	if err := s.client.List(s.t.Context(), &list, client.InNamespace(s.namespace)); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.List(s.t, s.client, &list, client.InNamespace(s.namespace))
 	for i := range list.Items {
 		job := &list.Items[i]
 		if s.jobs[job.Name] == nil {
@@ -217,9 +212,7 @@ func (s *hookStory) endJobs() {
 		for _, kind := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete} {
 			job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now})
 		}
-		if err := s.client.Status().Update(s.t.Context(), job); err != nil {
-			s.t.Fatal(err)
-		}
+		expect.UpdateStatus(s.t, s.client, job)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/health"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -106,9 +107,7 @@ func TestALeaseShowsThatAnAddonIsAlive(t *testing.T) {
 	a.expect(15*time.Minute, v1.ReasonProgressing, SlowestRecheck)
 	a.renew(a.began.Add(15 * time.Minute))
 	a.expect(16*time.Minute, "", looks)
-	if err := a.client.Delete(t.Context(), a.lease); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, a.client, a.lease)
 	a.expect(21*time.Minute, v1.ReasonProgressing, SlowestRecheck)
 	a.expect(23*time.Minute, v1.ReasonLeaseMissing, SlowestRecheck)
 }

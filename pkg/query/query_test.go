@@ -270,9 +270,7 @@ func TestTokensOfDeletedAccountsEnd(t *testing.T) {
 	w.grant("tenant", mine, catalogues)
 	path := "/api/v1/namespaces/" + mine + "/addons"
 	w.get(path, tenant).expectStatus(t, "while the account is there", http.StatusOK)
-	if err := w.seed.Delete(t.Context(), serviceAccount(w.catalogue, "tenant")); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, serviceAccount(w.catalogue, "tenant"))
 	expect.Eventually(t, expect.Patience, func() error {
 		w.clock.SetTime(w.clock.Now().Add(11 * time.Second))
 		if got := w.get(path, tenant); got.status != http.StatusUnauthorized {
@@ -406,12 +404,10 @@ func (w *world) install(namespace, name, addon, wanted, installed string) {
 			AddonRef: v1.AddonReference{Name: v1.AddonName(addon), Version: wanted}, TargetNamespace: "default",
 		},
 	}
-	w.create(object)
+	expect.Create(w.t, w.seed, object)
 	before := object.DeepCopy()
 	object.Status.LastApplied = &v1.AppliedState{Version: installed}
-	if err := w.seed.Status().Patch(w.t.Context(), object, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.PatchStatus(w.t, w.seed, object, client.MergeFrom(before))
 }
 
 // TestAnswersAreMadeOncePerChange asks for the same platform from many sides and counts.

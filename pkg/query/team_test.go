@@ -12,6 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/clusterapi"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -25,16 +26,14 @@ func (w *world) member(namespace, name, version string) {
 	made.SetGroupVersionKind(clusterapi.ClusterKind)
 	made.SetNamespace(namespace)
 	made.SetName(name)
-	w.create(made)
+	expect.Create(w.t, w.seed, made)
 	made.Object["status"] = map[string]any{
 		"controlPlane": map[string]any{"versions": []any{map[string]any{"version": version, "replicas": int64(1)}}},
 	}
-	if err := w.seed.Status().Update(w.t.Context(), made); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.UpdateStatus(w.t, w.seed, made)
 	object := &v1.AddonInstallation{Spec: v1.AddonInstallationSpec{ClusterName: name, AddonRef: v1.AddonReference{Name: "web"}}}
 	object.Namespace, object.Name = namespace, "of-"+name
-	w.create(object)
+	expect.Create(w.t, w.seed, object)
 }
 
 // Red when an answer is about another cluster of the namespace than the named one, or about all; when a missing name is not told, or KKP's
@@ -47,7 +46,7 @@ func TestAQuestionIsAboutOneOfANamespace(t *testing.T) {
 	w.kinds = cluster.Kinds{Served: []schema.GroupKind{target.KindKKP, target.KindClusterAPI}}
 	w.layOutWeb()
 	team := "team-" + w.catalogue
-	w.create(kit.Namespace(team))
+	expect.Create(w.t, w.seed, kit.Namespace(team))
 	w.member(team, "one", "v1.36.3")
 	w.member(team, "two", "v1.37.1")
 	w.start()

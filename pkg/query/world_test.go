@@ -85,13 +85,8 @@ func newWorld(t testing.TB) *world {
 		logger: logr.Discard(), marks: mergedcatalogue.New(logr.Discard()),
 	}
 	w.seed = kit.Client(t, fleet.Shared().Cluster("seed").Config)
-	w.create(kit.Namespace(w.catalogue))
+	expect.Create(w.t, w.seed, kit.Namespace(w.catalogue))
 	return w
-}
-
-func (w *world) create(objects ...client.Object) {
-	w.t.Helper()
-	kit.Create(w.t, w.seed, objects...)
 }
 
 // start runs the endpoint in a manager, as the seed's does, until the end of the test, and waits
@@ -230,21 +225,15 @@ func decode[T any](t testing.TB, r response) T {
 func (w *world) account(name string, audiences ...string) string {
 	w.t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: name}}
-	if err := w.seed.Create(w.t.Context(), account); client.IgnoreAlreadyExists(err) != nil {
-		w.t.Fatal(err)
-	}
-	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences}}
-	if err := w.seed.SubResource("token").Create(w.t.Context(), account, token); err != nil {
-		w.t.Fatal(err)
-	}
-	return token.Status.Token
+	expect.Ensure(w.t, w.seed, account)
+	return expect.Token(w.t, w.seed, account, audiences...)
 }
 
 // grant lets an account list resources in a namespace, and waits until the authorizer knows.
 func (w *world) grant(account, namespace string, resources ...string) {
 	w.t.Helper()
 	name := fmt.Sprintf("%s-%s-%d", w.catalogue, account, len(resources))
-	w.create(&rbacv1.Role{
+	expect.Create(w.t, w.seed, &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"list"}, APIGroups: []string{"kubermatic.k8c.io"}, Resources: resources}},
 	}, &rbacv1.RoleBinding{
@@ -282,7 +271,7 @@ func (w *world) cluster(name, version string) string {
 	w.t.Helper()
 	name = fmt.Sprintf("%s-%d", name, w.number)
 	namespace := "cluster-" + name
-	w.create(kit.Namespace(namespace))
+	expect.Create(w.t, w.seed, kit.Namespace(namespace))
 	w.claim(name, namespace, version)
 	return namespace
 }
@@ -291,7 +280,7 @@ func (w *world) cluster(name, version string) string {
 func (w *world) claim(name, namespace, version string) {
 	w.t.Helper()
 	object := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	w.create(object)
+	expect.Create(w.t, w.seed, object)
 	w.t.Cleanup(func() {
 		if err := w.seed.Delete(context.Background(), object); err != nil {
 			w.t.Error(err)
@@ -299,9 +288,7 @@ func (w *world) claim(name, namespace, version string) {
 	})
 	before := object.DeepCopy()
 	object.Status.NamespaceName, object.Status.Versions.ControlPlane = namespace, version
-	if err := w.seed.Status().Patch(w.t.Context(), object, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.PatchStatus(w.t, w.seed, object, client.MergeFrom(before))
 }
 
 // merged makes a merged catalogue object; versions are given with their range of Kubernetes
@@ -309,7 +296,7 @@ func (w *world) claim(name, namespace, version string) {
 func (w *world) merged(name string, kind v1.CatalogueType, versions ...[2]string) *v1.AddonCatalogue {
 	w.t.Helper()
 	object := mergedObject(w.catalogue, name, kind, versions...)
-	w.create(object)
+	expect.Create(w.t, w.seed, object)
 	return object
 }
 

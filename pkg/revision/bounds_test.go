@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/long"
 )
 
@@ -18,9 +19,7 @@ import (
 func storedIn(t *testing.T, c client.Client, namespace string) (bytes, count int) {
 	t.Helper()
 	var list corev1.SecretList
-	if err := c.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, c, &list, client.InNamespace(namespace))
 	for _, item := range list.Items {
 		for _, data := range item.Data {
 			bytes += len(data)

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // of is a revision of a user's installation in a Cluster.
@@ -32,9 +34,7 @@ func TestRecordsOfAClusterHaveABudget(t *testing.T) {
 	save := func(record *Record) error { return records.SaveIntent(t.Context(), "budget", record) }
 	count := func() int {
 		var list corev1.SecretList
-		if err := c.List(t.Context(), &list, client.InNamespace("budget")); err != nil {
-			t.Fatal(err)
-		}
+		expect.List(t, c, &list, client.InNamespace("budget"))
 		return len(list.Items)
 	}
 	const large = 600 << 10 // three quarters of it packed

@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // Red when a record of a cluster that KKP did not make is owned by one of KKP's, when its group is lost, or when clusters of a namespace
@@ -29,9 +30,7 @@ func TestRecordsBelongToClustersOfAnyKind(t *testing.T) {
 		}
 	}
 	var list corev1.SecretList
-	if err := c.List(t.Context(), &list, client.InNamespace("kinds")); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, c, &list, client.InNamespace("kinds"))
 	owners := map[types.UID]metav1.OwnerReference{}
 	for _, item := range list.Items {
 		owner := item.OwnerReferences[0]

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 func TestInputsKeyIsMadeOnce(t *testing.T) {
@@ -28,9 +30,7 @@ func TestInputsKeyIsMadeOnce(t *testing.T) {
 func TestInputsKeyIsNotMadeOverADamagedOne(t *testing.T) {
 	c := seed(t, "damagedkey")
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "damagedkey", Name: InputsKeySecret}}
-	if err := c.Create(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, c, secret)
 	var damaged *DamagedKeyError
 	if _, err := LoadOrCreateInputsKey(t.Context(), c, "damagedkey"); !errors.As(err, &damaged) {
 		t.Errorf("got %v, want a DamagedKeyError", err)

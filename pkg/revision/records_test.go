@@ -18,6 +18,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/long"
 )
 
@@ -103,9 +104,7 @@ func TestSecretsAreTheClusters(t *testing.T) {
 		t.Fatal(err)
 	}
 	var list corev1.SecretList
-	if err := c.List(t.Context(), &list, client.InNamespace("owned")); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, c, &list, client.InNamespace("owned"))
 	if len(list.Items) < 3 {
 		t.Fatalf("got %d Secrets, want a head and parts", len(list.Items))
 	}
@@ -158,9 +157,7 @@ func TestKilledWhileSaving(t *testing.T) {
 func noneLeft(t *testing.T, c client.Client, namespace string) {
 	t.Helper()
 	var list corev1.SecretList
-	if err := c.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, c, &list, client.InNamespace(namespace))
 	for _, item := range list.Items {
 		t.Errorf("Secret %q is left", item.Name)
 	}
@@ -346,13 +343,9 @@ var sampleHead = headName(sample(1, 0).Owner(), 1)
 func damage(t *testing.T, c client.Client, namespace, name string, change func(*corev1.Secret)) {
 	t.Helper()
 	var head corev1.Secret
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &head); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, c, client.ObjectKey{Namespace: namespace, Name: name}, &head)
 	change(&head)
-	if err := c.Update(t.Context(), &head); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, c, &head)
 }
 
 func TestIncompletePartsMeanTheRevisionBefore(t *testing.T) {
@@ -368,9 +361,7 @@ func TestIncompletePartsMeanTheRevisionBefore(t *testing.T) {
 	part := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "incomplete", Name: partName(headName(first.Owner(), 2), 1),
 	}}
-	if err := c.Delete(t.Context(), part); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, c, part)
 	damage := &DamagedError{headName(first.Owner(), 2), "misses part 1"}
 	first.Skipped, first.Damage = 2, damage.Error() // whoever goes on from it has to know
 	same(t, first, load(t, records, "incomplete"))

@@ -20,6 +20,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/hooks"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/long"
 )
 
@@ -49,9 +50,7 @@ func TestForgedRecordIsDecodedByNobody(t *testing.T) {
 			Revision: record.Revision, State: StateApplied,
 		})
 		head.Data = map[string][]byte{keyIndex: about, keyRecord: packed, keySeal: []byte(strings.Repeat("0", 64))}
-		if err := c.Create(t.Context(), head); err != nil {
-			t.Fatal(err)
-		}
+		expect.Create(t, c, head)
 		for why, load := range map[string]func() (*Record, error){
 			"alone":    func() (*Record, error) { return records.Load(t.Context(), "forged", owner) },
 			"together": func() (*Record, error) { return NewRecords(c, c, testSeal).LoadFirst(t.Context(), "forged", owner) },
@@ -155,9 +154,7 @@ func TestCopiedRecordsAreNotBelieved(t *testing.T) {
 		t.Fatal(err)
 	}
 	var head corev1.Secret
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "copied", Name: headName(original.Owner(), 1)}, &head); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, c, client.ObjectKey{Namespace: "copied", Name: headName(original.Owner(), 1)}, &head)
 	neighbour := ownership.Owner{ClusterUID: original.ClusterUID, Installation: "grafana"}
 	swapped := ownership.Owner{ClusterUID: "uid-2", Installation: original.Installation}
 	for _, test := range []struct {
@@ -172,9 +169,7 @@ func TestCopiedRecordsAreNotBelieved(t *testing.T) {
 	} {
 		copied := head.DeepCopy()
 		copied.ObjectMeta = metav1.ObjectMeta{Namespace: test.namespace, Name: headName(test.owner, test.revision), Labels: head.Labels}
-		if err := c.Create(t.Context(), copied); err != nil {
-			t.Fatal(err)
-		}
+		expect.Create(t, c, copied)
 		record, err := records.LoadRevision(t.Context(), test.namespace, test.owner, test.revision)
 		if diff := cmp.Diff(unsealed(copied.Name), err, cmp.Comparer(func(a, b error) bool { return a.Error() == b.Error() })); record != nil || diff != "" {
 			t.Errorf("%s: got %v, error (-want +got):\n%s", test.why, record, diff)
@@ -273,16 +268,12 @@ func TestLabelsTellNoOwners(t *testing.T) {
 		}
 	}
 	var list corev1.SecretList
-	if err := c.List(t.Context(), &list, client.InNamespace("labels")); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, c, &list, client.InNamespace("labels"))
 	for i := range list.Items {
 		for key := range list.Items[i].Labels {
 			list.Items[i].Labels[key] = first.Owner().ID()
 		}
-		if err := c.Update(t.Context(), &list.Items[i]); err != nil {
-			t.Fatal(err)
-		}
+		expect.Update(t, c, &list.Items[i])
 	}
 	if record, err := records.Load(t.Context(), "labels", first.Owner()); err != nil || record == nil || record.Revision != 1 || record.Skipped != 0 {
 		t.Errorf("got %v, %v", record, err)
@@ -332,17 +323,13 @@ func TestRecordsOfBeforeSayTheirNames(t *testing.T) {
 	for i := range golden {
 		golden[i].Namespace = "otherwise"
 		golden[i].Labels["addons.kubermatic.k8c.io/installation"] = "0000000000000000"
-		if err := c.Create(t.Context(), &golden[i]); err != nil {
-			t.Fatal(err)
-		}
+		expect.Create(t, c, &golden[i])
 	}
 	if err := records.sealNamespace(t.Context(), "otherwise"); err != nil {
 		t.Fatal(err)
 	}
 	var list corev1.SecretList
-	if err := c.List(t.Context(), &list, client.InNamespace("otherwise")); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, c, &list, client.InNamespace("otherwise"))
 	if slices.ContainsFunc(list.Items, func(one corev1.Secret) bool { return bytes.Contains(one.Data[keyIndex], []byte("clusterUID")) }) {
 		t.Error("a record was sealed whose label is another's")
 	}
@@ -376,9 +363,7 @@ func TestRecordsGoOnWithAnotherCluster(t *testing.T) {
 		same(t, record, got)
 	}
 	var list corev1.SecretList
-	if err := c.List(t.Context(), &list, client.InNamespace("reowned")); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, c, &list, client.InNamespace("reowned"))
 	for _, item := range list.Items {
 		if item.OwnerReferences[0].UID != "uid-2" {
 			t.Errorf("Secret %q goes with Cluster %q", item.Name, item.OwnerReferences[0].UID)

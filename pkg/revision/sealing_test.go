@@ -19,6 +19,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/long"
 )
 
@@ -67,9 +68,7 @@ func create(t *testing.T, c client.Client, namespace string, secrets []corev1.Se
 	t.Helper()
 	for i := range secrets {
 		secrets[i].Namespace, secrets[i].ResourceVersion = namespace, ""
-		if err := c.Create(t.Context(), &secrets[i]); err != nil {
-			t.Fatal(err)
-		}
+		expect.Create(t, c, &secrets[i])
 	}
 }
 
@@ -88,9 +87,7 @@ func started(t *testing.T, c client.Client, reader client.Reader, platform strin
 func names(t *testing.T, c client.Client, namespace string) (names []string) {
 	t.Helper()
 	var list corev1.SecretList
-	if err := c.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, c, &list, client.InNamespace(namespace))
 	for _, item := range list.Items {
 		names = append(names, item.Name)
 	}
@@ -227,13 +224,9 @@ func TestRecordsAreSealedWithANewKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "newkey-platform", Name: InputsKeySecret}}
-	if err := c.Delete(t.Context(), key); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, c, key)
 	_, old := started(t, c, c, "newkey-platform")
-	if err := c.Delete(t.Context(), key); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, c, key)
 	records, before = started(t, c, c, "newkey-platform")
 	var changed *ChangedKeyError
 	if err := old.Start(t.Context()); !errors.As(err, &changed) {
@@ -263,13 +256,9 @@ func TestRecordsAreSealedAgainAfterAnotherKeyWasRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	var key corev1.Secret
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "restored-platform", Name: InputsKeySecret}, &key); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, c, client.ObjectKey{Namespace: "restored-platform", Name: InputsKeySecret}, &key)
 	key.Data[inputsKeyField] = []byte(strings.Repeat("another ", 4))
-	if err := c.Update(t.Context(), &key); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, c, &key)
 	records, sealing = started(t, c, c, "restored-platform")
 	if err := sealing.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -282,9 +271,7 @@ func TestRecordsAreSealedAgainAfterAnotherKeyWasRestored(t *testing.T) {
 	if err := records.SaveApplied(t.Context(), "restored", meanwhile); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Patch(t.Context(), &key, client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/data/records"}]`))); err != nil {
-		t.Fatal(err)
-	}
+	expect.Patch(t, c, &key, client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/data/records"}]`)))
 	records, sealing = started(t, c, c, "restored-platform")
 	if err := sealing.Start(t.Context()); err != nil {
 		t.Fatal(err)

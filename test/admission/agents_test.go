@@ -409,9 +409,7 @@ func (w *world) agents(t *testing.T) {
 	leaving := agentsRole(guest, "addon-agent-leaving-hub", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}})
 	leaving.Finalizers = []string{"example.com/hold"}
 	w.put(t, leaving)
-	if err := w.admin.Delete(t.Context(), leaving); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.admin, leaving)
 	w.ask(t)
 	_, rendered, err := charts.Render(seedManager, hub, withAgents)
 	if err != nil {
@@ -446,33 +444,23 @@ func (w *world) ask(t *testing.T) {
 	for name, as := range map[string]client.Client{
 		"addon-access-own": manager, "own": manager, "addon-access-somebodys": w.admin, "somebodys": w.admin,
 	} {
-		if err := client.IgnoreAlreadyExists(as.Create(t.Context(), requested(t, name, signer))); err != nil {
-			t.Fatal(err)
-		}
+		expect.Ensure(t, as, requested(t, name, signer))
 	}
-	if err := client.IgnoreAlreadyExists(manager.Create(t.Context(), requested(t, "addon-access-foreign", foreignSigner))); err != nil {
-		t.Fatal(err)
-	}
+	expect.Ensure(t, manager, requested(t, "addon-access-foreign", foreignSigner))
 }
 
 func (w *world) put(t *testing.T, object client.Object) {
 	t.Helper()
-	if err := client.IgnoreAlreadyExists(w.admin.Create(t.Context(), object.DeepCopyObject().(client.Object))); err != nil {
-		t.Fatalf("creating %T %q: %v", object, object.GetName(), err)
-	}
+	expect.Ensure(t, w.admin, object.DeepCopyObject().(client.Object))
 }
 
 // list has the manager hold rules as the aggregation controller would, once ClusterRoles list them for agents.
 func (w *world) list(t *testing.T, home string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: home + ":" + seedManager + ":agents"}}
-	if err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(role), role); err != nil {
-		t.Fatal(err)
-	}
+	expect.Read(t, w.admin, role)
 	role.Rules = rules
-	if err := w.admin.Update(t.Context(), role); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.admin, role)
 }
 
 // judgement is "" where a try came out as it should: the policy named refused it, or with the right alone anybody did.

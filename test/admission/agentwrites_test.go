@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -120,9 +121,7 @@ func (w *world) writers(t *testing.T) {
 		w.put(t, object)
 	}
 	for _, object := range leaving {
-		if err := w.admin.Delete(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, w.admin, object)
 	}
 }
 

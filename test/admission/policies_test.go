@@ -352,9 +352,7 @@ func (w *world) keep(t *testing.T, object client.Object) client.Object {
 	if object == nil {
 		return nil
 	}
-	if err := w.admin.Create(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, w.admin, object)
 	t.Cleanup(func() { w.destroy(t, object) })
 	return object
 }
@@ -380,9 +378,7 @@ func TestWhatIsOnItsWayOut(t *testing.T) {
 		merged.Finalizers = []string{"example.com/hold"}
 		for _, object := range []client.Object{merged, installation("going", place, true)} {
 			w.keep(t, object)
-			if err := w.admin.Delete(t.Context(), object); err != nil {
-				t.Fatal(err)
-			}
+			expect.Delete(t, w.admin, object)
 			letGo := []byte(`{"metadata":{"finalizers":null}}`)
 			if err := user.Patch(t.Context(), clone(object), client.RawPatch("application/merge-patch+json", letGo), client.DryRunAll); err != nil {
 				t.Errorf("a deleted %T can't be let go: %v", object, err)
@@ -407,9 +403,7 @@ func TestAProtectedCoreInstallationIsNotLetGo(t *testing.T) {
 		object := installation("protected", place, true)
 		object.Finalizers = append(object.Finalizers, kubermaticv1.FinalizerCoreProtection)
 		w.keep(t, object)
-		if err := w.admin.Delete(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, w.admin, object)
 		letGo := func(user string) error {
 			bare := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
 			return w.as(t, user).Patch(t.Context(), clone(object), bare, client.DryRunAll)
@@ -439,9 +433,7 @@ func TestTerminatingNamespace(t *testing.T) {
 			t.Fatalf("before the namespace ends, its available catalogue can be deleted: %v", err)
 		}
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ending}}
-		if err := w.admin.Delete(t.Context(), namespace); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, w.admin, namespace)
 		for what, try := range map[string]func() error{
 			"deleting an available catalogue": func() error { return remove(t.Context(), user, merged) },
 			"deleting a Core catalogue":       func() error { return remove(t.Context(), user, authored) },

@@ -117,9 +117,7 @@ func (w *world) managerUnder(t *testing.T, policy, namespace string) client.Clie
 		}
 	}
 	for _, object := range objects {
-		if err := w.admin.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		expect.Create(t, w.admin, object)
 	}
 	config := rest.CopyConfig(w.config)
 	config.Impersonate = rest.ImpersonationConfig{
@@ -146,9 +144,7 @@ func TestClustersOfManyPoolsAreHeld(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		cluster := manyPools(t, most)
 		manager := w.managerUnder(t, "manager-cluster-api", cluster.GetNamespace())
-		if err := w.admin.Create(t.Context(), cluster); err != nil {
-			t.Fatal(err)
-		}
+		expect.Create(t, w.admin, cluster)
 		expect.Eventually(t, expect.Patience, func() error { // once the policy is followed
 			err := patching(cluster, `[`+scales+`]`)(t.Context(), manager)
 			if outcome(err) != byPolicy {

@@ -203,9 +203,7 @@ func TestACopyOnItsWayOutIsHeld(t *testing.T) {
 		object := copyOf("held", seedCatalogues)
 		object.Finalizers = []string{kubermaticv1.FinalizerCleanupSet}
 		w.keep(t, object)
-		if err := w.admin.Delete(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, w.admin, object)
 		bare := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
 		if err := w.as(t, tenant).Patch(t.Context(), clone(object), bare, client.DryRunAll); !isDenied(err) {
 			t.Errorf("a tenant takes the finalizer off: %v", err)

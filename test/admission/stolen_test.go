@@ -283,13 +283,10 @@ func outcome(err error) string {
 // bearer is a client with a token of a ServiceAccount.
 func (w *world) bearer(t *testing.T, of metav1.ObjectMeta, as string) client.Client {
 	t.Helper()
-	token := &authenticationv1.TokenRequest{}
 	account := &corev1.ServiceAccount{ObjectMeta: of}
-	if err := w.admin.SubResource("token").Create(t.Context(), account, token); err != nil {
-		t.Fatal(err)
-	}
+	token := expect.Token(t, w.admin, account)
 	config := rest.AnonymousClientConfig(w.config)
-	config.BearerToken = token.Status.Token
+	config.BearerToken = token
 	config.Impersonate.UserName = as
 	made, err := client.New(config, client.Options{Scheme: w.admin.Scheme(), Mapper: w.admin.RESTMapper()})
 	if err != nil {

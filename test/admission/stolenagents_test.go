@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -113,9 +114,7 @@ func (w *world) furnishAgents(t *testing.T) {
 		}})
 		w.list(t, home, widgets("get", "create"))
 		for name, of := range map[string]string{"addon-access-" + home: signer, "addon-access-foreign-" + home: foreignSigner} {
-			if err := client.IgnoreAlreadyExists(w.inItsName(t, home).Create(t.Context(), requested(t, name, of))); err != nil {
-				t.Fatal(err)
-			}
+			expect.Ensure(t, w.inItsName(t, home), requested(t, name, of))
 		}
 		w.awaitHeld(t, at(home, seedManager))
 	}

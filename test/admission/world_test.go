@@ -167,14 +167,10 @@ func (w *world) awaitPolicies(t *testing.T) {
 	t.Helper()
 	user := w.as(t, tenant)
 	core := coreCatalogue("probe", platform, "")
-	if err := client.IgnoreAlreadyExists(w.admin.Create(t.Context(), core)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Ensure(t, w.admin, core)
 	carriedOut := set("probe", platform, "")
 	carriedOut.Finalizers = []string{kubermaticv1.FinalizerCleanupSet}
-	if err := client.IgnoreAlreadyExists(w.admin.Create(t.Context(), carriedOut)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Ensure(t, w.admin, carriedOut)
 	for _, probe := range []func() error{
 		func() error {
 			return user.Create(t.Context(), catalogue("probe-role", place, kubermaticv1.RoleMerged), client.DryRunAll)

@@ -26,7 +26,6 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/long"
-	"github.com/trellis-addons/trellis/test/world"
 )
 
 // The two Clusters, of one namespace: the core list gives one its add-ons, an AddonSet the other one.
@@ -109,7 +108,7 @@ func (p *platform) boot(name string) *boot {
 // create makes the Cluster.
 func (b *boot) create() {
 	b.t.Helper()
-	world.Create(b.t, b.client, clusterapi.Cluster{
+	expect.Create(b.t, b.client, clusterapi.Cluster{
 		Namespace: team, Name: b.name, Version: "v" + binaries.Older, Labels: map[string]string{"by": b.name}, Deployments: []string{"workers"},
 	}.Object())
 }
@@ -160,18 +159,14 @@ func (b *boot) expectFirst() {
 func (b *boot) expectApplied(names ...string) {
 	b.t.Helper()
 	for _, name := range names {
-		expect.Object(b.t, b.client, b.installation(name), func(found *v1.AddonInstallation) error {
-			return expect.Condition(found, v1.ConditionApplied, "True", "")
-		})
+		expect.HasCondition(b.t, b.client, b.installation(name), expect.Is(v1.ConditionApplied, "True", ""))
 	}
 }
 
 func (b *boot) expectReady(names ...string) {
 	b.t.Helper()
 	for _, name := range names {
-		expect.Object(b.t, b.client, b.installation(name), func(found *v1.AddonInstallation) error {
-			return expect.Condition(found, v1.ConditionReady, "True", v1.ReasonReady)
-		})
+		expect.HasCondition(b.t, b.client, b.installation(name), expect.Is(v1.ConditionReady, "True", v1.ReasonReady))
 	}
 }
 
@@ -179,9 +174,7 @@ func (b *boot) expectReady(names ...string) {
 func (b *boot) expectHeld(names ...string) {
 	b.t.Helper()
 	for _, name := range names {
-		expect.Object(b.t, b.client, b.installation(name), func(found *v1.AddonInstallation) error {
-			return expect.Condition(found, v1.ConditionApplied, "False", v1.ReasonWaitingForOrder)
-		})
+		expect.HasCondition(b.t, b.client, b.installation(name), expect.Is(v1.ConditionApplied, "False", v1.ReasonWaitingForOrder))
 		if there := b.seen.all(name); len(there) > 0 {
 			b.t.Errorf("%s: %s waits, and is there: %s", b.name, name, there)
 		}
@@ -192,9 +185,7 @@ func (b *boot) expectHeld(names ...string) {
 func (b *boot) works(name string) int64 {
 	b.t.Helper()
 	found := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name}}
-	if err := b.user.Get(b.t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
-		b.t.Fatal(err)
-	}
+	expect.Read(b.t, b.user, found)
 	found.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: found.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1,
 		Conditions: []appsv1.DeploymentCondition{
@@ -202,9 +193,7 @@ func (b *boot) works(name string) int64 {
 			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"},
 		},
 	}
-	if err := b.user.Status().Update(b.t.Context(), found); err != nil {
-		b.t.Fatal(err)
-	}
+	expect.UpdateStatus(b.t, b.user, found)
 	return revisionOf(b.t, found)
 }
 
@@ -252,13 +241,9 @@ func (b *boot) objects(item string) (all []sighting) {
 func (b *boot) expectInstallations() {
 	b.t.Helper()
 	cluster := b.cluster()
-	if err := b.client.Get(b.t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
-		b.t.Fatal(err)
-	}
+	expect.Read(b.t, b.client, cluster)
 	var list v1.AddonInstallationList
-	if err := b.client.List(b.t.Context(), &list, client.InNamespace(team)); err != nil {
-		b.t.Fatal(err)
-	}
+	expect.List(b.t, b.client, &list, client.InNamespace(team))
 	var got, want []string
 	for _, found := range list.Items {
 		if found.Spec.ClusterName != b.name {

@@ -18,6 +18,7 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/disk"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/world"
@@ -70,7 +71,7 @@ func newPlatform(t *testing.T) *platform {
 		t.Fatal(err)
 	}
 	p := &platform{t: t, client: made, sources: fleet.SourcesForTest(t), built: built}
-	world.Create(t, made, world.Namespace(platformNamespace), world.Namespace(catalogueNamespace), world.Namespace(team), &corev1.Secret{
+	expect.Create(t, made, world.Namespace(platformNamespace), world.Namespace(catalogueNamespace), world.Namespace(team), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: catalogueNamespace, Name: "authority", Labels: map[string]string{v1.LabelUse: v1.UseSource},
 			Annotations: map[string]string{v1.AnnotationHosts: "127.0.0.1"},

@@ -10,7 +10,6 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/standins"
-	"github.com/trellis-addons/trellis/test/world"
 )
 
 // item is what every Cluster has, of one method in the one and of the other method in the other.
@@ -51,7 +50,7 @@ func (p *platform) offer() {
 			Name: v1.AddonName(one.name), AddonRef: v1.AddonReference{Name: inSets}, TargetNamespace: metav1.NamespaceSystem,
 		})
 	}
-	world.Create(p.t, p.client, &corev1.ConfigMap{
+	expect.Create(p.t, p.client, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: platformNamespace, Name: "custom-core-addons"},
 		Data:       map[string]string{"addons.yaml": list.String()},
 	})
@@ -66,9 +65,7 @@ func (p *platform) offer() {
 func (p *platform) expectSettled() {
 	p.t.Helper()
 	set := &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{Namespace: catalogueNamespace, Name: "basics"}}
-	expect.Object(p.t, p.client, set, func(found *v1.AddonSet) error {
-		return expect.Condition(found, v1.ConditionReady, "True", v1.ReasonComplete)
-	})
+	expect.HasCondition(p.t, p.client, set, expect.Is(v1.ConditionReady, "True", v1.ReasonComplete))
 }
 
 // publish offers an item by one method: a ConfigMap, and a Deployment that does not work before somebody says so.
@@ -97,7 +94,7 @@ spec:
 	if _, err := p.sources.Commit(string(addon), files); err != nil {
 		p.t.Fatal(err)
 	}
-	world.Create(p.t, p.client, &v1.AddonCatalogue{
+	expect.Create(p.t, p.client, &v1.AddonCatalogue{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: catalogueNamespace, Name: string(addon), Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
 			Annotations: map[string]string{v1.AnnotationKKPVersion: "v2.31.0"},

@@ -35,9 +35,7 @@ func TestCertManagerKeepsTheCertificate(t *testing.T) {
 			expectServed(t, address, first)
 			p.expectRefusal()
 
-			if err := p.client.Delete(t.Context(), p.secret()); err != nil {
-				t.Fatal(err)
-			}
+			expect.Delete(t, p.client, p.secret())
 			second := p.expectIssued(first)
 			expectServed(t, address, second)
 			p.expectRefusal()

@@ -12,6 +12,7 @@ import (
 
 	chartkit "github.com/trellis-addons/trellis/test/charts"
 	"github.com/trellis-addons/trellis/test/disk"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/pod"
 	kit "github.com/trellis-addons/trellis/test/world"
@@ -49,7 +50,7 @@ func install(t *testing.T, chart string) *platform {
 	if err := fleet.InstallCRDs(t.Context(), fleet.Shared().Cluster(chart).Config, made.crds); err != nil {
 		t.Fatal(err)
 	}
-	kit.Create(t, p.client, kit.Namespace(namespace))
+	expect.Create(t, p.client, kit.Namespace(namespace))
 	_, objects, err := chartkit.Render(chart, namespace, map[string]any{
 		"standalone": map[string]any{"enabled": true}, "webhook": map[string]any{"certManager": map[string]any{"enabled": true}},
 	})

@@ -32,10 +32,10 @@ func TestChartsAreInstalledAgain(t *testing.T) {
 	const name = "again"
 	where := fleet.ForTest(t, fleet.ClusterOptions{Name: name, Controllers: true}).Cluster(name)
 	c := kit.Client(t, where.Config)
-	create(t, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	expect.Create(t, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	played := playJobs(t, where, c)
 	markers := newMarkers(t, c)
-	create(t, c, listedForAgents("listed", kubermaticv1.AgentsCore, "gadgets"))
+	expect.Create(t, c, listedForAgents("listed", kubermaticv1.AgentsCore, "gadgets"))
 	for round := range 3 {
 		for _, chart := range bothCharts {
 			// The kinds are there: without the Job for them.
@@ -99,23 +99,19 @@ func expectGathered(t *testing.T, c client.Client) {
 func expectRolesOfARefusal(t *testing.T, where *fleet.Cluster, c client.Client) {
 	t.Helper()
 	set, chart := mistakes()[circleMistake], bothCharts[0]
-	create(t, c, set)
+	expect.Create(t, c, set)
 	if output, err := helm(t, where, "uninstall", chart); err == nil {
 		t.Errorf("%s is removed although a set is left:\n%s", chart, output)
 	}
 	expectGathered(t, c)
-	if err := c.Delete(t.Context(), set); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, c, set)
 }
 
 // rolesOf are the ClusterRoles of both charts.
 func rolesOf(t *testing.T, c client.Client) (names []string) {
 	t.Helper()
 	var found rbacv1.ClusterRoleList
-	if err := c.List(t.Context(), &found); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, c, &found)
 	for _, role := range found.Items {
 		if strings.HasPrefix(role.Name, namespace+":") {
 			names = append(names, role.Name)
@@ -136,7 +132,7 @@ func newMarkers(t *testing.T, c client.Client) markers {
 		ObjectMeta:      metav1.ObjectMeta{Name: "markers"},
 		AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{selector}},
 	}
-	create(t, c, made)
+	expect.Create(t, c, made)
 	return markers{made}
 }
 
@@ -146,7 +142,7 @@ func (m markers) pass(t *testing.T, c client.Client, round int) {
 	t.Helper()
 	for half := range 2 {
 		name := strconv.Itoa(2*round + half)
-		create(t, c, &rbacv1.ClusterRole{
+		expect.Create(t, c, &rbacv1.ClusterRole{
 			ObjectMeta: metav1.ObjectMeta{Name: "marker-" + name, Labels: map[string]string{markerLabel: "true"}},
 			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: []string{"marker-" + name}, Verbs: []string{"get"}}},
 		})

@@ -16,10 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // withAgents are values of a seed whose manager gives out credentials.
@@ -120,9 +120,7 @@ func TestTheManagerHoldsWhatIsListedForAgents(t *testing.T) {
 	connect(t)
 	c := platformClient(t)
 	for name, whose := range map[string]string{"cogs": kubermaticv1.AgentsCore, "wheels": kubermaticv1.AgentsCustom, "levers": "", "bolts": "others"} {
-		if err := client.IgnoreAlreadyExists(c.Create(t.Context(), listedForAgents("listed-"+name, whose, name))); err != nil {
-			t.Fatal(err)
-		}
+		expect.Ensure(t, c, listedForAgents("listed-"+name, whose, name))
 	}
 	ask(t, r, []access{
 		{"get", widgets, "cogs", "cluster-a", "", true, "it is listed for Core"},
@@ -152,9 +150,7 @@ func TestTheManagerHoldsWhatIsListedForAgents(t *testing.T) {
 		{"sign", "certificates.k8s.io", "signers", "", "kubernetes.io/kube-apiserver-client", false, "it signs nothing"},
 	})
 	// A list that goes takes the right away.
-	if err := c.Delete(t.Context(), listedForAgents("listed-cogs", "", "cogs")); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, c, listedForAgents("listed-cogs", "", "cogs"))
 	ask(t, r, []access{{"get", widgets, "cogs", "cluster-a", "", false, "it is listed no more"}})
 	ask(t, rendering{chart: "trellis-seed", why: "with agents that somebody approves", values: map[string]any{
 		"agents": map[string]any{"enabled": true, "hub": map[string]any{"server": "https://a"}},

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -46,9 +47,7 @@ func TestCRDsAreUpgradedAsTheReadmeSays(t *testing.T) {
 	runProgram(t, "kubectl", append(strings.Fields(string(command[1])), "-f", next)...)
 
 	var found apiextensionsv1.CustomResourceDefinitionList
-	if err := crdClient(t).List(t.Context(), &found); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, crdClient(t), &found)
 	if len(found.Items) == 0 {
 		t.Error("there are no CRDs")
 	}

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -123,19 +122,16 @@ type scraper struct {
 func newScraper(t *testing.T, c client.Client) *scraper {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "prometheus", Namespace: namespace}}
-	create(t, c, account)
+	expect.Create(t, c, account)
 	for _, chart := range []string{"trellis-master", "trellis-seed"} {
-		create(t, c, &rbacv1.ClusterRoleBinding{
+		expect.Create(t, c, &rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: "prometheus-" + chart},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: namespace + ":" + chart + ":metrics-reader"},
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: account.Name, Namespace: namespace}},
 		})
 	}
-	token := &authenticationv1.TokenRequest{}
-	if err := c.SubResource("token").Create(t.Context(), account, token); err != nil {
-		t.Fatal(err)
-	}
-	return &scraper{token: token.Status.Token, web: insecureClient(t)}
+	token := expect.Token(t, c, account)
+	return &scraper{token: token, web: insecureClient(t)}
 }
 
 func insecureClient(t *testing.T) *http.Client {

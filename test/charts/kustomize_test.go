@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -65,9 +66,7 @@ func TestBasesAreWhatTheChartsAre(t *testing.T) {
 	}
 	for _, chart := range charts {
 		var manager appsv1.Deployment
-		if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: chart}, &manager); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(t, c, client.ObjectKey{Namespace: namespace, Name: chart}, &manager)
 		if err := dryRunPod(t.Context(), c, manager); err != nil {
 			t.Errorf("%s: the manager's pod is refused: %v", chart, err)
 		}

@@ -44,7 +44,7 @@ func TestChartsAreUpgradedAndRemoved(t *testing.T) {
 	if fieldsOfSets(t)[aFieldOfSets] {
 		t.Fatal("the release of before has the field already")
 	}
-	create(t, c, custom("kept"))
+	expect.Create(t, c, custom("kept"))
 
 	mustHelm(t, where, "upgrade", "trellis-seed", seed)
 	if told := played.Output("trellis-seed-crds"); !fieldsOfSets(t)[aFieldOfSets] || !strings.Contains(told, setsCRD+" is up to date now") ||
@@ -84,10 +84,10 @@ func TestChartsAreUpgradedAndRemoved(t *testing.T) {
 func expectGuarded(t *testing.T, where *fleet.Cluster, c client.Client, played *Jobs) {
 	t.Helper()
 	place := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "cluster-left"}}
-	create(t, c, place)
+	expect.Create(t, c, place)
 	installation, set := install("hello", place.Name), mistakes()[circleMistake]
-	create(t, c, installation)
-	create(t, c, set)
+	expect.Create(t, c, installation)
+	expect.Create(t, c, set)
 	for release, words := range map[string]string{
 		"trellis-seed": "1 AddonInstallation in 1 namespace would be left", "trellis-master": "1 AddonSet in 1 namespace would be left",
 	} {
@@ -97,9 +97,7 @@ func expectGuarded(t *testing.T, where *fleet.Cluster, c client.Client, played *
 		}
 	}
 	for _, object := range []client.Object{installation, set} {
-		if err := c.Delete(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, c, object)
 	}
 }
 
@@ -108,9 +106,7 @@ func expectUnsound(t *testing.T, where *fleet.Cluster, c client.Client, played *
 	t.Helper()
 	changeSets(t, func(fields map[string]apiextensionsv1.JSONSchemaProps) { delete(fields, aFieldOfSets) })
 	for _, release := range []string{"trellis-seed", "trellis-master"} {
-		if err := c.Delete(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace + ":" + release}}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, c, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace + ":" + release}})
 		output, err := helm(t, where, "test", release)
 		told := played.Output(release + "-check")
 		for _, words := range []string{
@@ -128,13 +124,9 @@ func expectUnsound(t *testing.T, where *fleet.Cluster, c client.Client, played *
 func withoutCRDs(t *testing.T, c client.Client) {
 	t.Helper()
 	var found apiextensionsv1.CustomResourceDefinitionList
-	if err := crdClient(t).List(t.Context(), &found); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, crdClient(t), &found)
 	for i := range found.Items {
-		if err := crdClient(t).Delete(t.Context(), &found.Items[i]); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, crdClient(t), &found.Items[i])
 		expect.Gone(t, crdClient(t), &found.Items[i])
 	}
 	apply(t, c, &unstructured.Unstructured{Object: map[string]any{
@@ -196,9 +188,7 @@ func copied(t *testing.T, chart string, change func(*apiextensionsv1.CustomResou
 func fieldsOfSets(t *testing.T) map[string]bool {
 	t.Helper()
 	var crd apiextensionsv1.CustomResourceDefinition
-	if err := crdClient(t).Get(t.Context(), client.ObjectKey{Name: setsCRD}, &crd); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, crdClient(t), client.ObjectKey{Name: setsCRD}, &crd)
 	fields := map[string]bool{}
 	for name := range crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties {
 		fields[name] = true
@@ -210,13 +200,9 @@ func fieldsOfSets(t *testing.T) map[string]bool {
 func changeSets(t *testing.T, change func(fields map[string]apiextensionsv1.JSONSchemaProps)) {
 	t.Helper()
 	var crd apiextensionsv1.CustomResourceDefinition
-	if err := crdClient(t).Get(t.Context(), client.ObjectKey{Name: setsCRD}, &crd); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, crdClient(t), client.ObjectKey{Name: setsCRD}, &crd)
 	change(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties)
-	if err := crdClient(t).Update(t.Context(), &crd); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, crdClient(t), &crd)
 }
 
 // TestASecondVersionBringsItsRights: the Job for CRDs may write the objects of a kind that has more than one version, and no others. Red when

@@ -173,14 +173,7 @@ func layOut(t *testing.T, c client.Client, sources *fleet.Sources) {
 		newSecret("credentials", namespace, "token", []byte("a-token")),
 		onDigitalocean("one"),
 	} {
-		create(t, c, object)
-	}
-}
-
-func create(t *testing.T, c client.Client, object client.Object) {
-	t.Helper()
-	if err := c.Create(t.Context(), object); err != nil {
-		t.Fatalf("creating %T %q: %v", object, object.GetName(), err)
+		expect.Create(t, c, object)
 	}
 }
 
@@ -238,7 +231,7 @@ func installAndRemove(t *testing.T, c client.Client, meanwhile func()) {
 	t.Helper()
 	place := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "cluster-one"}}
 	expect.Object(t, c, place, func(*corev1.Namespace) error { return nil })
-	create(t, c, newSecret("internal-admin-kubeconfig", place.Name, "kubeconfig", fleet.Shared().Cluster(cluster).Kubeconfig))
+	expect.Create(t, c, newSecret("internal-admin-kubeconfig", place.Name, "kubeconfig", fleet.Shared().Cluster(cluster).Kubeconfig))
 	available := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: kubermaticv1.AvailableCatalogue, Namespace: place.Name}}
 	expect.Object(t, c, available, func(found *kubermaticv1.AddonCatalogue) error {
 		if len(found.Spec.Addons) == 0 {
@@ -253,20 +246,14 @@ func installAndRemove(t *testing.T, c client.Client, meanwhile func()) {
 		},
 	}
 	expectMistakesRefused(t, c)
-	create(t, c, installation)
-	expect.Object(t, c, installation, func(found *kubermaticv1.AddonInstallation) error {
-		return expect.Condition(found, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
-	})
+	expect.Create(t, c, installation)
+	expect.HasCondition(t, c, installation, expect.Is(kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady))
 	expectCoreAddons(t, c)
 	meanwhile()
-	if err := c.Delete(t.Context(), installation); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, c, installation)
 	expect.Gone(t, c, installation)
 	one := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
-	if err := c.Delete(t.Context(), one); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, c, one)
 	expect.Gone(t, c, one)
 	expect.Gone(t, c, place)
 }
@@ -283,8 +270,8 @@ func asEditor(t *testing.T) client.Client {
 		ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	}
-	create(t, c, role)
-	create(t, c, binding)
+	expect.Create(t, c, role)
+	expect.Create(t, c, binding)
 	config := rest.CopyConfig(fleet.Shared().Cluster(cluster).Config)
 	config.Impersonate.UserName = user
 	edits, err := client.New(config, client.Options{Scheme: c.Scheme()})

@@ -97,7 +97,7 @@ func TestRolesForPeopleAtWork(t *testing.T) {
 	coreInstall := install("theirs", "cluster-r")
 	coreInstall.Spec.CoreAddon = true
 	place := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "cluster-r"}}
-	create(t, c, place)
+	expect.Create(t, c, place)
 	expect.Eventually(t, expect.Patience, func() error { // the policies are followed by watches
 		err := asUser(t, bind(t, c, "trellis-seed", "cluster-user", place.Name)).Create(t.Context(), coreInstall.DeepCopy(), client.DryRunAll)
 		return refusal(err, "controller only")
@@ -166,9 +166,7 @@ func bind(t *testing.T, c client.Client, chart, role, where string) (user string
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: namespace + ":" + chart + ":" + role},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	}
-	if err := client.IgnoreAlreadyExists(c.Create(t.Context(), binding)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Ensure(t, c, binding)
 	return user
 }
 

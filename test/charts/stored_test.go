@@ -85,9 +85,7 @@ func readAnew(t *testing.T, c client.Client, all []*kubermaticv1.AddonCatalogue)
 	t.Helper()
 	for _, one := range all {
 		var read kubermaticv1.AddonCatalogue
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(one), &read); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(t, c, client.ObjectKeyFromObject(one), &read)
 		read.ResourceVersion = ""
 		found = append(found, &read)
 	}
@@ -109,17 +107,15 @@ func storedBefore(t *testing.T, c client.Client) []*kubermaticv1.AddonCatalogue 
 	})
 	crd := cataloguesDefinition(t)
 	crd.Status.StoredVersions = []string{olderVersion}
-	if err := crdClient(t).Status().Update(t.Context(), &crd); err != nil {
-		t.Fatal(err)
-	}
+	expect.UpdateStatus(t, crdClient(t), &crd)
 	for _, one := range all[:3] {
-		create(t, c, one)
+		expect.Create(t, c, one)
 		expectStoredIn(t, c, one, olderVersion)
 	}
 	changeCatalogues(t, func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Spec.Versions[0].Storage, crd.Spec.Versions[1].Storage, crd.Spec.Versions[1].Served = true, false, false
 	})
-	create(t, c, later)
+	expect.Create(t, c, later)
 	expectStoredIn(t, c, later, presentVersion)
 	if stored := cataloguesDefinition(t).Status.StoredVersions; !slices.Equal(stored, []string{olderVersion, presentVersion}) {
 		t.Fatalf("stored are %v", stored)
@@ -132,16 +128,12 @@ func changeCatalogues(t *testing.T, change func(*apiextensionsv1.CustomResourceD
 	t.Helper()
 	crd := cataloguesDefinition(t)
 	change(&crd)
-	if err := crdClient(t).Update(t.Context(), &crd); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, crdClient(t), &crd)
 }
 
 func cataloguesDefinition(t *testing.T) (crd apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
-	if err := crdClient(t).Get(t.Context(), client.ObjectKey{Name: cataloguesCRD}, &crd); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, crdClient(t), client.ObjectKey{Name: cataloguesCRD}, &crd)
 	return crd
 }
 

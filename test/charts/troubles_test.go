@@ -63,33 +63,27 @@ func makeTroubles(t *testing.T, c client.Client, sources *fleet.Sources) (mend f
 		held, waiting,
 	}
 	for _, object := range append(made, agents...) {
-		create(t, c, object)
+		expect.Create(t, c, object)
 	}
 	expectOffered(t, c, "lost")
 	unfetched := wish("unfetched", "lost", "unfetched")
-	create(t, c, unfetched)
+	expect.Create(t, c, unfetched)
 	askFor(t, c)
 	askQuery(t)
 	for installation, reason := range map[*kubermaticv1.AddonInstallation]string{
 		held: kubermaticv1.ReasonObjectExists, waiting: kubermaticv1.ReasonDependencyMissing,
 	} {
-		expect.Object(t, c, installation, func(found *kubermaticv1.AddonInstallation) error {
-			return expect.Condition(found, kubermaticv1.ConditionReady, "False", reason)
-		})
+		expect.HasCondition(t, c, installation, expect.Is(kubermaticv1.ConditionReady, "False", reason))
 	}
 	return func() {
 		t.Helper()
 		for _, name := range []string{"agent", "denied", "misjudged"} {
 			object := wish(name, name, name)
-			if err := c.Delete(t.Context(), object); err != nil {
-				t.Fatal(err)
-			}
+			expect.Delete(t, c, object)
 			expect.Gone(t, c, object)
 		}
 		for _, object := range append(append(made[2:], unfetched), agents...) {
-			if err := c.Delete(t.Context(), object); err != nil {
-				t.Fatal(err)
-			}
+			expect.Delete(t, c, object)
 			expect.Gone(t, c, object)
 		}
 	}
@@ -155,10 +149,8 @@ func askFor(t *testing.T, c client.Client) {
 	} {
 		expectOffered(t, c, name)
 		object := wish(name, name, name)
-		create(t, c, object)
-		expect.Object(t, c, object, func(found *kubermaticv1.AddonInstallation) error {
-			return expect.Condition(found, kubermaticv1.ConditionReady, ready[0], ready[1])
-		})
+		expect.Create(t, c, object)
+		expect.HasCondition(t, c, object, expect.Is(kubermaticv1.ConditionReady, ready[0], ready[1]))
 	}
 }
 
@@ -179,16 +171,12 @@ func expectOffered(t *testing.T, c client.Client, addon string) {
 func disconnect(t *testing.T, c client.Client) (reconnect func()) {
 	t.Helper()
 	secret := newSecret("internal-admin-kubeconfig", "cluster-one", "", nil)
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
-		t.Fatal(err)
-	}
+	expect.Read(t, c, secret)
 	right := secret.Data["kubeconfig"]
 	put := func(kubeconfig []byte) {
 		t.Helper()
 		secret.Data["kubeconfig"] = kubeconfig
-		if err := c.Update(t.Context(), secret); err != nil {
-			t.Fatal(err)
-		}
+		expect.Update(t, c, secret)
 	}
 	put(regexp.MustCompile(`server: \S+`).ReplaceAll(right, []byte("server: https://127.0.0.1:1")))
 	return func() { put(right) }

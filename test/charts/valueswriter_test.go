@@ -28,7 +28,7 @@ const written = "cluster-w"
 // with what others wrote.
 func TestUsersWriteValuesThatTheyCanNotRead(t *testing.T) {
 	c := withRoles(t)
-	create(t, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: written}})
+	expect.Create(t, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: written}})
 	name := bind(t, c, "trellis-seed", "values-writer", written)
 	user := asUser(t, name)
 	plain := valuesSecret("user-values-plain")
@@ -57,7 +57,7 @@ func valuesSecret(name string) *corev1.Secret {
 // testOwnValues makes, changes and deletes a Secret.
 func testOwnValues(t *testing.T, user client.Client) {
 	mine := valuesSecret("user-values-db")
-	create(t, user, mine)
+	expect.Create(t, user, mine)
 	mine = valuesSecret("user-values-db") // without a resourceVersion, as kubectl replace sends it
 	mine.Data["values.yaml"] = []byte("db: {password: next}")
 	if err := user.Update(t.Context(), mine); err != nil {
@@ -110,7 +110,7 @@ func testRefusedValues(t *testing.T, c, user client.Client) {
 	} {
 		theirs := valuesSecret(fmt.Sprintf("user-values-theirs-%d", i))
 		change(theirs)
-		create(t, c, theirs)
+		expect.Create(t, c, theirs)
 		t.Cleanup(func() {
 			theirs.Finalizers = nil
 			if err := client.IgnoreNotFound(c.Update(context.WithoutCancel(t.Context()), theirs)); err != nil { // owners that are not there have it collected
@@ -153,9 +153,7 @@ func testAnswers(t *testing.T, c client.Client, user string) {
 		{http.MethodDelete, one, "application/json", `{"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":100}`},
 		{http.MethodDelete, one, "", ""},
 	} {
-		if err := client.IgnoreAlreadyExists(c.Create(t.Context(), theirs.DeepCopy())); err != nil {
-			t.Fatal(err)
-		}
+		expect.Ensure(t, c, theirs.DeepCopy())
 		status, answer := send(t, configOf(user), call)
 		for _, hidden := range []string{canary, base64.StdEncoding.EncodeToString([]byte(canary))} {
 			if strings.Contains(answer, hidden) {

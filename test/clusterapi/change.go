@@ -3,11 +3,14 @@ package clusterapi
 import (
 	"context"
 	"fmt"
+	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // Annotations by which Cluster API is held, up to a slash and a name of whoever holds for the first.
@@ -49,6 +52,29 @@ func Annotate(ctx context.Context, c client.Client, key types.NamespacedName, an
 		}
 		cluster.SetAnnotations(annotations)
 		return nil
+	})
+}
+
+// Reconciled waits until Cluster API has reconciled the topology of the Cluster since the call: it ends with a condition of the generation
+// that a label brings.
+func Reconciled(t testing.TB, c client.Client, key types.NamespacedName) {
+	t.Helper()
+	err := Change(t.Context(), c, key, func(cluster *unstructured.Unstructured) error {
+		label := []string{"spec", "topology", "controlPlane", "metadata", "labels", "example.com/reconciled-since"}
+		return unstructured.SetNestedField(cluster.Object, cluster.GetResourceVersion(), label...)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect.Object(t, c, object(ClusterKind, key.Namespace, key.Name), func(cluster *unstructured.Unstructured) error {
+		conditions, _, err := unstructured.NestedSlice(cluster.Object, "status", "conditions")
+		for _, entry := range conditions {
+			condition, _ := entry.(map[string]any)
+			if condition["type"] == "TopologyReconciled" && condition["observedGeneration"] == cluster.GetGeneration() {
+				return nil
+			}
+		}
+		return fmt.Errorf("no condition TopologyReconciled of generation %d among %v, %v", cluster.GetGeneration(), conditions, err)
 	})
 }
 

@@ -60,9 +60,7 @@ func begin(t *testing.T, options Options, provider Provider, cluster Cluster) *s
 	if err := class.Create(t.Context(), s.client); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.client.Create(t.Context(), cluster.Object()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, s.client, cluster.Object())
 	s.cluster("is initialised and reconciled", func(cluster *unstructured.Unstructured) error {
 		if ready, _, _ := unstructured.NestedBool(cluster.Object, "status", "initialization", "controlPlaneInitialized"); !ready {
 			return fmt.Errorf("status is %v; the provider: %w", cluster.Object["status"], s.player.Troubles())
@@ -97,9 +95,7 @@ func (s *story) hook() {
 // end deletes the Cluster, which Cluster API does with all that it made.
 func (s *story) end() {
 	s.t.Helper()
-	if err := s.client.Delete(s.t.Context(), object(ClusterKind, s.key.Namespace, s.key.Name)); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.Delete(s.t, s.client, object(ClusterKind, s.key.Namespace, s.key.Name))
 	expect.Gone(s.t, s.client, object(ClusterKind, s.key.Namespace, s.key.Name))
 	expect.Eventually(s.t, expect.Patience, func() error {
 		if server := s.player.Server(s.key); server != nil {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
 
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -36,13 +37,9 @@ func TestAnOlderClusterAPIServesItsVersionAlone(t *testing.T) {
 		"topology":          map[string]any{"class": ClassName, "version": before},
 		"infrastructureRef": map[string]any{"apiVersion": InfraClusterKind.GroupVersion().String(), "kind": InfraClusterKind.Kind, "name": "one"},
 	}
-	if err := c.Create(t.Context(), cluster); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, c, cluster)
 	cluster.Object["status"] = map[string]any{"controlPlaneReady": true, "infrastructureReady": true}
-	if err := c.Status().Update(t.Context(), cluster); err != nil {
-		t.Fatal(err)
-	}
+	expect.UpdateStatus(t, c, cluster)
 	if ready, _, _ := unstructured.NestedBool(cluster.Object, "status", "controlPlaneReady"); !ready {
 		t.Errorf("the Cluster is stored as %v", cluster.Object)
 	}

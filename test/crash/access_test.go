@@ -32,6 +32,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/access/rights"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/revision"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -72,7 +73,7 @@ func newAgents(t *testing.T) *platform {
 		},
 		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list"}}},
 	}
-	create(t, p.seed, list)
+	expect.Create(t, p.seed, list)
 	t.Cleanup(func() { _ = p.seed.Delete(context.WithoutCancel(t.Context()), list) })
 	worker := strings.ReplaceAll(probeDeployment, "VALUE", "1.0.0")
 	if _, err := p.sources.Commit("agents", map[string]string{
@@ -314,9 +315,7 @@ func (s *subject) madeForAgents(t testing.TB) (all []unstructured.Unstructured) 
 	} {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)
-		if err := s.seed.List(t.Context(), list, client.InNamespace(s.namespace()), client.HasLabels{kubermaticv1.LabelAccess}); err != nil {
-			t.Fatal(err)
-		}
+		expect.List(t, s.seed, list, client.InNamespace(s.namespace()), client.HasLabels{kubermaticv1.LabelAccess})
 		all = append(all, list.Items...)
 	}
 	return all

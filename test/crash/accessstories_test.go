@@ -6,10 +6,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/access/rights"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // Writes about credentials.
@@ -35,9 +35,7 @@ func renewal(_ testing.TB, one *subject) { one.later.Store(int64(atRenewal)) }
 func rotation(t testing.TB, one *subject) {
 	t.Helper()
 	patch := []byte(`{"metadata":{"annotations":{"` + kubermaticv1.AnnotationRotateAt + `":"now"}}}`)
-	if err := one.seed.Patch(t.Context(), one.installation(), client.RawPatch("application/merge-patch+json", patch)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Merge(t, one.seed, one.installation(), patch)
 }
 
 func removal(t testing.TB, one *subject) {
@@ -89,9 +87,7 @@ var tokenStories = []story{
 		name: "token-put-back", addon: tokenAddon, from: "1.0.0", to: "1.0.0", prepare: atRest, begun: hasAccess,
 		change: func(t testing.TB, one *subject) {
 			gone := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: one.name, Name: rights.SecretName(one.name, accessName)}}
-			if err := one.user.Delete(t.Context(), gone); err != nil {
-				t.Fatal(err)
-			}
+			expect.Delete(t, one.user, gone)
 		},
 		ended: hasAccess, through: []string{"user PATCH " + agentsSecretAt},
 	},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trellis-addons/trellis/test/expect"
 	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
@@ -62,7 +63,7 @@ func (s *subject) awaitWorker(t testing.TB) {
 
 func (s *subject) userNamespace(t testing.TB) {
 	t.Helper()
-	create(t, s.user, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}})
+	expect.Create(t, s.user, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}})
 }
 
 // kkpAddon is add-on probe as KKP applies its own add-ons: with kubectl, from the client side, labelled with the add-on.

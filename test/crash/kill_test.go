@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/gate"
 	"github.com/trellis-addons/trellis/test/long"
 )
@@ -276,9 +277,7 @@ func (s story) clear(t *testing.T, p *platform, all []*subject) {
 	}
 	if s.shares {
 		for _, one := range all {
-			if err := one.seed.Delete(t.Context(), one.sibling()); err != nil {
-				t.Fatal(err)
-			}
+			expect.Delete(t, one.seed, one.sibling())
 		}
 		s.settle(t, p, all, func(t testing.TB, one *subject) error { return one.siblingLeft(t) })
 	}

@@ -64,9 +64,7 @@ func (p *platform) installed(t *testing.T, addon, version string) (*subject, *fl
 // edit changes the installation.
 func (s *subject) edit(t *testing.T, patch string) {
 	t.Helper()
-	if err := s.seed.Patch(t.Context(), s.installation(), client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
+	expect.Merge(t, s.seed, s.installation(), []byte(patch))
 }
 
 // RS01: The API server of the user cluster is killed in the middle of the first stage, and of the
@@ -151,9 +149,7 @@ func TestFlappingClusterIsLeftAlone(t *testing.T) {
 func (s *subject) events(t *testing.T) (told int) {
 	t.Helper()
 	list := &eventsv1.EventList{}
-	if err := s.seed.List(t.Context(), list, client.InNamespace(s.namespace())); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, s.seed, list, client.InNamespace(s.namespace()))
 	for _, event := range list.Items {
 		told++
 		if event.Series != nil {
@@ -172,14 +168,10 @@ func TestLostKubeconfigUninstallsNothing(t *testing.T) {
 	s, process := p.installed(t, "probe", "1.0.0")
 	settings := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: s.name, Name: "settings"}
-	if err := s.user.Get(t.Context(), key, settings); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, s.user, key, settings)
 	uid := settings.UID
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace(), Name: kubeconfigSecret}}
-	if err := s.seed.Delete(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, s.seed, secret)
 	records := s.recordSecrets(t)
 	s.want(t, "2.0.0")
 	s.expectReady(t, "False", kubermaticv1.ReasonKubeconfigInvalid)
@@ -189,9 +181,7 @@ func TestLostKubeconfigUninstallsNothing(t *testing.T) {
 		t.Errorf("ConfigMap settings was made anew, or the record of it lost: %v, UID %q for %q, %d records", err, settings.UID, uid, records)
 	}
 
-	if err := s.seed.Delete(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, s.seed, secret)
 	s.remove(t)
 	s.expectReady(t, "False", kubermaticv1.ReasonKubeconfigInvalid)
 	if err := s.user.Get(t.Context(), key, settings); err != nil || s.recordSecrets(t) != 2 {
@@ -206,7 +196,7 @@ func TestLostKubeconfigUninstallsNothing(t *testing.T) {
 
 func (s *subject) restoreKubeconfig(t *testing.T) {
 	t.Helper()
-	create(t, s.seed, &corev1.Secret{
+	expect.Create(t, s.seed, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace(), Name: kubeconfigSecret},
 		Data:       map[string][]byte{"kubeconfig": s.userGate.Kubeconfig(t, s.name)},
 	})
@@ -216,9 +206,7 @@ func (s *subject) recordSecrets(t *testing.T) int {
 	t.Helper()
 	list := &corev1.SecretList{}
 	labels := client.MatchingLabels{kubermaticv1.LabelInstallation: s.owner().ID()}
-	if err := s.seed.List(t.Context(), list, client.InNamespace(s.namespace()), labels); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, s.seed, list, client.InNamespace(s.namespace()), labels)
 	return len(list.Items)
 }
 
@@ -226,9 +214,7 @@ func (s *subject) recordSecrets(t *testing.T) int {
 func (s *subject) expectKept(t *testing.T) {
 	t.Helper()
 	found := s.installation()
-	if err := s.seed.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
-		t.Fatal(err)
-	}
+	expect.Read(t, s.seed, found)
 	if found.DeletionTimestamp.IsZero() || len(found.Finalizers) == 0 || s.recordSecrets(t) == 0 {
 		t.Errorf("finalizers %q, deleted at %v, %d records", found.Finalizers, found.DeletionTimestamp, s.recordSecrets(t))
 	}
@@ -254,7 +240,5 @@ func (s *subject) holdCluster(t *testing.T, held bool) {
 
 func (s *subject) deleteCluster(t *testing.T) {
 	t.Helper()
-	if err := s.seed.Delete(t.Context(), &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: s.name}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, s.seed, &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: s.name}})
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/access"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
 )
@@ -64,8 +65,8 @@ func newPlatform(t testing.TB) *platform {
 		seed: newClient(t, seed), user: newClient(t, user), seedGate: gate.New(t, seed), userGate: gate.New(t, user),
 		userClients: clients, userDynamic: resources,
 	}
-	create(t, p.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.catalogue}})
-	create(t, p.seed, &corev1.Secret{
+	expect.Create(t, p.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.catalogue}})
+	expect.Create(t, p.seed, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: p.catalogue, Name: "authority", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
 			Annotations: map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"},
@@ -84,17 +85,10 @@ func newClient(t testing.TB, cluster *fleet.Cluster) client.Client {
 	return client.WithFieldOwner(made, "test")
 }
 
-func create(t testing.TB, c client.Client, object client.Object) {
-	t.Helper()
-	if err := c.Create(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // publish makes the merged catalogue of an add-on.
 func (p *platform) publish(t testing.TB, name string, versions ...kubermaticv1.AddonVersion) {
 	t.Helper()
-	create(t, p.seed, &kubermaticv1.AddonCatalogue{
+	expect.Create(t, p.seed, &kubermaticv1.AddonCatalogue{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: p.catalogue, Name: name, Labels: map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged},
 			Annotations: map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0"},
@@ -149,18 +143,16 @@ var subjects atomic.Int32
 func (p *platform) newSubject(t testing.TB, story string) *subject {
 	t.Helper()
 	s := &subject{platform: p, story: story, name: fmt.Sprintf("k%04dz", subjects.Add(1))}
-	create(t, p.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace()}})
-	create(t, p.seed, &corev1.Secret{
+	expect.Create(t, p.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace()}})
+	expect.Create(t, p.seed, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace(), Name: kubeconfigSecret},
 		Data:       map[string][]byte{"kubeconfig": p.userGate.Kubeconfig(t, s.name)},
 	})
 	s.cluster = &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: s.name}}
-	create(t, p.seed, s.cluster)
+	expect.Create(t, p.seed, s.cluster)
 	s.cluster.Status.Versions.ControlPlane = "v" + fleet.Shared().Cluster(userName).Release
 	s.cluster.Status.NamespaceName, s.cluster.Status.ExtendedHealth.APIServer = s.namespace(), kkpv1.HealthUp
-	if err := p.seed.Status().Update(t.Context(), s.cluster); err != nil {
-		t.Fatal(err)
-	}
+	expect.UpdateStatus(t, p.seed, s.cluster)
 	return s
 }
 
@@ -194,7 +186,7 @@ func (s *subject) install(t testing.TB, addon, version string) {
 
 func (s *subject) installAs(t testing.TB, name, addon, version string) {
 	t.Helper()
-	create(t, s.seed, &kubermaticv1.AddonInstallation{
+	expect.Create(t, s.seed, &kubermaticv1.AddonInstallation{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.namespace(), Name: name, Labels: map[string]string{labelStory: s.story, labelCase: s.name},
 			Annotations: map[string]string{kubermaticv1.AnnotationAdopt: strconv.FormatBool(s.adopts)},
@@ -214,17 +206,12 @@ func (s *subject) installation() *kubermaticv1.AddonInstallation {
 // want asks for another version.
 func (s *subject) want(t testing.TB, version string) {
 	t.Helper()
-	patch := fmt.Appendf(nil, `{"spec":{"addonRef":{"version":%q}}}`, version)
-	if err := s.seed.Patch(t.Context(), s.installation(), client.RawPatch("application/merge-patch+json", patch)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Merge(t, s.seed, s.installation(), fmt.Appendf(nil, `{"spec":{"addonRef":{"version":%q}}}`, version))
 }
 
 func (s *subject) remove(t testing.TB) {
 	t.Helper()
-	if err := s.seed.Delete(t.Context(), s.installation()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, s.seed, s.installation())
 }
 
 // anonymous takes out of a text what differs from subject to subject. YAML inside of JSON quotes an ID that would read as a number.

@@ -21,6 +21,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/pkg/pullsecret"
 	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // pullSecret is the name of the platform's pull Secret, and of its copies.
@@ -88,21 +89,11 @@ func login(password string) []byte {
 // setOriginal has the original be so, whatever it was.
 func (p *platform) setOriginal(t testing.TB, password, use string) {
 	t.Helper()
-	original := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: p.catalogue, Name: pullSecret, Labels: map[string]string{kubermaticv1.LabelUse: use},
-		},
-		Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: login(password)},
-	}
-	err := p.seed.Create(t.Context(), original)
-	if client.IgnoreAlreadyExists(err) != nil {
-		t.Fatal(err)
-	}
-	if err != nil {
-		if err := p.seed.Update(t.Context(), original); err != nil {
-			t.Fatal(err)
-		}
-	}
+	original := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: p.catalogue, Name: pullSecret}, Type: corev1.SecretTypeDockerConfigJson}
+	expect.Put(t, p.seed, original, func(original *corev1.Secret) {
+		original.Labels = map[string]string{kubermaticv1.LabelUse: use}
+		original.Data = map[string][]byte{corev1.DockerConfigJsonKey: login(password)}
+	})
 }
 
 // has says whether a namespace is the subject's.

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/gate"
 )
 
@@ -67,9 +68,7 @@ func (p *platform) pullStories() []story {
 			name: "pull-put-back", addon: "pulling", from: "1.0.0", to: "1.0.0", about: aboutCopies, prepare: ready, begun: copies,
 			change: func(t testing.TB, one *subject) {
 				gone := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: one.name + labelledNamespace, Name: pullSecret}}
-				if err := one.user.Delete(t.Context(), gone); err != nil {
-					t.Fatal(err)
-				}
+				expect.Delete(t, one.user, gone)
 			},
 			ended:   copies,
 			through: []string{"user PATCH /api/v1/namespaces/NAME-labelled/secrets/mirror", put},

@@ -116,9 +116,7 @@ func (s *subject) round(t *testing.T, word string, begun *atomic.Int32) {
 		{s.installation(), label}, {catalogue, annotation}, {s.installation(), annotation},
 	} {
 		before := begun.Load()
-		if err := s.seed.Patch(t.Context(), edit.object, client.RawPatch("application/merge-patch+json", edit.patch)); err != nil {
-			t.Fatal(err)
-		}
+		expect.Merge(t, s.seed, edit.object, edit.patch)
 		expect.Eventually(t, expect.Patience, func() error {
 			if begun.Load() == before {
 				return fmt.Errorf("no pass followed an edit of %T", edit.object)
@@ -131,8 +129,6 @@ func (s *subject) round(t *testing.T, word string, begun *atomic.Int32) {
 func (s *subject) addon(t *testing.T) string {
 	t.Helper()
 	found := s.installation()
-	if err := s.seed.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
-		t.Fatal(err)
-	}
+	expect.Read(t, s.seed, found)
 	return string(found.Spec.AddonRef.Name)
 }

@@ -200,9 +200,7 @@ func (s *subject) belongTo(t *testing.T, namespace string) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"status":{"namespaceName":%q}}`, namespace)
 	cluster := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: s.name}}
-	if err := s.seed.Status().Patch(t.Context(), cluster, client.RawPatch("application/merge-patch+json", patch)); err != nil {
-		t.Fatal(err)
-	}
+	expect.PatchStatus(t, s.seed, cluster, client.RawPatch("application/merge-patch+json", patch))
 }
 
 // pauseCluster sets spec.pause.
@@ -210,9 +208,7 @@ func (s *subject) pauseCluster(t *testing.T, paused bool) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"pause":%t}}`, paused)
 	cluster := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: s.name}}
-	if err := s.seed.Patch(t.Context(), cluster, client.RawPatch("application/merge-patch+json", patch)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Merge(t, s.seed, cluster, patch)
 }
 
 // What an installation was told before it is deleted. Each turns red when its word is not heeded: the objects of the
@@ -221,7 +217,7 @@ func (s *subject) pauseCluster(t *testing.T, paused bool) {
 func TestDeletionHeedsWhatWasSaid(t *testing.T) {
 	p := newStocked(t)
 	before := p.newSubject(t, "heeded")
-	create(t, p.user, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: before.name}})
+	expect.Create(t, p.user, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: before.name}})
 	before.install(t, "probe", "1.0.0")
 	all, process := p.several(t, "heeded", 5)
 	before.settle(t, process, "1.0.0")

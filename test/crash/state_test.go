@@ -51,9 +51,7 @@ func (p *platform) look(t testing.TB) sight {
 	for _, kind := range slices.Concat(clusterKinds, namespacedKinds) {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)
-		if err := p.user.List(t.Context(), list); err != nil {
-			t.Fatal(err)
-		}
+		expect.List(t, p.user, list)
 		seen[kind] = slices.DeleteFunc(list.Items, func(object unstructured.Unstructured) bool {
 			return object.GetName() == "kube-root-ca.crt" || kind.Kind == "ServiceAccount" && object.GetName() == "default"
 		})
@@ -230,9 +228,7 @@ func (s *subject) addRecords(t testing.TB, state map[string]string, uids map[own
 	t.Helper()
 	secrets := &corev1.SecretList{}
 	labels := client.MatchingLabels{kubermaticv1.LabelInstallation: s.owner().ID()}
-	if err := s.seed.List(t.Context(), secrets, client.InNamespace(s.namespace()), labels); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, s.seed, secrets, client.InNamespace(s.namespace()), labels)
 	for _, secret := range secrets.Items {
 		state[s.anonymous("record "+secret.Name)] = s.anonymous(encode(t, secret.Labels))
 	}

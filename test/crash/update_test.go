@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/gate"
 )
 
@@ -113,10 +114,7 @@ func TestUpdateWritesOneObjectOfFifty(t *testing.T) {
 // resize changes the value and waits until the user cluster has it and the installation is well.
 func (s *subject) resize(t *testing.T, size int) {
 	t.Helper()
-	patch := fmt.Appendf(nil, `{"spec":{"values":{"size":"size-%d"}}}`, size)
-	if err := s.seed.Patch(t.Context(), s.installation(), client.RawPatch("application/merge-patch+json", patch)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Merge(t, s.seed, s.installation(), fmt.Appendf(nil, `{"spec":{"values":{"size":"size-%d"}}}`, size))
 	await(t, func() error {
 		found := s.installation()
 		if err := s.seed.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil {

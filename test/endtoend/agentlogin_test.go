@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -119,13 +118,10 @@ func (a *agents) expectRightsOf(agent client.Client, access string) {
 // somebody has a token of the namespace's default account, to which nothing is bound.
 func (a *agents) somebody() client.Client {
 	a.t.Helper()
-	token := &authenticationv1.TokenRequest{}
 	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "default"}}
-	if err := a.seed.SubResource("token").Create(a.t.Context(), of, token); err != nil {
-		a.t.Fatal(err)
-	}
+	token := expect.Token(a.t, a.seed, of)
 	config := rest.CopyConfig(a.box.Server(a.on.Seed).Config)
-	config.BearerToken = token.Status.Token
+	config.BearerToken = token
 	return a.as(config)
 }
 

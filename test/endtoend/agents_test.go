@@ -147,14 +147,10 @@ func (a *agents) approve() {
 	a.t.Helper()
 	a.awaits(kubermaticv1.ReasonApprovalRequired, "kubectl certificate approve addon-access-")
 	found := a.installed.DeepCopy()
-	if err := a.seed.Get(a.t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
-		a.t.Fatal(err)
-	}
+	expect.Read(a.t, a.seed, found)
 	request := &certificatesv1.CertificateSigningRequest{}
 	at := slices.IndexFunc(found.Status.Access, func(one kubermaticv1.AccessState) bool { return one.Name == byCertificate })
-	if err := a.seed.Get(a.t.Context(), client.ObjectKey{Name: found.Status.Access[at].Request}, request); err != nil {
-		a.t.Fatal(err)
-	}
+	expect.Get(a.t, a.seed, client.ObjectKey{Name: found.Status.Access[at].Request}, request)
 	request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Looked", Message: "it was looked at",
 	}}
@@ -167,9 +163,7 @@ func (a *agents) approve() {
 func (a *agents) expectApproved() {
 	a.t.Helper()
 	requests := &certificatesv1.CertificateSigningRequestList{}
-	if err := a.seed.List(a.t.Context(), requests, client.HasLabels{kubermaticv1.LabelAccess}); err != nil {
-		a.t.Fatal(err)
-	}
+	expect.List(a.t, a.seed, requests, client.HasLabels{kubermaticv1.LabelAccess})
 	approved := 0
 	for _, request := range requests.Items {
 		if request.Annotations[kubermaticv1.AnnotationAccessOf] != a.installed.Name {
@@ -214,9 +208,7 @@ func (a *agents) putBack() {
 		},
 	} {
 		expect.Object(a.t, a.seed, edited.object, func(client.Object) error { return nil }) // who has a Role with more loses it first
-		if err := a.seed.Patch(a.t.Context(), edited.object, client.RawPatch("application/merge-patch+json", []byte(edited.patch))); err != nil {
-			a.t.Fatal(err)
-		}
+		expect.Merge(a.t, a.seed, edited.object, []byte(edited.patch))
 		expect.Object(a.t, a.seed, edited.object, func(found client.Object) error {
 			if !edited.isBack(found) {
 				return fmt.Errorf("it is as somebody edited it: %v", found)
@@ -225,14 +217,10 @@ func (a *agents) putBack() {
 		})
 	}
 	role := &rbacv1.Role{ObjectMeta: name}
-	if err := a.seed.Delete(a.t.Context(), role); err != nil {
-		a.t.Fatal(err)
-	}
+	expect.Delete(a.t, a.seed, role)
 	expect.Object(a.t, a.seed, &rbacv1.Role{ObjectMeta: name}, func(*rbacv1.Role) error { return nil })
 	stolen := &corev1.Secret{ObjectMeta: a.given(byToken)}
-	if err := a.user.Delete(a.t.Context(), stolen); err != nil {
-		a.t.Fatal(err)
-	}
+	expect.Delete(a.t, a.user, stolen)
 	a.agent(byToken)
 }
 
@@ -254,10 +242,7 @@ func (a *agents) rotates(token client.Client, certificates ...client.Client) {
 
 func (a *agents) rotateAt(value string) {
 	a.t.Helper()
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, kubermaticv1.AnnotationRotateAt, value)
-	if err := a.seed.Patch(a.t.Context(), a.installed.DeepCopy(), client.RawPatch("application/merge-patch+json", patch)); err != nil {
-		a.t.Fatal(err)
-	}
+	expect.Annotate(a.t, a.seed, a.installed.DeepCopy(), kubermaticv1.AnnotationRotateAt, value)
 }
 
 func unless(is func(error) bool, err error) error {
@@ -270,9 +255,7 @@ func unless(is func(error) bool, err error) error {
 // listShrinks takes all from the list, and gives it back.
 func (a *agents) listShrinks(rights *rbacv1.ClusterRole, had ...client.Client) {
 	a.t.Helper()
-	if err := a.seed.Delete(a.t.Context(), rights.DeepCopy()); err != nil {
-		a.t.Fatal(err)
-	}
+	expect.Delete(a.t, a.seed, rights.DeepCopy())
 	for _, agent := range had {
 		expect.Eventually(a.t, expect.Patience, func() error { return unless(apierrors.IsForbidden, a.list(agent, a.namespace)) })
 	}
@@ -299,9 +282,7 @@ func (a *agents) removed() {
 	expect.Eventually(a.t, expect.Patience, func() error { return unless(apierrors.IsUnauthorized, a.list(token, a.namespace)) })
 	expect.Gone(a.t, a.user, &corev1.Secret{ObjectMeta: a.given(byToken)})
 	requests := &certificatesv1.CertificateSigningRequestList{}
-	if err := a.seed.List(a.t.Context(), requests, client.HasLabels{kubermaticv1.LabelAccess}); err != nil {
-		a.t.Fatal(err)
-	}
+	expect.List(a.t, a.seed, requests, client.HasLabels{kubermaticv1.LabelAccess})
 	for _, request := range requests.Items {
 		if len(request.Status.Conditions) == 0 { // those that were decided go with time
 			a.t.Errorf("%q still waits for somebody", request.Name)
@@ -323,9 +304,7 @@ func (a *agents) made() (all []metav1.PartialObjectMetadata) {
 	for _, kind := range []string{"v1/ServiceAccount", "v1/Secret", "rbac.authorization.k8s.io/v1/Role", "rbac.authorization.k8s.io/v1/RoleBinding"} {
 		at := strings.LastIndex(kind, "/")
 		list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: kind[:at], Kind: kind[at+1:] + "List"}}
-		if err := a.seed.List(a.t.Context(), list, client.HasLabels{kubermaticv1.LabelAccess}); err != nil {
-			a.t.Fatal(err)
-		}
+		expect.List(a.t, a.seed, list, client.HasLabels{kubermaticv1.LabelAccess})
 		for _, one := range list.Items {
 			one.Kind = kind[at+1:]
 			all = append(all, one)

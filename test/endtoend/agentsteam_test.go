@@ -100,9 +100,7 @@ func (a *teamAgents) expectOwners(t *testing.T) {
 	want := map[string]owner{}
 	for _, one := range []*agents{a.removed, a.left} {
 		cluster := sandbox.TeamObject(one.on)
-		if err := a.m.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
-			t.Fatal(err)
-		}
+		expect.Read(t, a.m, cluster)
 		want[one.installed.Name] = owner{capiv1.V1Beta2.String(), "Cluster", cluster.GetName(), string(cluster.GetUID())}
 	}
 	counted := map[string]int{}

@@ -117,18 +117,14 @@ func setVersions(t *testing.T, master client.Client, catalogue *kubermaticv1.Add
 	t.Helper()
 	before := catalogue.DeepCopy()
 	catalogue.Spec.Addons[0].Versions = versions
-	if err := master.Patch(t.Context(), catalogue, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Patch(t, master, catalogue, client.MergeFrom(before))
 }
 
 // settings is the user cluster's copy, with everything that a write would change.
 func settings(t *testing.T, user client.Client, namespace string) *corev1.ConfigMap {
 	t.Helper()
 	found := &corev1.ConfigMap{}
-	if err := user.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "settings"}, found); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, user, client.ObjectKey{Namespace: namespace, Name: "settings"}, found)
 	return found
 }
 

@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -43,12 +42,8 @@ func testFollowsTheCatalogue(t *testing.T, box *sandbox.Sandbox) {
 	}
 
 	before := settings(t, user, "moving")
-	if err := master.Delete(t.Context(), catalogue); err != nil {
-		t.Fatal(err)
-	}
-	expect.Object(t, seed, installation.DeepCopy(), func(found *kubermaticv1.AddonInstallation) error {
-		return expect.Condition(found, kubermaticv1.ConditionCompatible, "False", kubermaticv1.ReasonWithdrawn)
-	})
+	expect.Delete(t, master, catalogue)
+	expect.HasCondition(t, seed, installation.DeepCopy(), expect.Is(kubermaticv1.ConditionCompatible, "False", kubermaticv1.ReasonWithdrawn))
 	if after := settings(t, user, "moving"); after.ResourceVersion != before.ResourceVersion {
 		t.Error("withdrawing the add-on changed what is installed")
 	}
@@ -62,9 +57,7 @@ func repaired(t *testing.T, user client.Client) {
 	t.Helper()
 	edited := settings(t, user, "moving")
 	edited.Data["value"] = "edited by hand"
-	if err := user.Update(t.Context(), edited); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, user, edited)
 	expect.Object(t, user, edited, func(found *corev1.ConfigMap) error {
 		if got := found.Data["value"]; got != "two" {
 			return fmt.Errorf("the value is %q", got)
@@ -85,22 +78,15 @@ func expectVersion(t *testing.T, seed client.Client, installation *kubermaticv1.
 
 func dropInstallation(t *testing.T, seed client.Client, installation *kubermaticv1.AddonInstallation) {
 	t.Helper()
-	if err := seed.Delete(t.Context(), installation); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, seed, installation)
 	expect.Gone(t, seed, installation)
 }
 
 // dropSet removes a set with what it installed.
 func dropSet(t *testing.T, master client.Client, set *kubermaticv1.AddonSet) {
 	t.Helper()
-	confirmed := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, kubermaticv1.AnnotationConfirmDeletion, set.Name)
-	if err := master.Patch(t.Context(), set, client.RawPatch(types.MergePatchType, confirmed)); err != nil {
-		t.Fatal(err)
-	}
-	if err := master.Delete(t.Context(), set); err != nil {
-		t.Fatal(err)
-	}
+	expect.Annotate(t, master, set, kubermaticv1.AnnotationConfirmDeletion, set.Name)
+	expect.Delete(t, master, set)
 	expect.Gone(t, master, set)
 }
 

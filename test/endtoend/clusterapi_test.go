@@ -114,9 +114,7 @@ func (m *management) testSet(t *testing.T) {
 	expectComplete(2)
 	inUpgraded, inOther := standing(m.upgraded, m.upgraded.Name+".web"), standing(m.removed, m.removed.Name+".web")
 	unlabelled := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, sandbox.LabelRing))
-	if err := m.Patch(t.Context(), sandbox.TeamObject(m.removed), unlabelled); err != nil {
-		t.Fatal(err)
-	}
+	expect.Patch(t, m, sandbox.TeamObject(m.removed), unlabelled)
 	expect.Gone(t, m, inOther)
 	expectComplete(1)
 	dropSet(t, master, set)
@@ -135,9 +133,7 @@ func (m *management) testQuery(t *testing.T) {
 
 func (m *management) awaitHeld(t *testing.T, cluster sandbox.UserCluster, status, reason string) {
 	t.Helper()
-	expect.Object(t, m, sandbox.AvailableIn(cluster), func(found *kubermaticv1.AddonCatalogue) error {
-		return expect.Condition(found, kubermaticv1.ConditionUpgradeHeld, status, reason)
-	})
+	expect.HasCondition(t, m, sandbox.AvailableIn(cluster), expect.Is(kubermaticv1.ConditionUpgradeHeld, status, reason))
 }
 
 // testLetGo is red when the annotation that holds upgrades stays, or does not come again.
@@ -163,9 +159,7 @@ func (m *management) awaitHook(t *testing.T, want bool) {
 func (m *management) remove(t *testing.T) func(t *testing.T) {
 	t.Helper()
 	cluster := sandbox.TeamObject(m.removed)
-	if err := m.Delete(t.Context(), cluster); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, m, cluster)
 	return func(t *testing.T) {
 		expect.Gone(t, m, cluster)
 		expect.Gone(t, m, sandbox.AvailableIn(m.removed))

@@ -74,9 +74,7 @@ func testCoreStory(t *testing.T, box *sandbox.Sandbox) {
 	s.tell("out of the list it goes: it has %s", s.has("rbac 1.0.0"))
 
 	server.StopServer()
-	if err := seed.Delete(t.Context(), &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: s.cluster.Name}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, seed, &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: s.cluster.Name}})
 	expect.Gone(t, seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.cluster.Namespace()}})
 	s.tell("the API server is dead and the cluster deleted: its namespace goes")
 	if diff := cmp.Diff(coreStory, s.told.String()); diff != "" {
@@ -101,9 +99,7 @@ func (s *story) deletePage(seed client.Client) {
 	page := s.installation("page")
 	expectRefusal(s.t, seed.Delete(s.t.Context(), page.DeepCopy()), "is a core add-on of cluster", "custom-core-addons")
 	s.tell("admission refuses to delete page, and says how it goes for good")
-	if err := s.unasked().Delete(s.t.Context(), page); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.Delete(s.t, s.unasked(), page)
 	expect.Object(s.t, seed, page, func(found *kubermaticv1.AddonInstallation) error {
 		if err := expect.Condition(found, kubermaticv1.ConditionDeletionBlocked, "True", kubermaticv1.ReasonInCoreSet); err != nil {
 			return err
@@ -114,9 +110,7 @@ func (s *story) deletePage(seed client.Client) {
 	user := s.box.Client(s.cluster.Name)
 	edited := settings(s.t, user, "page")
 	edited.Data["value"] = "edited"
-	if err := user.Update(s.t.Context(), edited); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.Update(s.t, user, edited)
 	expect.Object(s.t, user, edited.DeepCopy(), func(found *corev1.ConfigMap) error {
 		if found.Data["value"] != "core" {
 			return fmt.Errorf("the value is %q", found.Data["value"])
@@ -181,10 +175,7 @@ func (s *story) image(version string) string {
 func (s *story) probe() {
 	s.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.cluster.Namespace(), Name: "internal-admin-kubeconfig"}}
-	touch := []byte(`{"metadata":{"annotations":{"example.com/touched":"yes"}}}`)
-	if err := s.box.Client(s.cluster.Seed).Patch(s.t.Context(), secret, client.RawPatch("application/merge-patch+json", touch)); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.Annotate(s.t, s.box.Client(s.cluster.Seed), secret, "example.com/touched", "yes")
 }
 
 // list writes the custom core list of the seed.
@@ -196,7 +187,5 @@ func (s *story) list(text string) {
 	}
 	seed := s.box.Client(s.cluster.Seed)
 	create(s.t, seed, object.DeepCopy())
-	if err := seed.Update(s.t.Context(), object); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.Update(s.t, seed, object)
 }

@@ -47,9 +47,7 @@ func testGenerated(t *testing.T, box *sandbox.Sandbox) {
 	create(t, master, parent)
 	generated := func() map[string]*kubermaticv1.AddonCatalogue {
 		list, found := kubermaticv1.AddonCatalogueList{}, map[string]*kubermaticv1.AddonCatalogue{}
-		if err := master.List(t.Context(), &list, client.MatchingLabels{kubermaticv1.LabelRole: kubermaticv1.RoleGenerated}); err != nil {
-			t.Fatal(err)
-		}
+		expect.List(t, master, &list, client.MatchingLabels{kubermaticv1.LabelRole: kubermaticv1.RoleGenerated})
 		for i := range list.Items {
 			found[string(list.Items[i].Spec.Addons[0].Name)] = &list.Items[i]
 		}
@@ -66,12 +64,8 @@ func testGenerated(t *testing.T, box *sandbox.Sandbox) {
 	taken.Name = generatedName(parent, "followed-b")
 	create(t, master, taken)
 	commit(t, box, "followed", map[string]string{"a.yaml": addon("followed-a", "one"), "b.yaml": addon("followed-b", "one")})
-	expect.Object(t, master, parent.DeepCopy(), func(found *kubermaticv1.AddonCatalogue) error {
-		return expect.Condition(found, kubermaticv1.ConditionFetched, "False", kubermaticv1.ReasonGeneratedNameTaken)
-	})
-	if err := master.Delete(t.Context(), taken); err != nil {
-		t.Fatal(err)
-	}
+	expect.HasCondition(t, master, parent.DeepCopy(), expect.Is(kubermaticv1.ConditionFetched, "False", kubermaticv1.ReasonGeneratedNameTaken))
+	expect.Delete(t, master, taken)
 	expect.Eventually(t, expect.Patience, func() error {
 		if generated()["followed-b"] == nil {
 			return errFormer
@@ -86,9 +80,7 @@ func testGenerated(t *testing.T, box *sandbox.Sandbox) {
 		}
 		return nil
 	})
-	if err := master.Delete(t.Context(), parent); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, master, parent)
 }
 
 // generatedName is the name of the catalogue that is generated for an add-on.
@@ -101,9 +93,7 @@ func generatedName(parent *kubermaticv1.AddonCatalogue, addon string) string {
 func testMarkTakenOff(t *testing.T, master client.Client, generated *kubermaticv1.AddonCatalogue) {
 	t.Helper()
 	bare := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, kubermaticv1.AnnotationDigest)
-	if err := master.Patch(t.Context(), generated.DeepCopy(), client.RawPatch(types.MergePatchType, bare)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Merge(t, master, generated.DeepCopy(), bare)
 	expect.Object(t, master, generated.DeepCopy(), func(found *kubermaticv1.AddonCatalogue) error {
 		for _, annotation := range []string{kubermaticv1.AnnotationDigest, kubermaticv1.AnnotationGeneration} {
 			if found.Annotations[annotation] != generated.Annotations[annotation] {
@@ -119,13 +109,9 @@ func testMarkTakenOff(t *testing.T, master client.Client, generated *kubermaticv
 // garbage collector, and made anew.) Red when the role of the seed has no such right.
 func testOwnedAnew(t *testing.T, box *sandbox.Sandbox, cluster sandbox.UserCluster) {
 	seed, available := box.Client(cluster.Seed), sandbox.AvailableIn(cluster)
-	if err := seed.Get(t.Context(), client.ObjectKeyFromObject(available), available); err != nil {
-		t.Fatal(err)
-	}
+	expect.Read(t, seed, available)
 	former := []byte(`[{"op":"remove","path":"/metadata/ownerReferences"}]`)
-	if err := seed.Patch(t.Context(), available.DeepCopy(), client.RawPatch(types.JSONPatchType, former)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Patch(t, seed, available.DeepCopy(), client.RawPatch(types.JSONPatchType, former))
 	expect.Object(t, seed, available.DeepCopy(), func(found *kubermaticv1.AddonCatalogue) error {
 		if found.UID != available.UID || !slices.Equal(ownersOf(found), ownersOf(available)) {
 			return errFormer
@@ -169,13 +155,9 @@ func testSourceSecret(t *testing.T, box *sandbox.Sandbox) {
 	}
 	expectPassword("one")
 	secret.Data["password"] = []byte("two")
-	if err := master.Update(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, master, secret)
 	expectPassword("two")
-	if err := master.Delete(t.Context(), catalogue); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, master, catalogue)
 	expect.Gone(t, seed, copied)
 }
 
@@ -184,9 +166,7 @@ func testWrongNamespace(t *testing.T, box *sandbox.Sandbox) {
 	catalogue := catalogueOf("stray", gitVersion(box, "moving", "v1"))
 	catalogue.Namespace = metav1.NamespaceDefault
 	create(t, master, catalogue)
-	expect.Object(t, master, catalogue, func(found *kubermaticv1.AddonCatalogue) error {
-		return expect.Condition(found, kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonWrongNamespace)
-	})
+	expect.HasCondition(t, master, catalogue, expect.Is(kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonWrongNamespace))
 	set := &kubermaticv1.AddonSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "stray"},
 		Spec: kubermaticv1.AddonSetSpec{ClusterSelector: &metav1.LabelSelector{}, Addons: []kubermaticv1.AddonSetItem{{
@@ -194,13 +174,9 @@ func testWrongNamespace(t *testing.T, box *sandbox.Sandbox) {
 		}}},
 	}
 	create(t, master, set)
-	expect.Object(t, master, set, func(found *kubermaticv1.AddonSet) error {
-		return expect.Condition(found, kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonWrongNamespace)
-	})
+	expect.HasCondition(t, master, set, expect.Is(kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonWrongNamespace))
 	for _, object := range []client.Object{catalogue, set} {
-		if err := master.Delete(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, master, object)
 		expect.Gone(t, master, object)
 	}
 }

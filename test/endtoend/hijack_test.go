@@ -27,9 +27,7 @@ func testHijacked(t *testing.T, box *sandbox.Sandbox) {
 	create(t, seed, forged)
 	installation := newInstallation("forged", "forged")
 	create(t, seed, installation)
-	expect.Object(t, seed, installation.DeepCopy(), func(found *kubermaticv1.AddonInstallation) error {
-		return expect.Condition(found, kubermaticv1.ConditionCompatible, "False", kubermaticv1.ReasonAddonUnknown)
-	})
+	expect.HasCondition(t, seed, installation.DeepCopy(), expect.Is(kubermaticv1.ConditionCompatible, "False", kubermaticv1.ReasonAddonUnknown))
 	dropInstallation(t, seed, installation)
 	if err := client.IgnoreNotFound(seed.Delete(t.Context(), forged)); err != nil {
 		t.Fatal(err)
@@ -46,16 +44,12 @@ func testHijacked(t *testing.T, box *sandbox.Sandbox) {
 	annotate := func(value string) {
 		patch := client.RawPatch("application/merge-patch+json",
 			fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, kubermaticv1.AnnotationLeaveVersions, value))
-		if err := master.Patch(t.Context(), core, patch); err != nil {
-			t.Fatal(err)
-		}
+		expect.Patch(t, master, core, patch)
 	}
 	annotate(`"rbac=99.0.0"`)
 	s.has("rbac 1.0.0")
 	expect.Gone(t, user, loot)
-	if err := master.Delete(t.Context(), hijacker); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, master, hijacker)
 	expect.Object(t, seed, &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.CatalogueNamespace, Name: "rbac"}},
 		func(found *kubermaticv1.AddonCatalogue) error {
 			if have := len(found.Spec.Addons[0].Versions); have != 1 {

@@ -142,9 +142,7 @@ func catalogues(t *testing.T, seed client.Client) map[string]string {
 // versionsOf are the objects of these tests in a namespace, each with its resourceVersion.
 func versionsOf(t *testing.T, c client.Client, list *metav1.PartialObjectMetadataList, namespace string) map[string]string {
 	t.Helper()
-	if err := c.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, c, list, client.InNamespace(namespace))
 	found := map[string]string{}
 	for i := range list.Items {
 		if strings.HasPrefix(list.Items[i].Name, led+"-") {

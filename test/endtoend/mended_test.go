@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -66,9 +65,7 @@ func testRevisionBroughtBack(t *testing.T, box *sandbox.Sandbox) {
 	if again := kept(3); again.Name != former.Name {
 		t.Errorf("%s is kept, want %s", again.Name, former.Name)
 	}
-	if err := master.Delete(t.Context(), authored); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, master, authored)
 }
 
 // testReserved: a Core catalogue takes the name of an add-on that everybody is offered.
@@ -88,9 +85,7 @@ func testReserved(t *testing.T, box *sandbox.Sandbox) {
 		})
 	}
 	for _, authored := range []*kubermaticv1.AddonCatalogue{offered, core} {
-		if err := master.Delete(t.Context(), authored); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, master, authored)
 	}
 	expect.Gone(t, seed, merged("reserved"))
 }
@@ -140,16 +135,12 @@ func testStoresMore(t *testing.T, box *sandbox.Sandbox) {
 func changePriority(t *testing.T, seed client.Client, change func(field *apiextensionsv1.JSONSchemaProps)) {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "addonsets.kubermatic.k8c.io"}}
-	if err := seed.Get(t.Context(), client.ObjectKeyFromObject(crd), crd); err != nil {
-		t.Fatal(err)
-	}
+	expect.Read(t, seed, crd)
 	fields := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties
 	field := fields["priority"]
 	change(&field)
 	fields["priority"] = field
-	if err := seed.Update(t.Context(), crd); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, seed, crd)
 }
 
 // testDamaged: a seed's key and the digest of a merged catalogue are damaged by hand. The seed is looked at when its kubeconfig changes.
@@ -157,9 +148,7 @@ func testDamaged(t *testing.T, box *sandbox.Sandbox) {
 	master, seed := box.Client(sandbox.Master), box.Client(cluster.Seed)
 	damage := func(object client.Object, patch string, arguments ...any) {
 		t.Helper()
-		if err := seed.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, patch, arguments...))); err != nil {
-			t.Fatal(err)
-		}
+		expect.Merge(t, seed, object, fmt.Appendf(nil, patch, arguments...))
 	}
 	web := merged("web")
 	damage(web, `{"metadata":{"annotations":{%q:"sha256:other"}}}`, kubermaticv1.AnnotationDigest)
@@ -167,13 +156,9 @@ func testDamaged(t *testing.T, box *sandbox.Sandbox) {
 	damage(key, `{"data":{%q:"c2hvcnQ="}}`, kubermaticv1.MarkKeyField)
 
 	kubeconfig := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: "kubeconfig-" + cluster.Seed}}
-	if err := master.Get(t.Context(), client.ObjectKeyFromObject(kubeconfig), kubeconfig); err != nil {
-		t.Fatal(err)
-	}
+	expect.Read(t, master, kubeconfig)
 	kubeconfig.Data["kubeconfig"] = append(kubeconfig.Data["kubeconfig"], "# changed\n"...)
-	if err := master.Update(t.Context(), kubeconfig); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, master, kubeconfig)
 	expect.Object(t, seed, key, func(found *corev1.Secret) error {
 		if length := len(found.Data[kubermaticv1.MarkKeyField]); length != catalogue.MarkKeySize {
 			return fmt.Errorf("the key has %d bytes", length)

@@ -117,15 +117,11 @@ func newInstallation(name, addon string) *kubermaticv1.AddonInstallation {
 // create makes an object where it does not exist yet.
 func create(t *testing.T, c client.Client, object client.Object) {
 	t.Helper()
-	if err := client.IgnoreAlreadyExists(c.Create(t.Context(), object)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Ensure(t, c, object)
 }
 
 // ready waits until an installation is Ready at its present generation.
 func ready(t *testing.T, seed client.Client, installation *kubermaticv1.AddonInstallation) *kubermaticv1.AddonInstallation {
 	t.Helper()
-	return expect.Object(t, seed, installation.DeepCopy(), func(found *kubermaticv1.AddonInstallation) error {
-		return expect.Condition(found, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
-	})
+	return expect.HasCondition(t, seed, installation.DeepCopy(), expect.Is(kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady))
 }

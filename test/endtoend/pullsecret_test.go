@@ -44,9 +44,7 @@ func testPullSecret(t *testing.T, box *sandbox.Sandbox, cluster sandbox.UserClus
 	copied := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: mirror}}
 	expect.Object(t, user, copied, func(*corev1.Secret) error { return nil })
 	records := func() (all corev1.ConfigMapList) {
-		if err := seed.List(t.Context(), &all, client.MatchingLabels{kubermaticv1.LabelManagedBy: "pull-secret"}); err != nil {
-			t.Fatal(err)
-		}
+		expect.List(t, seed, &all, client.MatchingLabels{kubermaticv1.LabelManagedBy: "pull-secret"})
 		return all
 	}
 	if count := len(records().Items); count != 1 {
@@ -57,8 +55,6 @@ func testPullSecret(t *testing.T, box *sandbox.Sandbox, cluster sandbox.UserClus
 	if left := records().Items; len(left) > 0 {
 		t.Errorf("it is on record still: %v", left)
 	}
-	if err := box.Client(sandbox.Master).Delete(t.Context(), catalogue); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, box.Client(sandbox.Master), catalogue)
 	expect.Gone(t, seed, merged("pulling"))
 }

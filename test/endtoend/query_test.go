@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -70,13 +69,10 @@ func testQuery(t *testing.T, box *sandbox.Sandbox) {
 
 // testMetrics: the master's manager asks who asks for its metrics, and whether they may have them.
 func testMetrics(t *testing.T, box *sandbox.Sandbox) {
-	token := &authenticationv1.TokenRequest{}
 	nobody := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: "default"}}
-	if err := box.Client(sandbox.Master).SubResource("token").Create(t.Context(), nobody, token); err != nil {
-		t.Fatal(err)
-	}
+	token := expect.Token(t, box.Client(sandbox.Master), nobody)
 	host := strings.TrimSuffix(strings.Replace(box.Manager(sandbox.Master).MetricsURL(), "http:", "https:", 1), "/metrics")
-	config := &rest.Config{Host: host, BearerToken: token.Status.Token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	config := &rest.Config{Host: host, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 	if status, body := query(t, config, "/metrics"); status != http.StatusForbidden {
 		t.Errorf("who has no right to metrics got %d %.200s", status, body)
 	}

@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -30,9 +29,7 @@ func testKilledWhileFollowing(t *testing.T, box *sandbox.Sandbox) {
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, kubermaticv1.AnnotationInitialInstallations, fmt.Sprintf(
 		`[{"name":%q,"addonRef":{"name":"asked"},"targetNamespace":"asked"},{"name":%q,"addonRef":{"name":"asked"},"targetNamespace":"asked"}]`,
 		names[0], names[1]))
-	if err := seed.Patch(t.Context(), asking, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Merge(t, seed, asking, patch)
 	select {
 	case <-doomed.Done():
 	case <-time.After(5 * expect.Patience):
@@ -41,9 +38,7 @@ func testKilledWhileFollowing(t *testing.T, box *sandbox.Sandbox) {
 	made := map[string]types.UID{}
 	for _, name := range names {
 		installation := newInstallation(name, "asked")
-		if err := seed.Get(t.Context(), client.ObjectKeyFromObject(installation), installation); err != nil {
-			t.Fatal(err)
-		}
+		expect.Read(t, seed, installation)
 		made[name] = installation.UID
 	}
 	expect.Object(t, seed, asking, func(object *kkpv1.Cluster) error {
@@ -54,15 +49,11 @@ func testKilledWhileFollowing(t *testing.T, box *sandbox.Sandbox) {
 	})
 	for _, name := range names {
 		installation := newInstallation(name, "asked")
-		if err := seed.Get(t.Context(), client.ObjectKeyFromObject(installation), installation); err != nil {
-			t.Fatal(err)
-		}
+		expect.Read(t, seed, installation)
 		if installation.UID != made[name] {
 			t.Errorf("installation %q was made twice", name)
 		}
-		if err := seed.Delete(t.Context(), installation); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, seed, installation)
 		expect.Gone(t, seed, installation)
 	}
 }

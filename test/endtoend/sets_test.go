@@ -78,9 +78,7 @@ func testSetStory(t *testing.T, box *sandbox.Sandbox) {
 
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"`+sandbox.LabelRing+`":null}}}`))
 	cluster := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: leaver.Name}}
-	if err := box.Client(leaver.Seed).Patch(t.Context(), cluster, patch); err != nil {
-		t.Fatal(err)
-	}
+	expect.Patch(t, box.Client(leaver.Seed), cluster, patch)
 	s.gone(leaver)
 	s.tell("%s is not selected any more: nothing of it is there; %s", leaver.Name, s.have("1.2.1", []sandbox.UserCluster{canary, stayer}))
 	s.remove()
@@ -230,9 +228,7 @@ func (s *sets) remove() {
 	}
 	s.tell("without a confirmation the set is not deleted")
 	s.edit(fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, kubermaticv1.AnnotationConfirmDeletion, board))
-	if err := master.Delete(s.t.Context(), set); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.Delete(s.t, master, set)
 	expect.Gone(s.t, master, set)
 	for _, seed := range sandbox.Seeds() {
 		copied := boardSet()
@@ -252,9 +248,7 @@ func (s *sets) edit(patch string) {
 func (s *sets) installation(cluster sandbox.UserCluster) *kubermaticv1.AddonInstallation {
 	s.t.Helper()
 	found := handMade(cluster)
-	if err := s.box.Client(cluster.Seed).Get(s.t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.Read(s.t, s.box.Client(cluster.Seed), found)
 	return found
 }
 
@@ -331,11 +325,7 @@ func (s *sets) offer(versions ...string) {
 	}
 	master, catalogue := s.box.Client(sandbox.Master), catalogueOf(board, offered[0])
 	create(s.t, master, catalogue)
-	if err := master.Get(s.t.Context(), client.ObjectKeyFromObject(catalogue), catalogue); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.Read(s.t, master, catalogue)
 	catalogue.Spec.Addons[0].Versions = offered
-	if err := master.Update(s.t.Context(), catalogue); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.Update(s.t, master, catalogue)
 }

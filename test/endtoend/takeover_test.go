@@ -186,19 +186,14 @@ func (m *management) expectBrought(t *testing.T, s resourceSet, holds func(*lega
 // when adopt-managers is not looked at, by its second name too, and when what adopted managers wrote stays theirs.
 func (m *management) testResourceSets(t *testing.T) {
 	m.offerLegacy(t)
-	label := fmt.Appendf(nil, `{"metadata":{"labels":{%q:"yes"}}}`, selected)
-	if err := m.Patch(t.Context(), sandbox.TeamObject(m.upgraded), client.RawPatch(types.MergePatchType, label)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Merge(t, m, sandbox.TeamObject(m.upgraded), fmt.Appendf(nil, `{"metadata":{"labels":{%q:"yes"}}}`, selected))
 	for _, s := range resourceSets {
 		create(t, m, s.content(s.first))
 		create(t, m, s.object())
 	}
 	for _, s := range resourceSets {
 		m.expectBrought(t, s, func(*legacyObjects) error { return nil })
-		if err := m.Update(t.Context(), s.content(legacy)); err != nil {
-			t.Fatal(err)
-		}
+		expect.Update(t, m, s.content(legacy))
 		m.expectBrought(t, s, func(found *legacyObjects) error {
 			if found.variable() != "1" {
 				return fmt.Errorf("OLD is %q", found.variable())
@@ -265,16 +260,12 @@ func (m *management) expectRefused(t *testing.T, s resourceSet, before *legacyOb
 // takeOver deletes the set and has its objects adopted.
 func (m *management) takeOver(t *testing.T, s resourceSet, before *legacyObjects) *kubermaticv1.AddonInstallation {
 	t.Helper()
-	if err := m.Delete(t.Context(), s.object()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, m, s.object())
 	expect.Gone(t, m, s.object())
 	object := s.installation(m.upgraded)
 	annotations := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true",%q:%q}}}`,
 		kubermaticv1.AnnotationAdopt, kubermaticv1.AnnotationAdoptManagers, s.managers)
-	if err := m.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, annotations)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Merge(t, m, object, annotations)
 	object = m.expectAt(t, object, "1.0.0")
 	after, err := m.brought(t, s)
 	if err != nil {
@@ -310,13 +301,8 @@ func (m *management) expectOwned(t *testing.T, s resourceSet, object *kubermatic
 	t.Helper()
 	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "closed"}}
 	drifted := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"policyTypes":["Ingress","Egress"]}}`))
-	if err := m.box.Client(m.upgraded.Name).Patch(t.Context(), policy, drifted); err != nil {
-		t.Fatal(err)
-	}
-	asked := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"now"}}}`, kubermaticv1.AnnotationReconcileAt)
-	if err := m.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, asked)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Patch(t, m.box.Client(m.upgraded.Name), policy, drifted)
+	expect.Annotate(t, m, object, kubermaticv1.AnnotationReconcileAt, "now")
 	m.expectBrought(t, s, func(found *legacyObjects) error {
 		if types := found.policy.Spec.PolicyTypes; !slices.Equal(types, []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}) {
 			return fmt.Errorf("drift stays: %v", types)
@@ -324,9 +310,7 @@ func (m *management) expectOwned(t *testing.T, s resourceSet, object *kubermatic
 		return nil
 	})
 	next := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"addonRef":{"version":"1.1.0"}}}`))
-	if err := m.Patch(t.Context(), object, next); err != nil {
-		t.Fatal(err)
-	}
+	expect.Patch(t, m, object, next)
 	m.expectAt(t, object, "1.1.0")
 	m.expectBrought(t, s, func(found *legacyObjects) error {
 		if found.variable() != "" || found.deployment.UID != before.deployment.UID {

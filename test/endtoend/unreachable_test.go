@@ -29,9 +29,7 @@ func testUnreachable(t *testing.T, box *sandbox.Sandbox) {
 	server := box.Fleet.Cluster(doomed.Name)
 	server.StopServer()
 	change(t, seed, installation, `{"value":"two"}`)
-	expect.Object(t, seed, installation.DeepCopy(), func(found *kubermaticv1.AddonInstallation) error {
-		return expect.Condition(found, kubermaticv1.ConditionReady, "Unknown", kubermaticv1.ReasonClusterUnreachable)
-	})
+	expect.HasCondition(t, seed, installation.DeepCopy(), expect.Is(kubermaticv1.ConditionReady, "Unknown", kubermaticv1.ReasonClusterUnreachable))
 	create(t, seed, beside)
 	ready(t, seed, beside)
 
@@ -45,9 +43,7 @@ func testUnreachable(t *testing.T, box *sandbox.Sandbox) {
 
 	server.StopServer()
 	gone := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: doomed.Name}}
-	if err := seed.Delete(t.Context(), gone); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, seed, gone)
 	expect.Gone(t, seed, installation)
 	expect.Gone(t, seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: doomed.Namespace()}})
 }
@@ -63,7 +59,5 @@ func change(t *testing.T, seed client.Client, installation *kubermaticv1.AddonIn
 	t.Helper()
 	changed := installation.DeepCopy()
 	changed.Spec.Values = &runtime.RawExtension{Raw: []byte(values)}
-	if err := seed.Patch(t.Context(), changed, client.MergeFrom(installation)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Patch(t, seed, changed, client.MergeFrom(installation))
 }

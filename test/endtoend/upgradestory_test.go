@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/binaries"
@@ -159,16 +158,12 @@ func (m *management) standing(t *testing.T, content string) string {
 func (m *management) offerBridging(t *testing.T) {
 	t.Helper()
 	infrastructure := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: "infrastructure"}}
-	if err := m.Get(t.Context(), client.ObjectKeyFromObject(infrastructure), infrastructure); err != nil {
-		t.Fatal(err)
-	}
+	expect.Read(t, m, infrastructure)
 	addons := infrastructure.Spec.Addons
 	network := &addons[slices.IndexFunc(addons, func(addon kubermaticv1.Addon) bool { return addon.Name == "cni" })]
 	bridging := *network.Versions[0].DeepCopy()
 	bridging.Version, bridging.Source.Git.Path = "1.1.0", "cni/1.1"
 	bridging.Constraints = &kubermaticv1.Constraints{K8sVersion: ">= 1.36, < 1.38"}
 	network.Versions = append(network.Versions, bridging)
-	if err := m.Update(t.Context(), infrastructure); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, m, infrastructure)
 }

@@ -119,7 +119,7 @@ func Gone(t testing.TB, reader client.Reader, object client.Object) {
 
 // ConditionError says that an object has not the condition that was asked for.
 type ConditionError struct {
-	// Want is the condition asked for, as type=status (reason).
+	// Want is the condition asked for, as type=status (reason), and the words.
 	Want string
 	// Got lists the conditions of the object, with messages.
 	Got []string
@@ -129,9 +129,21 @@ func (e *ConditionError) Error() string {
 	return fmt.Sprintf("want condition %s; got %s", e.Want, strings.Join(e.Got, "; "))
 }
 
+// HasCondition reads the object of that namespace and name until it has the condition, and returns it: see Is.
+func HasCondition[T client.Object](t testing.TB, reader client.Reader, object T, is func(client.Object) error) T {
+	t.Helper()
+	return Object(t, reader, object, func(object T) error { return is(object) })
+}
+
+// Is asks Condition for a condition of that type, status and reason with all of these words.
+func Is(kind, status, reason string, words ...string) func(client.Object) error {
+	return func(object client.Object) error { return Condition(object, kind, status, reason, words...) }
+}
+
 // Condition returns a ConditionError unless status.conditions of the object, of any kind, has one of that type, status and
-// reason; reason "" stands for any. A condition of an older generation than the object's does not count.
-func Condition(object client.Object, kind, status, reason string) error {
+// reason with all of these words in its message; reason "" is any. A condition of an older generation than the object's
+// does not count.
+func Condition(object client.Object, kind, status, reason string, words ...string) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
 		return fmt.Errorf("reading %T: %w", object, err)
@@ -140,7 +152,7 @@ func Condition(object client.Object, kind, status, reason string) error {
 	if err != nil {
 		return fmt.Errorf("reading the conditions of %T: %w", object, err)
 	}
-	missing := &ConditionError{Want: fmt.Sprintf("%s=%s (%s)", kind, status, reason)}
+	lacks := &ConditionError{Want: fmt.Sprintf("%s=%s (%s) with %q", kind, status, reason, words)}
 	for _, entry := range conditions {
 		condition, isMap := entry.(map[string]any)
 		if !isMap {
@@ -148,11 +160,13 @@ func Condition(object client.Object, kind, status, reason string) error {
 		}
 		observed, known := condition["observedGeneration"].(int64)
 		current := !known || observed == object.GetGeneration()
-		if current && condition["type"] == kind && condition["status"] == status && (reason == "" || condition["reason"] == reason) {
+		message, _ := condition["message"].(string)
+		if current && condition["type"] == kind && condition["status"] == status && (reason == "" || condition["reason"] == reason) &&
+			Says(message, words...) == nil {
 			return nil
 		}
-		missing.Got = append(missing.Got, fmt.Sprintf("%v=%v (%v, generation %d of %d): %v",
+		lacks.Got = append(lacks.Got, fmt.Sprintf("%v=%v (%v, generation %d of %d): %v",
 			condition["type"], condition["status"], condition["reason"], observed, object.GetGeneration(), condition["message"]))
 	}
-	return missing
+	return lacks
 }

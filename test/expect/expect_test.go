@@ -29,23 +29,26 @@ func TestLastsCountsFromTheLastError(t *testing.T) {
 func TestCondition(t *testing.T) {
 	object := &kubermaticv1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
 	object.Status.Conditions = []metav1.Condition{
-		{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Ready", ObservedGeneration: 2},
+		{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Ready", Message: "1 of 2 are ready", ObservedGeneration: 2},
 		{Type: "Healthy", Status: metav1.ConditionTrue, Reason: "Healthy", ObservedGeneration: 1},
 		{Type: "Drifted", Status: metav1.ConditionFalse, Reason: "NoDrift"},
 	}
 	for _, test := range []struct {
 		why, kind, status, reason string
 		holds                     bool
+		words                     []string
 	}{
-		{"type, status and reason fit", "Ready", "True", "Ready", true},
-		{"no reason is any reason", "Ready", "True", "", true},
-		{"another status", "Ready", "False", "", false},
-		{"another reason", "Ready", "True", "Paused", false},
-		{"of an older generation", "Healthy", "True", "", false},
-		{"conditions of other kinds may lack a generation", "Drifted", "False", "", true},
-		{"no such type", "Applied", "True", "", false},
+		{"type, status and reason fit", "Ready", "True", "Ready", true, nil},
+		{"no reason is any reason", "Ready", "True", "", true, nil},
+		{"all words are said", "Ready", "True", "Ready", true, []string{"of 2", "1"}},
+		{"a word is not said", "Ready", "True", "Ready", false, []string{"1", "of 3"}},
+		{"another status", "Ready", "False", "", false, nil},
+		{"another reason", "Ready", "True", "Paused", false, nil},
+		{"of an older generation", "Healthy", "True", "", false, nil},
+		{"conditions of other kinds may lack a generation", "Drifted", "False", "", true, nil},
+		{"no such type", "Applied", "True", "", false, nil},
 	} {
-		err := Condition(object, test.kind, test.status, test.reason)
+		err := Condition(object, test.kind, test.status, test.reason, test.words...)
 		var missing *ConditionError
 		if test.holds != (err == nil) || (err != nil && !errors.As(err, &missing)) {
 			t.Errorf("%s: Condition(%s, %s, %s) = %v", test.why, test.kind, test.status, test.reason, err)

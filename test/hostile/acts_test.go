@@ -16,6 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/health"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/hostile"
 )
@@ -35,9 +36,7 @@ func TestActsWriteWhatTheyTell(t *testing.T) {
 	by := &hostile.Attackers{
 		Author: c, Tenant: c, Catalogues: "acts", Home: "acts", Sources: fleet.SourcesForTest(t), CASecret: "ca",
 	}
-	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: by.Home}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: by.Home}})
 	const steps = 4
 	for _, test := range []struct {
 		act string
@@ -70,9 +69,7 @@ func TestActsWriteWhatTheyTell(t *testing.T) {
 			var installations v1.AddonInstallationList
 			label := client.MatchingLabels{hostile.LabelAct: test.act}
 			for _, list := range []client.ObjectList{&catalogues, &installations} {
-				if err := c.List(t.Context(), list, client.InNamespace(by.Home), label); err != nil {
-					t.Fatal(err)
-				}
+				expect.List(t, c, list, client.InNamespace(by.Home), label)
 			}
 			var names, refused []string
 			for i := range catalogues.Items {

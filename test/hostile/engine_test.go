@@ -81,9 +81,7 @@ func newStage(t testing.TB) *stage {
 			Data:       map[string][]byte{"kubeconfig": s.server.Kubeconfig()},
 		},
 	} {
-		if err := client.IgnoreAlreadyExists(seed.Create(t.Context(), object)); err != nil {
-			t.Fatal(err)
-		}
+		expect.Ensure(t, seed, object)
 	}
 	return s
 }

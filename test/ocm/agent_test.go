@@ -58,7 +58,7 @@ func TestOCMsAgentWorks(t *testing.T) {
 			AddonRef: kubermaticv1.AddonReference{Name: addon}, TargetNamespace: place, CreateNamespace: true,
 		},
 	}
-	p.create(object)
+	expect.Create(p.t, p.seed, object)
 	agent := p.runAgent()
 	p.expectReady(object, "True", "", time.Minute)
 	p.expectCarried("first", agent)
@@ -80,7 +80,7 @@ func (p *platform) expectRenewal(object *kubermaticv1.AddonInstallation, agent *
 	p.t.Helper()
 	before := p.token()
 	p.ahead.Store(int64((55 * time.Minute).Seconds()))
-	p.annotate(object, kubermaticv1.AnnotationReconcileAt, "renewed")
+	expect.Annotate(p.t, p.seed, object, kubermaticv1.AnnotationReconcileAt, "renewed")
 	next := p.expectToken(before)
 	p.ahead.Store(0)
 	began := time.Now()
@@ -103,7 +103,7 @@ func (p *platform) expectRotations(object *kubermaticv1.AddonInstallation, agent
 	p.t.Helper()
 	for _, value := range []string{"one", "two"} {
 		before := p.token()
-		p.annotate(object, kubermaticv1.AnnotationRotateAt, value)
+		expect.Annotate(p.t, p.seed, object, kubermaticv1.AnnotationRotateAt, value)
 		p.expectToken(before)
 		p.expectRevoked(before)
 	}
@@ -158,9 +158,7 @@ func (p *platform) expectStale(object *kubermaticv1.AddonInstallation, agent *fl
 func (p *platform) renewed() time.Time {
 	p.t.Helper()
 	found := &coordinationv1.Lease{}
-	if err := p.user.Get(p.t.Context(), client.ObjectKey{Namespace: place, Name: addon}, found); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.Get(p.t, p.user, client.ObjectKey{Namespace: place, Name: addon}, found)
 	return found.Spec.RenewTime.Time
 }
 
@@ -168,9 +166,7 @@ func (p *platform) renewed() time.Time {
 func (p *platform) expectCleanUp(object *kubermaticv1.AddonInstallation) {
 	p.t.Helper()
 	deletes := p.watchDeletes()
-	if err := p.seed.Delete(p.t.Context(), object); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.Delete(p.t, p.seed, object)
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: "cleanup"}}
 	expect.Object(p.t, p.user, job, func(*batchv1.Job) error { return nil })
 	process := p.run("cleanup", &job.Spec.Template.Spec)
@@ -196,10 +192,10 @@ func (p *platform) expectCleanUp(object *kubermaticv1.AddonInstallation) {
 	p.expectNothingLeft()
 }
 
-// expectUntouched holds for a while that nothing is deleted, neither in the user cluster nor of what the agent has on the hub.
+// expectUntouched holds that a further pass deletes nothing, neither in the user cluster nor of what the agent has on the hub.
 func (p *platform) expectUntouched(deletes func() []string) {
 	p.t.Helper()
-	expect.Always(p.t, 2*time.Second, func() error {
+	p.manager.Stays(func() error {
 		if early := deletes(); len(early) > 0 {
 			return fmt.Errorf("before the hook is complete there were %q", early)
 		}
@@ -209,7 +205,7 @@ func (p *platform) expectUntouched(deletes func() []string) {
 			}
 		}
 		return nil
-	})
+	}, "addoninstallation")
 }
 
 // watchDeletes gives what the controller deletes in the user cluster from now on.
@@ -284,25 +280,7 @@ func (p *platform) complete(job *batchv1.Job) {
 			Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now,
 		})
 	}
-	if err := p.user.Status().Update(p.t.Context(), job); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-func (p *platform) create(object client.Object) {
-	p.t.Helper()
-	if err := p.seed.Create(p.t.Context(), object); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-func (p *platform) annotate(object *kubermaticv1.AddonInstallation, key, value string) {
-	p.t.Helper()
-	before := object.DeepCopy()
-	metav1.SetMetaDataAnnotation(&object.ObjectMeta, key, value)
-	if err := p.seed.Patch(p.t.Context(), object, client.MergeFrom(before)); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.UpdateStatus(p.t, p.user, job)
 }
 
 // expectReady waits for condition Ready, and says how long that took.
@@ -322,9 +300,7 @@ func (p *platform) expectReady(object *kubermaticv1.AddonInstallation, status, r
 func (p *platform) token() string {
 	p.t.Helper()
 	found := &corev1.Secret{}
-	if err := p.user.Get(p.t.Context(), client.ObjectKey{Namespace: place, Name: addon + "-hub"}, found); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.Get(p.t, p.user, client.ObjectKey{Namespace: place, Name: addon + "-hub"}, found)
 	return string(found.Data["token"])
 }
 
@@ -344,7 +320,7 @@ func (p *platform) expectToken(before string) (token string) {
 func (p *platform) expectCarried(name string, agent *fleet.Process) time.Duration {
 	p.t.Helper()
 	began := time.Now()
-	p.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: name}, Data: map[string]string{"word": name}})
+	expect.Create(p.t, p.seed, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: name}, Data: map[string]string{"word": name}})
 	expect.Eventually(p.t, carriedIn, func() error {
 		if failure := agent.Failure(); failure != nil {
 			p.t.Fatal(failure)
@@ -367,7 +343,7 @@ func (p *platform) expectCarried(name string, agent *fleet.Process) time.Duratio
 func (p *platform) expectUsed(token string, agent *fleet.Process) {
 	p.t.Helper()
 	busy := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: "busy"}}
-	p.create(busy)
+	expect.Create(p.t, p.seed, busy)
 	calls := 0
 	err := wait.PollUntilContextTimeout(p.t.Context(), time.Second, carriedIn, true, func(ctx context.Context) (bool, error) {
 		calls++

@@ -32,6 +32,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/images"
 	"github.com/trellis-addons/trellis/pkg/render/kept"
 	"github.com/trellis-addons/trellis/test/disk"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
 	"github.com/trellis-addons/trellis/test/pod"
@@ -53,13 +54,15 @@ const (
 
 // platform is a hub and one user cluster.
 type platform struct {
-	t         *testing.T
-	hub       *hub
-	seed      client.WithWatch
-	user      client.WithWatch
-	sources   *fleet.Sources
-	calls     *gate.Gate
-	node      *pod.Node
+	t       *testing.T
+	hub     *hub
+	seed    client.WithWatch
+	user    client.WithWatch
+	sources *fleet.Sources
+	calls   *gate.Gate
+	node    *pod.Node
+	// manager runs the controller.
+	manager   *kit.Manager
 	agentPath string
 	// ahead is how many seconds the controller's keeper of credentials is ahead.
 	ahead atomic.Int64
@@ -90,7 +93,7 @@ func newPlatform(t *testing.T, rules ...rbacv1.PolicyRule) *platform {
 	if err := unstructured.SetNestedMap(managed.Object, map[string]any{}, "spec"); err != nil {
 		t.Fatal(err)
 	}
-	kit.Create(t, p.seed, kit.Namespace(platformNamespace), kit.Namespace(cluster), managed, &rbacv1.ClusterRole{
+	expect.Create(t, p.seed, kit.Namespace(platformNamespace), kit.Namespace(cluster), managed, &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "agents", Labels: map[string]string{kubermaticv1.LabelAgents: kubermaticv1.AgentsCustom}},
 		Rules:      rules,
 	}, &corev1.Secret{
@@ -110,12 +113,10 @@ func newPlatform(t *testing.T, rules ...rbacv1.PolicyRule) *platform {
 func (p *platform) makeCluster() {
 	p.t.Helper()
 	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "ocm"}}
-	kit.Create(p.t, p.seed, made)
+	expect.Create(p.t, p.seed, made)
 	made.Status.Versions.ControlPlane = "v1.36.3"
 	made.Status.NamespaceName, made.Status.ExtendedHealth.APIServer = cluster, kkpv1.HealthUp
-	if err := p.seed.Status().Update(p.t.Context(), made); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.UpdateStatus(p.t, p.seed, made)
 }
 
 // offer puts the add-on into the merged catalogue, as the distributor would. Its agent asks for the rules.
@@ -158,7 +159,7 @@ func (p *platform) offer(rules ...kubermaticv1.AccessRule) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	kit.Create(p.t, p.seed, &kubermaticv1.AddonCatalogue{
+	expect.Create(p.t, p.seed, &kubermaticv1.AddonCatalogue{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: platformNamespace, Name: addon, Labels: map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged},
 			Annotations: map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0", kubermaticv1.AnnotationVersions: string(origins)},
@@ -197,6 +198,7 @@ func (p *platform) start() {
 	dependencies.Access = ahead{dependencies.Access, &p.ahead}
 	made.SetUp(addoninstallation.New(dependencies))
 	made.Run()
+	p.manager = made
 }
 
 // ahead is a keeper of credentials whose clock is ahead by so many seconds.

@@ -123,15 +123,9 @@ func giveLogin(t *testing.T, c client.Client, registry string) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "login"}, Type: corev1.SecretTypeDockerConfigJson,
 		Data: map[string][]byte{corev1.DockerConfigJsonKey: fmt.Appendf(nil, `{"auths":{%q:{"auth":%q}}}`, registry, auth)},
 	}
-	if err := c.Create(t.Context(), login); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, c, login)
 	who := &corev1.ServiceAccount{}
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: account}, who); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, c, client.ObjectKey{Namespace: namespace, Name: account}, who)
 	who.ImagePullSecrets = []corev1.LocalObjectReference{{Name: login.Name}}
-	if err := c.Update(t.Context(), who); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, c, who)
 }

@@ -116,9 +116,7 @@ func TestAContainerHasWhatAPodHas(t *testing.T) {
 		t.Error("a file of whoever started it is open")
 	}
 	known.Data["word"] = []byte("second")
-	if err := node.Client.Update(t.Context(), known); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, node.Client, known)
 	expect.Eventually(t, expect.Patience, func() error { return says(told, "followed second <nil>") })
 	if err := process.Failure(); err != nil {
 		t.Error(err)
@@ -180,9 +178,7 @@ func TestAVolumeOfAConfigMapHasItsItems(t *testing.T) {
 	from := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "told"}, Data: map[string]string{"ca.crt": "first", "other": "second"},
 	}
-	if err := client.IgnoreAlreadyExists(node.Client.Create(t.Context(), from)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Ensure(t, node.Client, from)
 	for why, one := range map[string]struct {
 		items []corev1.KeyToPath
 		want  map[string]string
@@ -232,9 +228,7 @@ func layOut(t *testing.T, c client.Client) *corev1.Secret {
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}, known,
 	} {
-		if err := c.Create(t.Context(), object); client.IgnoreAlreadyExists(err) != nil {
-			t.Fatal(err)
-		}
+		expect.Ensure(t, c, object)
 	}
 	return known
 }

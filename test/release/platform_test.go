@@ -9,7 +9,6 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +16,7 @@ import (
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	"github.com/trellis-addons/trellis/test/charts"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/pod"
 	kit "github.com/trellis-addons/trellis/test/world"
@@ -184,12 +184,9 @@ func (p *platform) leadHere(where, at string) {
 func (p *platform) connectSeed() {
 	p.t.Helper()
 	p.guide.run(p.t, seedName, "kubectl apply -f seed-rights.yaml")
-	token := &authenticationv1.TokenRequest{}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: distributor}}
-	if err := p.client(seedName).SubResource("token").Create(p.t.Context(), account, token); err != nil {
-		p.t.Fatal(err)
-	}
-	kubeconfig, err := fleet.Shared().Cluster(seedName).KubeconfigFor(token.Status.Token)
+	token := expect.Token(p.t, p.client(seedName), account)
+	kubeconfig, err := fleet.Shared().Cluster(seedName).KubeconfigFor(token)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -117,15 +117,11 @@ func (p *platform) expectInstalled(addon string) {
 	p.t.Helper()
 	installation := p.installation(addon)
 	p.create(seedName, installation)
-	expect.Object(p.t, p.client(seedName), installation, func(found *kubermaticv1.AddonInstallation) error {
-		return expect.Condition(found, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
-	})
+	expect.HasCondition(p.t, p.client(seedName), installation, expect.Is(kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady))
 	app := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: addon, Name: "app"}}
 	login := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: addon, Name: "platform-pull"}}
 	for _, object := range []client.Object{app, login} {
-		if err := p.client(userName).Get(p.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-			p.t.Fatal(err)
-		}
+		expect.Read(p.t, p.client(userName), object)
 	}
 	spec := app.Spec.Template.Spec
 	if image, want := spec.Containers[0].Image, p.sources.Registry+"/quay/team/app:1"; image != want {
@@ -174,17 +170,13 @@ func (p *platform) remove() {
 	p.t.Helper()
 	for _, addon := range []string{"of-image", "of-chart"} {
 		installation := p.installation(addon)
-		if err := p.client(seedName).Delete(p.t.Context(), installation); err != nil {
-			p.t.Fatal(err)
-		}
+		expect.Delete(p.t, p.client(seedName), installation)
 		expect.Gone(p.t, p.client(seedName), installation)
 		app := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: addon, Name: "app"}}
 		expect.Gone(p.t, p.client(userName), app)
 	}
 	cluster := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: clusterName}}
-	if err := p.client(seedName).Delete(p.t.Context(), cluster); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.Delete(p.t, p.client(seedName), cluster)
 	expect.Gone(p.t, p.client(seedName), cluster)
 	for _, process := range p.managers {
 		if failure := process.Failure(); failure != nil {

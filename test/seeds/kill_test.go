@@ -99,9 +99,7 @@ func TestTheMasterIsKilledAtItsWrites(t *testing.T) {
 	w.tell("delete and make", func() map[string]string {
 		w.remove()
 		w.begin()
-		if err := w.master.Create(t.Context(), w.set(pace(0, aLongTime))); err != nil {
-			t.Fatal(err)
-		}
+		expect.Create(t, w.master, w.set(pace(0, aLongTime)))
 		return w.complete("first")
 	})
 }
@@ -137,9 +135,7 @@ func (w *world) grant(values string) {
 		before[one] = one.copied().Status.Revision
 	}
 	data := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"stringData":{%q:%q}}`, valuesKey, values))
-	if err := w.master.Patch(w.t.Context(), w.secret(), data); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Patch(w.t, w.master, w.secret(), data)
 	for _, one := range w.seeds() {
 		w.eventually(func() error {
 			copied := &corev1.Secret{}

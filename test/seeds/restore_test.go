@@ -43,9 +43,7 @@ func TestAMasterThatIsRestoredRemovesNothing(t *testing.T) {
 		made.Name, made.Spec.Addons[0].Name, made.Spec.Addons[0].TargetNamespace = "later", "more", "more"
 		return made
 	}
-	if err := w.master.Create(t.Context(), later()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, w.master, later())
 	hasBoth := func() error {
 		for _, one := range w.seeds() {
 			if found := len(one.installations()); found != 2*(canaries+others) {
@@ -78,9 +76,7 @@ func TestAMasterThatIsRestoredRemovesNothing(t *testing.T) {
 	if err := hasBoth(); err != nil {
 		t.Error(err)
 	}
-	if err := w.master.Create(t.Context(), later()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, w.master, later())
 	expect.Object(t, w.master, later(), func(found *v1.AddonSet) error { return says(found, metav1.ConditionTrue, v1.ReasonComplete) })
 	if diff := cmp.Diff(before, append(w.north.uids(), w.south.uids()...)); diff != "" {
 		t.Errorf("installations were made anew (-before +after):\n%s", diff)

@@ -47,7 +47,7 @@ func newSeed(w *world, name string, first int) *seed {
 	cluster := fleet.Shared().Cluster(name)
 	clusters := standins.NewClusters(t, cluster.Config)
 	s := &seed{world: w, name: name, client: clusters.Client(), reach: gate.New(t, cluster)}
-	kit.Create(t, s.client, kit.Namespace(w.platform), kit.Namespace(w.catalogue))
+	expect.Create(t, s.client, kit.Namespace(w.platform), kit.Namespace(w.catalogue))
 	s.names = clusters.Make(t, standins.Shape{First: first, Count: canaries + others, Labels: func(number int) map[string]string {
 		return map[string]string{labelCase: w.platform, labelRing: strconv.Itoa(min((number-first)/canaries, 1))}
 	}})
@@ -106,9 +106,7 @@ func (s *seed) installations() []v1.AddonInstallation {
 	var all []v1.AddonInstallation
 	for _, name := range s.names {
 		var list v1.AddonInstallationList
-		if err := s.client.List(t.Context(), &list, client.InNamespace(standins.NamespaceOf(name))); err != nil {
-			t.Fatal(err)
-		}
+		expect.List(t, s.client, &list, client.InNamespace(standins.NamespaceOf(name)))
 		all = append(all, list.Items...)
 	}
 	return all

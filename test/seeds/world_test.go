@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
@@ -57,20 +56,20 @@ func newWorld(t *testing.T, pace v1.Pace) *world {
 	w := &world{t: t, platform: fmt.Sprintf("platform-%d", worlds), catalogue: fmt.Sprintf("catalogue-%d", worlds)}
 	w.master = kit.Client(t, fleet.Shared().Cluster(masterName).Config)
 	w.hub = gate.New(t, fleet.Shared().Cluster(masterName))
-	kit.Create(t, w.master, kit.Namespace(w.platform))
+	expect.Create(t, w.master, kit.Namespace(w.platform))
 	w.moves = standins.NewMoves(standins.Waves{Group: w.group, Limits: []int{2, 2}}) // one on each seed
 	w.north, w.south = newSeed(w, "north", 100*worlds), newSeed(w, "south", 100*worlds+50)
 	w.begin()
 	w.startMaster()
 	for _, one := range w.seeds() {
-		kit.Create(t, w.master, &corev1.Secret{
+		expect.Create(t, w.master, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: kubeconfigOf(one)},
 			Data:       map[string][]byte{"kubeconfig": one.reach.Kubeconfig(t, masterName)},
 		})
 		w.list(one)
 		one.start()
 	}
-	kit.Create(t, w.master, w.authored(), w.secret(), w.set(pace))
+	expect.Create(t, w.master, w.authored(), w.secret(), w.set(pace))
 	w.expectSet(metav1.ConditionTrue, v1.ReasonComplete)
 	w.eventually(func() error {
 		return errors.Join(w.north.moved("first", canaries+others), w.south.moved("first", canaries+others))
@@ -99,7 +98,7 @@ func (w *world) group(name string) int {
 // list has the master know a seed.
 func (w *world) list(one *seed) {
 	w.t.Helper()
-	kit.Create(w.t, w.master, &kkpv1.Seed{
+	expect.Create(w.t, w.master, &kkpv1.Seed{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: one.name},
 		Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: kubeconfigOf(one)}},
 	})
@@ -108,9 +107,7 @@ func (w *world) list(one *seed) {
 // unlist takes a seed off the list.
 func (w *world) unlist(one *seed) {
 	w.t.Helper()
-	if err := w.master.Delete(w.t.Context(), &kkpv1.Seed{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: one.name}}); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Delete(w.t, w.master, &kkpv1.Seed{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: one.name}})
 }
 
 func kubeconfigOf(one *seed) string { return "kubeconfig-" + one.name }
@@ -195,14 +192,7 @@ func (w *world) roll(text string) {
 
 func (w *world) edit(change func(*v1.AddonSetSpec)) {
 	w.t.Helper()
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		set := w.read()
-		change(&set.Spec)
-		return w.master.Update(w.t.Context(), set)
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Change(w.t, w.master, w.read(), func(set *v1.AddonSet) { change(&set.Spec) })
 }
 
 func (w *world) read() *v1.AddonSet {
@@ -213,9 +203,7 @@ func (w *world) read() *v1.AddonSet {
 func read(t *testing.T, from client.Client, namespace string) *v1.AddonSet {
 	t.Helper()
 	set := &v1.AddonSet{}
-	if err := from.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: setName}, set); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, from, client.ObjectKey{Namespace: namespace, Name: setName}, set)
 	return set
 }
 

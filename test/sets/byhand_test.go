@@ -28,9 +28,7 @@ func message(want string) func(*v1.AddonSet) error {
 func (w *world) workload(cluster string) *appsv1.ReplicaSet {
 	w.t.Helper()
 	found := &appsv1.ReplicaSet{}
-	if err := w.users[cluster].Get(w.t.Context(), client.ObjectKey{Namespace: w.target, Name: "web"}, found); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Get(w.t, w.users[cluster], client.ObjectKey{Namespace: w.target, Name: "web"}, found)
 	return found
 }
 
@@ -68,9 +66,7 @@ func TestAnInstallationByHandGoesOverToASetAndBack(t *testing.T) {
 	w.run()
 	hand := w.installation(amber, "web")
 	hand.Spec.AddonRef, hand.Spec.TargetNamespace = v1.AddonReference{Name: "web", Version: "1.0.0"}, w.target
-	if err := w.home(amber).Create(t.Context(), hand); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, w.home(amber), hand)
 	w.has("web", "one", amber)
 	workload, settings := w.workload(amber), w.settings(amber, hand)
 	isSame := func(when string) {
@@ -91,9 +87,7 @@ func TestAnInstallationByHandGoesOverToASetAndBack(t *testing.T) {
 	}
 
 	w.patch(hand, `{"spec":{"deletionPolicy":"Orphan"}}`)
-	if err := w.home(amber).Delete(t.Context(), hand); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.home(amber), hand)
 	w.has("web", "one", birch, cedar)
 	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 3, Current: 3}), message("3 of 3 clusters have the revision"))
 	made := w.now(amber, "web")

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // changesContent is the story of content that changes under one version: it is broken and halts at the canary, which goes back; the rest
@@ -33,9 +34,7 @@ func (w *world) changesContent(of *v1.AddonSet, kind v1.CatalogueType, addon str
 			w.t.Errorf("%s asks for %s and has %s", cluster, found.Spec.AddonRef.Digest, found.Status.LastApplied.EntryDigest)
 		}
 		settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: found.Spec.TargetNamespace, Name: "settings"}}
-		if err := w.users[cluster].Delete(w.t.Context(), settings); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.Delete(w.t, w.users[cluster], settings)
 	}
 	w.has(addon, "first", rest...)
 	if text := w.text(amber, w.now(amber, addon)); text != "first" {

@@ -47,9 +47,7 @@ func TestSeedsWithoutAMasterGoOnWithinTheirLastGate(t *testing.T) {
 
 	w.startServer(masterServer)
 	found := of.DeepCopy()
-	if err := w.master.Get(t.Context(), client.ObjectKeyFromObject(of), found); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, w.master, client.ObjectKeyFromObject(of), found)
 	if since := found.Status.Conditions[0].LastTransitionTime; found.ResourceVersion != said.ResourceVersion ||
 		!since.Time.Before(movedAt(t, w.now(dune, "web"))) {
 		t.Errorf("what the master said last is of %s: %+v", since, found.Status)

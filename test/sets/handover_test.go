@@ -39,9 +39,7 @@ func TestAClusterThatMovesOnToTheNextReleasesSetKeepsItsObjects(t *testing.T) {
 	moves := w.clusters[birch]
 	before := moves.DeepCopy()
 	moves.Status.Versions.ControlPlane = "v1.37.2"
-	if err := w.home(birch).Status().Patch(t.Context(), moves, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	expect.PatchStatus(t, w.home(birch), moves, client.MergeFrom(before))
 	w.has("cni", "newer", birch)
 	w.says(newer, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 1, Current: 1}))
 	w.says(older, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 2, Current: 2}))
@@ -167,9 +165,7 @@ data: {note: ` + note + "}\n"}); err != nil {
 	notes := func() (text string) {
 		for _, user := range []string{amber, birch, cedar} {
 			found := &corev1.ConfigMap{}
-			if err := w.users[user].Get(t.Context(), client.ObjectKey{Namespace: w.target, Name: "pushed"}, found); err != nil {
-				t.Fatal(err)
-			}
+			expect.Get(t, w.users[user], client.ObjectKey{Namespace: w.target, Name: "pushed"}, found)
 			text += found.Data["note"] + " "
 		}
 		return text
@@ -223,9 +219,7 @@ func TestItemsComeInOrderAndGoInReverse(t *testing.T) {
 	w.offer(v1.CatalogueCustom, "base", w.version("1.0.0", "base"))
 	below := fmt.Sprintf("below-%d", worlds)
 	for _, user := range w.users {
-		if err := user.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: below}}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Create(t, user, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: below}})
 	}
 	w.run()
 	of := w.set("tools", func(spec *v1.AddonSetSpec) {

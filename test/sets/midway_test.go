@@ -22,7 +22,7 @@ func (w *world) item(name string, clusters ...string) v1.AddonSetItem {
 	w.t.Helper()
 	there := w.target + "-" + name
 	for _, cluster := range clusters {
-		kit.Create(w.t, w.users[cluster], kit.Namespace(there))
+		expect.Create(w.t, w.users[cluster], kit.Namespace(there))
 	}
 	return v1.AddonSetItem{Name: v1.AddonName(name), AddonRef: v1.AddonReference{Name: "web", Version: "1.x"}, TargetNamespace: there}
 }
@@ -33,9 +33,7 @@ func (w *world) versions(clusters ...string) map[string]string {
 	found := map[string]string{}
 	for _, cluster := range clusters {
 		var list v1.AddonInstallationList
-		if err := w.home(cluster).List(w.t.Context(), &list, client.InNamespace(w.clusters[cluster].Status.NamespaceName)); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.List(w.t, w.home(cluster), &list, client.InNamespace(w.clusters[cluster].Status.NamespaceName))
 		for i := range list.Items {
 			found[cluster+" "+list.Items[i].Name] = list.Items[i].Spec.AddonRef.Version
 		}
@@ -176,9 +174,7 @@ func TestUserClustersThatChangeInTheMiddleOfAWave(t *testing.T) {
 	w.patch(w.clusters[waits], `{"metadata":{"labels":{"ring":"0"}}}`)
 	w.has("web", "two", waits)
 	w.saysOf(moves, "web", [2]string{v1.ConditionReady, v1.ReasonProgressing})
-	if err := w.home(moves).Delete(t.Context(), w.clusters[moves]); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.home(moves), w.clusters[moves])
 	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 3, Current: 2, New: 1}))
 }
 

@@ -93,7 +93,7 @@ func worldOf(t *testing.T, master string, seeds map[string]string, clusters []pl
 		target: fmt.Sprintf("there-%d", worlds), sources: fleet.SourcesForTest(t), master: clientOf(t, master),
 		seeds: map[string]*seed{}, users: map[string]client.Client{}, homes: map[string]*seed{}, clusters: map[string]*kkpv1.Cluster{},
 	}
-	kit.Create(t, w.master, kit.Namespace(w.platform), &corev1.Secret{
+	expect.Create(t, w.master, kit.Namespace(w.platform), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.platform, Name: "authority", Labels: map[string]string{v1.LabelUse: v1.UseSource},
 			Annotations: map[string]string{v1.AnnotationHosts: "127.0.0.1"},
@@ -127,11 +127,11 @@ func (w *world) addCluster(one placed) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	kit.Create(w.t, user, kit.Namespace(w.target))
+	expect.Create(w.t, user, kit.Namespace(w.target))
 	home := w.seeds[one.seed]
 	made := home.cluster(one.cluster, map[string]string{"ring": one.ring})
 	w.users[one.cluster], w.homes[one.cluster], w.clusters[one.cluster] = user, home, made
-	kit.Create(w.t, home.client, &corev1.Secret{
+	expect.Create(w.t, home.client, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: made.Status.NamespaceName, Name: "internal-admin-kubeconfig"},
 		Data:       map[string][]byte{"kubeconfig": server.Kubeconfig},
 	})
@@ -211,16 +211,5 @@ func (w *world) runInstallations() (stop func()) {
 // put makes an object of the platform, or changes it.
 func put[T client.Object](w *world, object T, change func(T)) {
 	w.t.Helper()
-	expect.Eventually(w.t, expect.Patience, func() error {
-		err := w.master.Get(w.t.Context(), client.ObjectKeyFromObject(object), object)
-		if client.IgnoreNotFound(err) != nil {
-			return err
-		}
-		change(object)
-		if err != nil {
-			object.SetResourceVersion("")
-			return w.master.Create(w.t.Context(), object)
-		}
-		return w.master.Update(w.t.Context(), object)
-	})
+	expect.Put(w.t, w.master, object, change)
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -81,9 +82,7 @@ func (w *world) backup(name string) (restore func()) {
 func (w *world) repaired(name, text string, clusters ...string) {
 	w.t.Helper()
 	for _, cluster := range clusters {
-		if err := w.users[cluster].Delete(w.t.Context(), w.settings(cluster, w.now(cluster, name))); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.Delete(w.t, w.users[cluster], w.settings(cluster, w.now(cluster, name)))
 	}
 	w.has(name, text, clusters...)
 }

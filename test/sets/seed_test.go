@@ -57,10 +57,10 @@ func (w *world) addSeed(name, server string, isMaster bool) {
 	w.t.Helper()
 	one := &seed{world: w, name: name, server: server, client: clientOf(w.t, server)}
 	if !isMaster {
-		kit.Create(w.t, one.client, kit.Namespace(w.platform))
+		expect.Create(w.t, one.client, kit.Namespace(w.platform))
 	}
-	kit.Create(w.t, one.client, kit.Namespace(w.catalogue))
-	kit.Create(w.t, w.master, &corev1.Secret{
+	expect.Create(w.t, one.client, kit.Namespace(w.catalogue))
+	expect.Create(w.t, w.master, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "kubeconfig-" + name},
 		Data:       map[string][]byte{"kubeconfig": fleet.Shared().Cluster(server).Kubeconfig},
 	})
@@ -71,15 +71,13 @@ func (w *world) addSeed(name, server string, isMaster bool) {
 // list has the master know the seed.
 func (s *seed) list() {
 	s.world.t.Helper()
-	kit.Create(s.world.t, s.world.master, s.listed())
+	expect.Create(s.world.t, s.world.master, s.listed())
 }
 
 // unlist takes the seed off the master's list.
 func (s *seed) unlist() {
 	s.world.t.Helper()
-	if err := s.world.master.Delete(s.world.t.Context(), s.listed()); err != nil {
-		s.world.t.Fatal(err)
-	}
+	expect.Delete(s.world.t, s.world.master, s.listed())
 }
 
 func (s *seed) listed() *kkpv1.Seed {
@@ -96,12 +94,10 @@ func (s *seed) cluster(name string, labels map[string]string) *kkpv1.Cluster {
 	name = fmt.Sprintf("%s-%d", name, worlds)
 	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 	made.Spec.Cloud.ProviderName, made.Spec.DisableCSIDriver = "bringyourown", true
-	kit.Create(t, s.client, kit.Namespace("cluster-"+name), made)
+	expect.Create(t, s.client, kit.Namespace("cluster-"+name), made)
 	made.Status.Versions.ControlPlane = "v1.36.3"
 	made.Status.NamespaceName, made.Status.ExtendedHealth.APIServer = "cluster-"+name, kkpv1.HealthUp
-	if err := s.client.Status().Update(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
+	expect.UpdateStatus(t, s.client, made)
 	return made
 }
 
@@ -162,17 +158,13 @@ func (s *seed) lookAgain() {
 		return
 	}
 	var copies v1.AddonSetList
-	if err := s.client.List(t.Context(), &copies, client.InNamespace(s.world.catalogue)); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, s.client, &copies, client.InNamespace(s.world.catalogue))
 	s.nudges++
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"test/nudge":"%d"}}}`, s.nudges))
 	for i := range copies.Items {
 		name := copies.Items[i].Name
 		before := s.counted(s.sets.Began, name)
-		if err := s.client.Patch(t.Context(), &copies.Items[i], patch); err != nil {
-			t.Fatal(err)
-		}
+		expect.Patch(t, s.client, &copies.Items[i], patch)
 		expect.Eventually(t, expect.Patience, func() error {
 			if ended := s.counted(s.sets.Ended, name); ended <= before {
 				return fmt.Errorf("set %s was not reconciled after its annotation: %d times before, %d times by now", name, before, ended)

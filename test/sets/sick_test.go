@@ -13,7 +13,6 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
-	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // cordoned makes the pod of an add-on, of which the scheduler of its user cluster says that the only node is cordoned, until the installation
@@ -21,7 +20,7 @@ import (
 func (w *world) cordoned(cluster string) {
 	w.t.Helper()
 	user := w.users[cluster]
-	kit.Create(w.t, user, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.target, Name: "default"}}, &corev1.Pod{
+	expect.Create(w.t, user, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.target, Name: "default"}}, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.target, Name: "web-1", Labels: map[string]string{"app": "web"}},
 		Spec: corev1.PodSpec{
 			AutomountServiceAccountToken: new(false), Containers: []corev1.Container{{Name: "web", Image: "example.com/web:1"}},

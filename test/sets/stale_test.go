@@ -51,7 +51,7 @@ func TestStaleListsRemoveNothingFromUserClusters(t *testing.T) {
 	w.has("web", "one", amber, birch, cedar)
 	w.says(of, v1.ReasonComplete)
 	for _, cluster := range []string{amber, birch, cedar} {
-		kit.Create(t, w.users[cluster], kit.Namespace(w.target+"-more"), kit.Namespace(w.target+"-logs"))
+		expect.Create(t, w.users[cluster], kit.Namespace(w.target+"-more"), kit.Namespace(w.target+"-logs"))
 	}
 	olderSet, olderList := w.raw(w.copyOf(of), "AddonSet"), w.raw(w.coreList(), "")
 	w.edit(of, func(spec *v1.AddonSetSpec) {

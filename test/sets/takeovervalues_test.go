@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // TestAClustersOwnValuesOutliveASetsNewDefault: what a set leaves to clusters stands in its item's valuesTemplate, and the users of one
@@ -32,9 +33,7 @@ func TestAClustersOwnValuesOutliveASetsNewDefault(t *testing.T) {
 	w.says(older, v1.ReasonComplete)
 	was := w.now(birch, "cni")
 	own := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"values":{"text":"own"}}}`))
-	if err := w.home(birch).Patch(t.Context(), was.DeepCopy(), own); err != nil {
-		t.Fatal(err)
-	}
+	expect.Patch(t, w.home(birch), was.DeepCopy(), own)
 	w.has("cni", "own", birch)
 
 	w.edit(older, func(spec *v1.AddonSetSpec) { spec.Addons[0].ValuesTemplate = "text: mended" })
@@ -49,9 +48,7 @@ func TestAClustersOwnValuesOutliveASetsNewDefault(t *testing.T) {
 		moves := w.clusters[name]
 		before := moves.DeepCopy()
 		moves.Status.Versions.ControlPlane = "v1.37.2"
-		if err := w.home(name).Status().Patch(t.Context(), moves, client.MergeFrom(before)); err != nil {
-			t.Fatal(err)
-		}
+		expect.PatchStatus(t, w.home(name), moves, client.MergeFrom(before))
 	}
 	w.has("cni", "newer", amber)
 	w.says(newer, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 2, Current: 2}))

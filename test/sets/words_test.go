@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -177,9 +176,7 @@ func (w *world) installation(cluster, name string) *v1.AddonInstallation {
 func (w *world) now(cluster, name string) *v1.AddonInstallation {
 	w.t.Helper()
 	found := w.installation(cluster, name)
-	if err := w.home(cluster).Get(w.t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Read(w.t, w.home(cluster), found)
 	return found
 }
 
@@ -297,7 +294,5 @@ func (w *world) saysOf(cluster, name string, reasons ...[2]string) *v1.AddonInst
 // patch an object of the platform.
 func (w *world) patch(object client.Object, content string) {
 	w.t.Helper()
-	if err := w.master.Patch(w.t.Context(), object, client.RawPatch(types.MergePatchType, []byte(content))); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Merge(w.t, w.master, object, []byte(content))
 }

@@ -56,9 +56,7 @@ func (s seed) ask(t *testing.T, signerName string) (*certificatesv1.CertificateS
 			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
 		},
 	}
-	if err := s.Create(t.Context(), request); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, s, request)
 	return request, key
 }
 
@@ -128,9 +126,7 @@ func TestOthersRequestsAreLeftAlone(t *testing.T) {
 	for why, request := range map[string]*certificatesv1.CertificateSigningRequest{
 		"not approved": pending, "denied": denied, "of another signer": foreign,
 	} {
-		if err := s.Get(t.Context(), client.ObjectKeyFromObject(request), request); err != nil {
-			t.Fatal(err)
-		}
+		expect.Read(t, s, request)
 		if len(request.Status.Certificate) > 0 {
 			t.Errorf("a request that is %s was signed", why)
 		}
@@ -146,9 +142,7 @@ func TestAStoppedSignerSignsNothing(t *testing.T) {
 	witness, _ := s.ask(t, "signer.example.com/others")
 	s.decide(t, witness, certificatesv1.CertificateApproved)
 	s.signed(t, witness)
-	if err := s.Get(t.Context(), client.ObjectKeyFromObject(request), request); err != nil {
-		t.Fatal(err)
-	}
+	expect.Read(t, s, request)
 	if len(request.Status.Certificate) > 0 {
 		t.Error("it was signed")
 	}

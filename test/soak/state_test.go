@@ -37,9 +37,7 @@ func (p *platform) objects(t testing.TB, cluster sandbox.UserCluster) map[string
 	for _, kind := range kinds {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)
-		if err := p.Client(cluster.Name).List(t.Context(), list, client.HasLabels{kubermaticv1.LabelInstallation}); err != nil {
-			t.Fatal(err)
-		}
+		expect.List(t, p.Client(cluster.Name), list, client.HasLabels{kubermaticv1.LabelInstallation})
 		for _, object := range list.Items {
 			found[kind.Kind+" "+object.GetNamespace()+"/"+object.GetName()] = essence(t, object)
 		}

@@ -244,9 +244,7 @@ func machineTime() time.Duration {
 func (p *platform) secretBytes(t testing.TB, cluster sandbox.UserCluster) int {
 	t.Helper()
 	var list corev1.SecretList
-	if err := p.Client(cluster.Seed).List(t.Context(), &list, client.InNamespace(cluster.Namespace())); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, p.Client(cluster.Seed), &list, client.InNamespace(cluster.Namespace()))
 	total := 0
 	for i := range list.Items {
 		total += list.Items[i].Size()

@@ -62,8 +62,8 @@ func newSeed(t *testing.T) *seed {
 		t: t, repositories: fetchtest.ServeGit(t), charts: fetchtest.ServeCharts(t), folder: disk.TempDir(t),
 	}
 	s.client = kit.Client(t, fleet.Shared().Cluster("seed").Config)
-	s.create(kit.Namespace(catalogue))
-	s.create(&corev1.Secret{
+	expect.Create(s.t, s.client, kit.Namespace(catalogue))
+	expect.Create(s.t, s.client, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: catalogue, Name: authority, Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
 			Annotations: map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"},
@@ -73,18 +73,13 @@ func newSeed(t *testing.T) *seed {
 	return s
 }
 
-func (s *seed) create(object client.Object) {
-	s.t.Helper()
-	kit.Create(s.t, s.client, object)
-}
-
 // offer puts three add-ons from git and two from a Helm repository into the merged catalogue, and gives their names.
 func (s *seed) offer() []string {
 	s.t.Helper()
 	names := []string{}
 	offer := func(name string, method kubermaticv1.Method, source *kubermaticv1.Source) {
 		names = append(names, name)
-		s.create(&kubermaticv1.AddonCatalogue{
+		expect.Create(s.t, s.client, &kubermaticv1.AddonCatalogue{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: catalogue, Name: name, Labels: map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged},
 				Annotations: map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0"},
@@ -125,17 +120,15 @@ func (s *seed) install(names []string) {
 	s.t.Helper()
 	for i := range clusters {
 		namespace := fmt.Sprintf("cluster-%02d", i)
-		s.create(kit.Namespace(namespace))
+		expect.Create(s.t, s.client, kit.Namespace(namespace))
 		made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c%02d", i)}}
-		s.create(made)
+		expect.Create(s.t, s.client, made)
 		made.Status.NamespaceName, made.Status.ExtendedHealth.APIServer = namespace, kkpv1.HealthUp
 		made.Status.Versions.ControlPlane = "v1.36.3"
-		if err := s.client.Status().Update(s.t.Context(), made); err != nil {
-			s.t.Fatal(err)
-		}
+		expect.UpdateStatus(s.t, s.client, made)
 		for j := range perCluster {
 			name := names[j%len(names)]
-			s.create(&kubermaticv1.AddonInstallation{
+			expect.Create(s.t, s.client, &kubermaticv1.AddonInstallation{
 				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s-%d", name, j)},
 				Spec: kubermaticv1.AddonInstallationSpec{
 					AddonRef: kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(name)}, TargetNamespace: "default",

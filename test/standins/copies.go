@@ -14,6 +14,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // seedName is the seed that copies are for.
@@ -72,9 +73,7 @@ func (c Copies) Edit(t testing.TB, name string, edit func(*v1.AddonSetSpec)) {
 func (c Copies) Get(t testing.TB, name string) *v1.AddonSet {
 	t.Helper()
 	found := &v1.AddonSet{}
-	if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: c.Namespace, Name: name}, found); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, c.Client, client.ObjectKey{Namespace: c.Namespace, Name: name}, found)
 	return found
 }
 
@@ -89,9 +88,7 @@ func (c Copies) Annotate(t testing.TB, name, annotation, value string) {
 // Delete deletes a copy, as for a set whose deletion is confirmed.
 func (c Copies) Delete(t testing.TB, name string) {
 	t.Helper()
-	if err := c.Client.Delete(t.Context(), &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, c.Client, &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name}})
 }
 
 // KeepOpen opens so many groups of each revision that the seed says, until the end of the test: the only seed's own order,

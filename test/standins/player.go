@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/world"
 )
 
@@ -95,9 +96,7 @@ func (p *Player) Direct(t testing.TB, rules ...Rule) {
 	queue := p.queue
 	p.mutex.Unlock()
 	var list v1.AddonInstallationList
-	if err := p.client.List(t.Context(), &list, client.UnsafeDisableDeepCopy); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, p.client, &list, client.UnsafeDisableDeepCopy)
 	for i := range list.Items {
 		queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
-	"github.com/trellis-addons/trellis/test/world"
 )
 
 func asked(clusterName, version string) *v1.AddonInstallation {
@@ -43,7 +42,7 @@ func TestAPlatformOfStandIns(t *testing.T) {
 	dead := Rule{Of: InClusters(names[0]), Act: Act{Fate: Unreachable}}
 	player := Play(t, config, dead, Rule{Of: InClusters(names[1]), Act: Act{Takes: time.Second}})
 	for _, name := range names {
-		world.Create(t, clusters.Client(), asked(name, "1.0.0"))
+		expect.Create(t, clusters.Client(), asked(name, "1.0.0"))
 	}
 	settled(t, clusters, names[:1], "ClusterUnreachable")
 	settled(t, clusters, names[1:], "Ready")
@@ -55,15 +54,11 @@ func TestAPlatformOfStandIns(t *testing.T) {
 	player.Direct(t, dead, Rule{Of: AtVersion("web", "2.0.0"), Act: Act{Fate: RollsBack, Takes: time.Second}})
 	for _, name := range names {
 		patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"addonRef":{"version":"2.0.0"}}}`))
-		if err := clusters.Client().Patch(t.Context(), asked(name, ""), patch); err != nil {
-			t.Fatal(err)
-		}
+		expect.Patch(t, clusters.Client(), asked(name, ""), patch)
 	}
 	settled(t, clusters, names[1:], "RolledBack")
 	for _, name := range names {
-		if err := clusters.Client().Delete(t.Context(), asked(name, "")); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, clusters.Client(), asked(name, ""))
 	}
 	for _, name := range names[1:] {
 		expect.Gone(t, clusters.Client(), asked(name, ""))

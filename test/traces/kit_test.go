@@ -18,6 +18,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/disk"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -63,9 +64,9 @@ func newWorld(t *testing.T) *world {
 	w.both = w.fleet.Cluster("both")
 	w.client = kit.Client(t, w.both.Config)
 	for _, name := range []string{platformNamespace, catalogueNamespace, clusterNamespace, targetNamespace} {
-		kit.Create(t, w.client, kit.Namespace(name))
+		expect.Create(t, w.client, kit.Namespace(name))
 	}
-	kit.Create(t, w.client, &corev1.Secret{
+	expect.Create(t, w.client, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: catalogueNamespace, Name: "login", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
 			Annotations: map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"},
@@ -76,12 +77,10 @@ func newWorld(t *testing.T) *world {
 		Data:       map[string][]byte{"kubeconfig": w.both.Kubeconfig},
 	})
 	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "traced"}}
-	kit.Create(t, w.client, made)
+	expect.Create(t, w.client, made)
 	made.Status.Versions.ControlPlane, made.Status.NamespaceName = "v"+binaries.Older, clusterNamespace
 	made.Status.ExtendedHealth.APIServer = kkpv1.HealthUp
-	if err := w.client.Status().Update(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
+	expect.UpdateStatus(t, w.client, made)
 	return w
 }
 
@@ -92,7 +91,7 @@ func (w *world) offer(t *testing.T) {
 		t.Fatal(err)
 	}
 	login := &kubermaticv1.LocalReference{Name: "login"}
-	kit.Create(t, w.client, &kubermaticv1.AddonCatalogue{
+	expect.Create(t, w.client, &kubermaticv1.AddonCatalogue{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: catalogueNamespace, Name: "four", Labels: map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged},
 			Annotations: map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0"},

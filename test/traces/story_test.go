@@ -15,7 +15,6 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/golden"
 	"github.com/trellis-addons/trellis/test/long"
-	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // A pass of an installation is told step by step and call by call, its fetch by itself, and nothing that people wrote is told.
@@ -25,10 +24,8 @@ func TestAnInstallationIsToldStepByStep(t *testing.T) {
 	w.offer(t)
 	seed := w.start(t, "seed-controller-manager", "--tracing-endpoint", to.URL, "--tracing-sampling-ratio", "1", "--query-bind-address", "0")
 	wish := installation()
-	kit.Create(t, w.client, wish)
-	expect.Object(t, w.client, wish, func(found *kubermaticv1.AddonInstallation) error {
-		return expect.Condition(found, kubermaticv1.ConditionReady, "True", "")
-	})
+	expect.Create(t, w.client, wish)
+	expect.HasCondition(t, w.client, wish, expect.Is(kubermaticv1.ConditionReady, "True", ""))
 	_ = seed.Signal(syscall.SIGTERM)
 	select {
 	case <-seed.Done():
@@ -55,7 +52,7 @@ func TestAnInstallationIsToldStepByStep(t *testing.T) {
 func TestTheMasterIsTold(t *testing.T) {
 	long.Skip(t, "endtoend", "tests of single packages have what a trace says")
 	w, to := newWorld(t), collector.Start(t)
-	kit.Create(t, w.client, &kubermaticv1.AddonCatalogue{
+	expect.Create(t, w.client, &kubermaticv1.AddonCatalogue{
 		ObjectMeta: metav1.ObjectMeta{Namespace: platformNamespace, Name: "ours"},
 		Spec: kubermaticv1.AddonCatalogueSpec{
 			Type: kubermaticv1.CatalogueCustom,

@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -100,12 +99,9 @@ func (p *platform) stop(chart, where string) {
 // kubeconfig with a token of a ServiceAccount in the platform namespace.
 func (p *platform) kubeconfig(where, account string) []byte {
 	p.t.Helper()
-	token := &authenticationv1.TokenRequest{}
 	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: platformNamespace, Name: account}}
-	if err := p.client(where).SubResource("token").Create(p.t.Context(), of, token); err != nil {
-		p.t.Fatal(err)
-	}
-	content, err := p.fleet.Cluster(where).KubeconfigFor(token.Status.Token)
+	token := expect.Token(p.t, p.client(where), of)
+	content, err := p.fleet.Cluster(where).KubeconfigFor(token)
 	if err != nil {
 		p.t.Fatal(err)
 	}

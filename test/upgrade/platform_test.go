@@ -150,9 +150,7 @@ func (p *platform) apply(with client.Client, file string) {
 func (p *platform) ensure(with client.Client, objects ...client.Object) {
 	p.t.Helper()
 	for _, object := range objects {
-		if err := client.IgnoreAlreadyExists(with.Create(p.t.Context(), object)); err != nil {
-			p.t.Fatal(err)
-		}
+		expect.Ensure(p.t, with, object)
 	}
 }
 
@@ -201,9 +199,7 @@ func (p *platform) connectCluster() {
 func (p *platform) specOf(chart, where string) corev1.PodSpec {
 	p.t.Helper()
 	found := &appsv1.Deployment{}
-	if err := p.client(where).Get(p.t.Context(), client.ObjectKey{Namespace: platformNamespace, Name: chart}, found); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.Get(p.t, p.client(where), client.ObjectKey{Namespace: platformNamespace, Name: chart}, found)
 	return found.Spec.Template.Spec
 }
 

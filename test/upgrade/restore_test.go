@@ -58,9 +58,7 @@ func TestASeedFromABackupAppliesNothing(t *testing.T) {
 	expectNone(t, now, "the user cluster", p.writesTo(userName, since))
 
 	gone := installation("template", "template-000")
-	if err := spare.Delete(t.Context(), gone); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, spare, gone)
 	expect.Gone(t, spare, gone)
 	for _, object := range []client.Object{
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: gone.Name}},
@@ -78,9 +76,7 @@ func (p *platform) backup() (objects []*unstructured.Unstructured) {
 	for _, kind := range kept {
 		var found unstructured.UnstructuredList
 		found.SetGroupVersionKind(kind)
-		if err := p.seed.List(p.t.Context(), &found); err != nil {
-			p.t.Fatal(err)
-		}
+		expect.List(p.t, p.seed, &found)
 		for i := range found.Items {
 			object := &found.Items[i]
 			of := object.GetNamespace()
@@ -122,9 +118,7 @@ func (p *platform) confirmSeed(of release, spare client.Client) {
 	p.t.Helper()
 	p.apply(spare, of.rights)
 	var system corev1.Namespace
-	if err := spare.Get(p.t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.Get(p.t, spare, client.ObjectKey{Name: metav1.NamespaceSystem}, &system)
 	kubeconfig := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: platformNamespace, Name: "kubeconfig-seed"}}
 	p.edit(p.master, kubeconfig, func() { kubeconfig.Data["kubeconfig"] = p.kubeconfig(spareName, distributor) })
 	about := &kkpv1.Seed{ObjectMeta: metav1.ObjectMeta{Namespace: platformNamespace, Name: seedName}}

@@ -118,14 +118,10 @@ func (p *platform) move(name, version string) {
 // edit reads an object and writes what was changed of it, as a merge patch: fields that the test itself does not know stay.
 func (p *platform) edit(with client.Client, object client.Object, change func()) {
 	p.t.Helper()
-	if err := with.Get(p.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.Read(p.t, with, object)
 	before := object.DeepCopyObject().(client.Object)
 	change()
-	if err := with.Patch(p.t.Context(), object, client.MergeFrom(before)); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.Patch(p.t, with, object, client.MergeFrom(before))
 }
 
 // later is a catalogue with a field that the former release does not know.
@@ -163,17 +159,13 @@ func (p *platform) outdated() {
 		p.t.Logf("the set says of the seed: %s", found.Status.Seeds[0].Message)
 		return nil
 	})
-	expect.Object(p.t, p.master, p.catalogue(), func(found *kubermaticv1.AddonCatalogue) error {
-		return expect.Condition(found, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonDistributed)
-	})
+	expect.HasCondition(p.t, p.master, p.catalogue(), expect.Is(kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonDistributed))
 }
 
 // roll waits until catalogue and set are everywhere.
 func (p *platform) roll() {
 	p.t.Helper()
-	expect.Object(p.t, p.master, p.later(), func(found *kubermaticv1.AddonCatalogue) error {
-		return expect.Condition(found, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonDistributed)
-	})
+	expect.HasCondition(p.t, p.master, p.later(), expect.Is(kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonDistributed))
 	expect.Object(p.t, p.master, set(), func(found *kubermaticv1.AddonSet) error {
 		if counts := found.Status.Counts; counts == nil || counts.Current != 1 {
 			return fmt.Errorf("the set says %+v", found.Status)
@@ -222,9 +214,7 @@ func (p *platform) specs() map[string]any {
 	} {
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(kubermaticv1.GroupVersion.WithKind(of.kind))
-		if err := of.with.Get(p.t.Context(), client.ObjectKey{Namespace: of.namespace, Name: of.name}, object); err != nil {
-			p.t.Fatal(err)
-		}
+		expect.Get(p.t, of.with, client.ObjectKey{Namespace: of.namespace, Name: of.name}, object)
 		specs[of.kind+" "+of.namespace+"/"+of.name] = object.Object["spec"]
 	}
 	return specs

@@ -139,9 +139,7 @@ func (p *platform) change(to release) (unfinished map[string]bool) {
 func (p *platform) unfinished() map[string]bool {
 	p.t.Helper()
 	var found kubermaticv1.AddonInstallationList
-	if err := p.seed.List(p.t.Context(), &found); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.List(p.t, p.seed, &found)
 	calls := map[string]bool{}
 	for i := range found.Items {
 		if expect.Condition(&found.Items[i], kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady) != nil {
@@ -155,9 +153,7 @@ func (p *platform) unfinished() map[string]bool {
 func (p *platform) versions() map[string]string {
 	p.t.Helper()
 	var found corev1.ConfigMapList
-	if err := p.user.List(p.t.Context(), &found, client.InNamespace(target)); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.List(p.t, p.user, &found, client.InNamespace(target))
 	versions := map[string]string{}
 	for i := range found.Items {
 		versions[found.Items[i].Name] = string(found.Items[i].UID) + " " + found.Items[i].ResourceVersion

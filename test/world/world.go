@@ -22,6 +22,7 @@ import (
 
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -44,14 +45,10 @@ func Client(t testing.TB, config *rest.Config) client.WithWatch {
 	return made
 }
 
-// Create makes objects.
+// Create is expect.Create.
 func Create(t testing.TB, with client.Client, objects ...client.Object) {
 	t.Helper()
-	for _, object := range objects {
-		if err := with.Create(t.Context(), object); err != nil {
-			t.Fatalf("creating %T %q: %v", object, object.GetName(), err)
-		}
-	}
+	expect.Create(t, with, objects...)
 }
 
 // Namespace is one to create.

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,9 +39,7 @@ func TestMetricsAreForWhoMayGetThem(t *testing.T) {
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: "reader"}},
 		},
 	} {
-		if err := admin.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		expect.Create(t, admin, object)
 	}
 	address := freeAddress(t, "127.0.0.1:0")
 	serve(t, config, nil, "--metrics-bind-address="+address, "--metrics-secure")
@@ -85,9 +82,5 @@ func tokenOf(t *testing.T, admin client.Client, name string) string {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	expect.Eventually(t, time.Minute, func() error { return client.IgnoreAlreadyExists(admin.Create(t.Context(), account)) })
-	asked := &authenticationv1.TokenRequest{}
-	if err := admin.SubResource("token").Create(t.Context(), account, asked); err != nil {
-		t.Fatal(err)
-	}
-	return asked.Status.Token
+	return expect.Token(t, admin, account)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -62,18 +61,14 @@ func TestOffersWhatFits(t *testing.T) {
 	w.merged("loki", v1.CatalogueCustom, [2]string{"1.0.0", "< 1.37"}, [2]string{"1.1.0", "< 1.37"})
 	w.expectOffer(older, "loki: 1.1.0 1.0.0", "prometheus: 1.0.0")
 	withdrawn := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "prometheus"}}
-	if err := w.seed.Delete(t.Context(), withdrawn); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, withdrawn)
 	w.expectOffer(older, "loki: 1.1.0 1.0.0")
 	w.expectOffer(newer)
 }
 
 func (w *world) versionOf(object client.Object) string {
 	w.t.Helper()
-	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Read(w.t, w.seed, object)
 	return object.GetResourceVersion()
 }
 
@@ -105,9 +100,7 @@ func TestPutsBackWhatIsEditedOrDeleted(t *testing.T) {
 		})
 	}
 	object := w.expectOffer(of, offer)
-	if err := w.seed.Delete(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, object)
 	w.expectOffer(of, offer)
 	for _, edit := range []struct {
 		why    string
@@ -122,9 +115,7 @@ func TestPutsBackWhatIsEditedOrDeleted(t *testing.T) {
 		object := w.expectOffer(of, offer)
 		want := object.Status.DeepCopy()
 		edit.change(&object.Status)
-		if err := w.seed.Status().Update(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		expect.UpdateStatus(t, w.seed, object)
 		expect.Object(t, w.seed, object, func(object *v1.AddonCatalogue) error {
 			ignored := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
 			if diff := cmp.Diff(want, &object.Status, ignored); diff != "" {
@@ -143,14 +134,7 @@ func TestPutsBackWhatIsEditedOrDeleted(t *testing.T) {
 
 func (w *world) edit(of *kkpv1.Cluster, change func(*v1.AddonCatalogue)) {
 	w.t.Helper()
-	expect.Eventually(w.t, expect.Patience, func() error {
-		object := availableOf(of)
-		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
-		change(object)
-		return w.seed.Update(w.t.Context(), object)
-	})
+	expect.Change(w.t, w.seed, availableOf(of), change)
 }
 
 func TestIdleWritesNothing(t *testing.T) {
@@ -183,12 +167,10 @@ func TestLeavesAloneWhatIsNotItsBusiness(t *testing.T) {
 	paused.Spec.Pause = true
 	foreign.Labels = map[string]string{kkpv1.LabelWorkerName: "somebody"}
 	for _, object := range []*kkpv1.Cluster{paused, foreign} {
-		if err := w.seed.Update(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		expect.Update(t, w.seed, object)
 	}
 	nameless := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name("nameless")}}
-	w.create(nameless)
+	expect.Create(w.t, w.seed, nameless)
 	late := w.bareCluster(name("late"), "v1.36.3")
 	ours := w.cluster("ours", "v1.36.3")
 	w.start()
@@ -204,12 +186,10 @@ func TestLeavesAloneWhatIsNotItsBusiness(t *testing.T) {
 	})
 
 	// A namespace that comes later is served, and a Cluster that is resumed.
-	w.create(kit.Namespace("cluster-" + late.Name))
+	expect.Create(w.t, w.seed, kit.Namespace("cluster-"+late.Name))
 	w.expectOffer(late, "mimir: 1.0.0")
 	paused.Spec.Pause = false
-	if err := w.seed.Update(t.Context(), paused); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, paused)
 	w.expectOffer(paused, "mimir: 1.0.0")
 }
 
@@ -218,7 +198,7 @@ func TestTwoClustersWithOneNamespaceGetNothing(t *testing.T) {
 	w.merged("jaeger", v1.CatalogueCustom, [2]string{"1.0.0", ""})
 	first := w.cluster("first", "v1.36.3")
 	second := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: first.Name + "-again"}}
-	w.create(second)
+	expect.Create(w.t, w.seed, second)
 	w.status(second, func(status *kkpv1.ClusterStatus) { status.NamespaceName = first.Status.NamespaceName })
 	w.start()
 	w.steady(func() error {
@@ -268,9 +248,7 @@ func TestGoesWithItsCluster(t *testing.T) {
 	w.start()
 	object := w.expectOffer(going, "cortex: 1.0.0")
 	w.expectOffer(staying, "cortex: 1.0.0")
-	if err := w.seed.Delete(t.Context(), going); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, going)
 	// Its namespace stays in this test, so it is the garbage collector that takes the catalogue.
 	expect.Gone(t, w.seed, object)
 	w.expectOffer(staying, "cortex: 1.0.0")
@@ -319,31 +297,9 @@ func TestTellsWhatIsOffered(t *testing.T) {
 	w.merged("zipkin", v1.CatalogueCustom, [2]string{"1.0.0", ""})
 	w.start()
 	w.expectOffer(of, "zipkin: 1.0.0")
-	w.expectEvent(v1.EventOffered, availableOf(of), "fit for this cluster: 1 version of 1 add-on; versions that do not fit: 0; versions of core add-ons, which are not offered: 0")
+	expect.Event(t, w.seed, availableOf(of), v1.EventOffered, "1 version of 1 add-on", "do not fit: 0", "not offered: 0")
 	w.merged("zipkin", v1.CatalogueCustom, [2]string{"2.0.0", ""}, [2]string{"2.1.0", ">= 1.37"})
 	w.expectOffer(of, "zipkin: 2.0.0")
-	w.expectEvent(v1.EventOffered, availableOf(of),
-		"fit for this cluster: 1 version of 1 add-on; versions that do not fit: 1; versions of core add-ons, which are not offered: 0; new: zipkin 2.0.0; gone: zipkin 1.0.0")
-}
-
-// expectEvent waits for an event about an object.
-func (w *world) expectEvent(reason string, about client.Object, text string) {
-	w.t.Helper()
-	expect.Eventually(w.t, expect.Patience, func() error {
-		var list eventsv1.EventList
-		if err := w.seed.List(w.t.Context(), &list); err != nil {
-			return err
-		}
-		var told []string
-		for _, item := range list.Items {
-			if item.Reason != reason || item.Regarding.Name != about.GetName() || item.Regarding.Namespace != about.GetNamespace() {
-				continue
-			}
-			if item.Note == text {
-				return nil
-			}
-			told = append(told, item.Note)
-		}
-		return fmt.Errorf("no event %s of %s says %q; there are %q", reason, about.GetName(), text, told)
-	})
+	expect.Event(t, w.seed, availableOf(of), v1.EventOffered,
+		"1 version of 1 add-on", "do not fit: 1", "not offered: 0", "new: zipkin 2.0.0", "gone: zipkin 1.0.0")
 }

@@ -42,12 +42,10 @@ func TestClustersOfANamespaceAreOfferedEachTheirOwn(t *testing.T) {
 	w := newWorld(t)
 	w.beside = &kit.Beside{}
 	team := kit.Namespace(fmt.Sprintf("team-%d", worlds))
-	w.create(team)
+	expect.Create(w.t, w.seed, team)
 	merged := w.merged("web", v1.CatalogueCustom, [2]string{"1.0.0", ""}, [2]string{"2.0.0", ">= 1.37"}, [2]string{"3.0.0", ""})
 	merged.Spec.Addons[0].Versions[2].Constraints = &v1.Constraints{KKPVersion: ">= 2.30"}
-	if err := w.seed.Update(t.Context(), merged); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, merged)
 	kkp := w.cluster("prod", "1.36.3")
 	one := w.beside.Make(team.Name, kkp.Name)
 	other := w.beside.Make(team.Name, "stage.eu", func(d *target.Description) { d.KubernetesVersion = "1.37.1" })
@@ -61,18 +59,14 @@ func TestClustersOfANamespaceAreOfferedEachTheirOwn(t *testing.T) {
 	}
 	mine.Spec.Addons = nil
 	mine.OwnerReferences[0].APIVersion = "cluster.x-k8s.io/v1beta1" // by a manager of before, and served no more
-	if err := w.seed.Update(t.Context(), mine); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, mine)
 	expect.Object(t, w.seed, mine, func(found *v1.AddonCatalogue) error {
 		if len(found.Spec.Addons) == 0 || found.OwnerReferences[0].APIVersion != one.Owner.APIVersion {
 			return fmt.Errorf("it is not put back, of owners %+v", found.OwnerReferences)
 		}
 		return nil
 	})
-	if err := w.seed.Delete(t.Context(), mine); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, mine)
 	w.offeredTo(one, 1, 2)
 	if after := w.offeredTo(other, 2, 1); after.ResourceVersion != theirs.ResourceVersion {
 		t.Error("the neighbour's was written")
@@ -85,13 +79,11 @@ func TestClustersOfOneTemplateAskEachForTheirOwn(t *testing.T) {
 	w := newWorld(t)
 	w.beside = &kit.Beside{}
 	team := kit.Namespace(fmt.Sprintf("team-%d", worlds))
-	w.create(team)
+	expect.Create(w.t, w.seed, team)
 	merged := w.merged("web", v1.CatalogueCustom, [2]string{"1.0.0", ""})
 	merged.Spec.Addons[0].Versions[0].Template = &v1.Template{Method: v1.MethodHelm}
 	merged.Spec.Addons[0].Versions[0].Source = &v1.Source{Docker: &v1.ImageSource{Image: "registry.example/chart:1"}}
-	if err := w.seed.Update(t.Context(), merged); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, merged)
 	asks := func(d *target.Description) {
 		d.Annotations[v1.AnnotationInitialInstallations] = `[{"name":"site","addonRef":{"name":"web"},"targetNamespace":"site"}]`
 	}

@@ -8,6 +8,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // TestNothingUnmarkedIsOffered: what has the role of merged catalogues and not the distributor's
@@ -23,13 +24,11 @@ func TestNothingUnmarkedIsOffered(t *testing.T) {
 		t.Fatal(err)
 	}
 	genuine.Annotations[v1.AnnotationMark] = catalogue.Mark([]byte(key), genuine, content)
-	if err := w.seed.Update(t.Context(), genuine); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, genuine)
 	w.start()
 	found := w.cluster("forged", "v1.36.3")
 	w.expectOffer(found, "forged: 99.0.0", "genuine: 1.0.0") // beside a master that brings no key
-	w.create(&corev1.Secret{
+	expect.Create(w.t, w.seed, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: v1.SecretCatalogueKey}, Data: map[string][]byte{v1.MarkKeyField: []byte(key)},
 	})
 	if err := w.marks.Read(t.Context(), w.seed, w.catalogue); err != nil {

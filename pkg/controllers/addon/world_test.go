@@ -49,18 +49,13 @@ func newWorld(t testing.TB) *world {
 	worlds++
 	w := &world{t: t, catalogue: fmt.Sprintf("catalogue-%d", worlds), marks: mergedcatalogue.New(logr.Discard())}
 	w.seed = client.WithFieldOwner(kit.Client(t, fleet.Shared().Cluster("seed").Config), "test")
-	w.create(kit.Namespace(w.catalogue))
+	expect.Create(w.t, w.seed, kit.Namespace(w.catalogue))
 	t.Cleanup(func() {
 		if err := w.seed.DeleteAllOf(context.Background(), &kkpv1.Cluster{}); err != nil {
 			t.Error(err)
 		}
 	})
 	return w
-}
-
-func (w *world) create(object client.Object) {
-	w.t.Helper()
-	kit.Create(w.t, w.seed, object)
 }
 
 // start runs the controller until the returned function is called, at the latest at the end of the
@@ -88,7 +83,7 @@ func (w *world) steady(holds func() error) {
 func (w *world) cluster(name, version string) *kkpv1.Cluster {
 	w.t.Helper()
 	name = fmt.Sprintf("%s-%d", name, worlds)
-	w.create(kit.Namespace("cluster-" + name))
+	expect.Create(w.t, w.seed, kit.Namespace("cluster-"+name))
 	return w.bareCluster(name, version)
 }
 
@@ -96,7 +91,7 @@ func (w *world) cluster(name, version string) *kkpv1.Cluster {
 func (w *world) bareCluster(name, version string) *kkpv1.Cluster {
 	w.t.Helper()
 	object := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	w.create(object)
+	expect.Create(w.t, w.seed, object)
 	w.status(object, func(status *kkpv1.ClusterStatus) {
 		status.NamespaceName, status.Versions.ControlPlane = "cluster-"+name, version
 	})
@@ -107,9 +102,7 @@ func (w *world) status(object *kkpv1.Cluster, change func(*kkpv1.ClusterStatus))
 	w.t.Helper()
 	before := object.DeepCopy()
 	change(&object.Status)
-	if err := w.seed.Status().Patch(w.t.Context(), object, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.PatchStatus(w.t, w.seed, object, client.MergeFrom(before))
 }
 
 // merged makes or replaces a merged catalogue; versions are given with their range of Kubernetes
@@ -117,12 +110,6 @@ func (w *world) status(object *kkpv1.Cluster, change func(*kkpv1.ClusterStatus))
 func (w *world) merged(name string, kind v1.CatalogueType, versions ...[2]string) *v1.AddonCatalogue {
 	w.t.Helper()
 	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: name}}
-	err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object)
-	if client.IgnoreNotFound(err) != nil {
-		w.t.Fatal(err)
-	}
-	object.Labels = map[string]string{v1.LabelRole: v1.RoleMerged}
-	object.Annotations = map[string]string{v1.AnnotationKKPVersion: "v2.31.0"}
 	found := v1.Addon{Name: v1.AddonName(name), Description: "for users who choose"}
 	for _, version := range versions {
 		added := v1.AddonVersion{Version: version[0]}
@@ -131,15 +118,11 @@ func (w *world) merged(name string, kind v1.CatalogueType, versions ...[2]string
 		}
 		found.Versions = append(found.Versions, added)
 	}
-	object.Spec = v1.AddonCatalogueSpec{Type: kind, Addons: []v1.Addon{found}}
-	if err == nil {
-		err = w.seed.Update(w.t.Context(), object)
-	} else {
-		err = w.seed.Create(w.t.Context(), object)
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Put(w.t, w.seed, object, func(object *v1.AddonCatalogue) {
+		object.Labels = map[string]string{v1.LabelRole: v1.RoleMerged}
+		object.Annotations = map[string]string{v1.AnnotationKKPVersion: "v2.31.0"}
+		object.Spec = v1.AddonCatalogueSpec{Type: kind, Addons: []v1.Addon{found}}
+	})
 	return object
 }
 

@@ -99,9 +99,7 @@ func hubSecret(object *kubermaticv1.AddonInstallation, name string) *corev1.Secr
 func (w *world) bearer(object *kubermaticv1.AddonInstallation, name string) client.Client {
 	w.t.Helper()
 	secret := hubSecret(object, name)
-	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Read(w.t, w.seed, secret)
 	folder := w.t.TempDir()
 	for file, content := range secret.Data {
 		if err := os.WriteFile(filepath.Join(folder, file), content, 0o600); err != nil {
@@ -121,16 +119,7 @@ func (w *world) bearer(object *kubermaticv1.AddonInstallation, name string) clie
 
 func (w *world) expectAccess(object *kubermaticv1.AddonInstallation, status, reason, says string) {
 	w.t.Helper()
-	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
-		if err := expect.Condition(object, kubermaticv1.ConditionAccessReady, status, reason); err != nil {
-			return err
-		}
-		message := meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionAccessReady).Message
-		if !strings.Contains(message, says) {
-			return fmt.Errorf("it says %q, want %q", message, says)
-		}
-		return nil
-	})
+	expect.HasCondition(w.t, w.seed, object, expect.Is(kubermaticv1.ConditionAccessReady, status, reason, says))
 }
 
 // AG05, AG10: The credential is in the user cluster before what is applied after it, is good for the rules of the version in the
@@ -159,9 +148,7 @@ func TestAnAgentLogsIn(t *testing.T) {
 		t.Errorf("status.access is %+v", shown)
 	}
 	settings := &corev1.ConfigMap{}
-	if err := w.seed.Get(t.Context(), client.ObjectKey{Namespace: object.Spec.TargetNamespace, Name: "settings"}, settings); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, w.seed, client.ObjectKey{Namespace: object.Spec.TargetNamespace, Name: "settings"}, settings)
 	if want := "agent-hub of " + w.namespace; settings.Data["hub"] != want {
 		t.Errorf("templates see %q, want %q", settings.Data["hub"], want)
 	}
@@ -263,13 +250,9 @@ func TestAListThatShrinksTakesRightsAway(t *testing.T) {
 	bearer := w.bearer(object, "hub")
 	listed := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("agents-custom-%s-configmaps", w.id)}}
 	change := func(rules ...rbacv1.PolicyRule) {
-		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(listed), listed); err != nil {
-			t.Fatal(err)
-		}
+		expect.Read(t, w.seed, listed)
 		listed.Rules = rules
-		if err := w.seed.Update(t.Context(), listed); err != nil {
-			t.Fatal(err)
-		}
+		expect.Update(t, w.seed, listed)
 	}
 	change()
 	expect.Eventually(t, 10*time.Second, func() error {
@@ -321,9 +304,7 @@ func TestTheAgentsSecretIsPutBack(t *testing.T) {
 	w.annotate(object, kubermaticv1.AnnotationReconcileAt, "now")
 	w.ready(object)
 	good := hubSecret(object, "hub")
-	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(good), good); err != nil {
-		t.Fatal(err)
-	}
+	expect.Read(t, w.seed, good)
 	token := string(good.Data["token"])
 	isBack := func(now *corev1.Secret) error {
 		if string(now.Data["token"]) != token {
@@ -332,9 +313,7 @@ func TestTheAgentsSecretIsPutBack(t *testing.T) {
 		return nil
 	}
 	good.Data["token"] = []byte("edited")
-	if err := w.seed.Update(t.Context(), good); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, good)
 	expect.Object(t, w.seed, hubSecret(object, "hub"), isBack)
 	w.delete(hubSecret(object, "hub"))
 	expect.Object(t, w.seed, hubSecret(object, "hub"), isBack)
@@ -351,9 +330,7 @@ func TestARestartIssuesNothing(t *testing.T) {
 	w.ready(object)
 	stop()
 	version, was := w.versions(object), hubSecret(object, "hub")
-	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(was), was); err != nil {
-		t.Fatal(err)
-	}
+	expect.Read(t, w.seed, was)
 	heard.sinceThen()
 	w.start()
 	var calls []string
@@ -390,9 +367,7 @@ func (w *world) versions(object *kubermaticv1.AddonInstallation) string {
 	for _, list := range []client.ObjectList{
 		&corev1.ServiceAccountList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &corev1.SecretList{}, &kubermaticv1.AddonInstallationList{},
 	} {
-		if err := w.seed.List(w.t.Context(), list, client.InNamespace(object.Namespace)); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.List(w.t, w.seed, list, client.InNamespace(object.Namespace))
 		items, err := meta.ExtractList(list)
 		if err != nil {
 			w.t.Fatal(err)
@@ -450,9 +425,7 @@ func TestARenewalNeedsNoVersion(t *testing.T) {
 			object := w.install("agent", "1.0.0")
 			w.ready(object)
 			was := hubSecret(object, "hub")
-			if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(was), was); err != nil {
-				t.Fatal(err)
-			}
+			expect.Read(t, w.seed, was)
 			former := w.bearer(object, "hub")
 			change(w, object)
 			seconds.Store(55 * 60)
@@ -581,9 +554,7 @@ func TestAnOutboxWakesNobody(t *testing.T) {
 	settled := w.begun(object)
 	for turn := range 40 {
 		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"stringData":{"turn":"%d"}}`, turn))
-		if err := agent.Patch(t.Context(), outbox.DeepCopy(), patch); err != nil {
-			t.Fatal(err)
-		}
+		expect.Patch(t, agent, outbox.DeepCopy(), patch)
 	}
 	w.afterAnother(object)                        // which is heard behind all of that
 	if now := w.begun(object); now > settled+12 { // reconcile-at alone takes some

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
@@ -83,9 +82,7 @@ func TestWhatATokenCosts(t *testing.T) {
 			continue
 		}
 		was := hubSecret(object, "hub")
-		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(was), was); err != nil {
-			t.Fatal(err)
-		}
+		expect.Read(t, w.seed, was)
 		calls(&bill{})
 		seconds.Store(int64((55*time.Minute - w.clock.Since(began)).Seconds())) // the credential lasts an hour
 		w.clock.Step(w.driftInterval)

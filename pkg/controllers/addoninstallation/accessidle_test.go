@@ -56,13 +56,9 @@ func TestAPausedInstallationRestsUntilItsRenewal(t *testing.T) {
 func (w *world) shrinkList() {
 	w.t.Helper()
 	listed := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("agents-custom-%s-configmaps", w.id)}}
-	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(listed), listed); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Read(w.t, w.seed, listed)
 	listed.Rules = nil
-	if err := w.seed.Update(w.t.Context(), listed); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Update(w.t, w.seed, listed)
 }
 
 // AG07, AG09: Rights that the platform lists no more, and what annotation rotate-at ends, are taken away also in a removal that the user

@@ -43,9 +43,7 @@ func departing(t *testing.T) (*world, *kubermaticv1.AddonInstallation, *atomic.I
 func (w *world) token(object *kubermaticv1.AddonInstallation) string {
 	w.t.Helper()
 	secret := hubSecret(object, "hub")
-	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Read(w.t, w.seed, secret)
 	return string(secret.Data["token"])
 }
 
@@ -116,7 +114,7 @@ func TestARemovalTellsThatACredentialIsNotRenewed(t *testing.T) {
 	w.create(foreign)
 	until(time.Hour, clock)
 	w.expectSummary(object, "False", kubermaticv1.ReasonRemoving, "it runs")
-	w.expectSummary(object, "False", kubermaticv1.ReasonRemoving, `Secret "agent-hub" in namespace "`+foreign.Namespace+`" exists already and is not ours`)
+	w.expectSummary(object, "False", kubermaticv1.ReasonRemoving, `Secret "agent-hub"`, foreign.Namespace, "not ours")
 	w.delete(foreign)
 	w.end(running, true)
 	expect.Gone(t, w.seed, object)

@@ -141,9 +141,7 @@ func (w *world) helmHistory(name, namespace string) []string {
 func (w *world) configMaps(namespace string) map[string]corev1.ConfigMap {
 	w.t.Helper()
 	var list corev1.ConfigMapList
-	if err := w.seed.List(w.t.Context(), &list, client.InNamespace(namespace)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.List(w.t, w.seed, &list, client.InNamespace(namespace))
 	found := map[string]corev1.ConfigMap{}
 	for _, item := range list.Items {
 		if item.Name != "kube-root-ca.crt" {
@@ -182,9 +180,7 @@ func TestHelmReleaseIsGoneOnWith(t *testing.T) {
 	w.program("helm", "", "upgrade", "adopted", folder(t, webChart("0.9.0", "leftover", "unmarked")), "-n", namespace)
 	unmarked := w.configMaps(namespace)["unmarked"]
 	unmarked.Annotations = nil
-	if err := w.seed.Update(t.Context(), &unmarked); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, &unmarked)
 	before := uids(w.configMaps(namespace))
 
 	w.offer("adopted", kubermaticv1.CatalogueCustom, w.content("1.0.0", kubermaticv1.MethodHelm, "adopted", webChart("1.0.0")))
@@ -207,9 +203,7 @@ func TestHelmReleaseIsGoneOnWith(t *testing.T) {
 	w.expectEvent(kubermaticv1.EventAdopted, object, `"adopted"`, "revision 2", "pruned: ConfigMap "+namespace+"/leftover")
 	w.program("helm", "", "upgrade", "adopted", folder(t, webChart("1.0.1")), "-n", namespace, "--take-ownership")
 
-	if err := w.seed.Delete(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, object)
 	expect.Gone(t, w.seed, object)
 	var left corev1.SecretList
 	if err := w.seed.List(t.Context(), &left, client.InNamespace(namespace), client.MatchingLabels{"owner": "helm"}); err != nil || len(left.Items) > 0 {
@@ -227,9 +221,7 @@ func TestUnreadableHelmReleaseIsNotBelieved(t *testing.T) {
 	namespace := w.unique("doubted")
 	w.program("helm", "", "install", "doubted", folder(t, webChart("0.9.0", "leftover")), "-n", namespace, "--create-namespace")
 	first := &corev1.Secret{}
-	if err := w.seed.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "sh.helm.release.v1.doubted.v1"}, first); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, w.seed, client.ObjectKey{Namespace: namespace, Name: "sh.helm.release.v1.doubted.v1"}, first)
 	for i, data := range [][]byte{first.Data["release"], []byte("none")} {
 		forged := &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{
@@ -296,15 +288,11 @@ func TestKKPAddonIsTakenOverAsItStands(t *testing.T) {
 		w.content("1.0.0", kubermaticv1.MethodGoTemplate, "canal", map[string]string{"canal.yaml": next}))
 	object := w.install("canal", "")
 	w.expectReady(object, kubermaticv1.ReasonKKPAddonExists)
-	if err := w.seed.Delete(t.Context(), addon); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, addon)
 	w.letGo(addon)
 	w.expectReady(object, kubermaticv1.ReasonObjectExists, `KKP add-on "canal"`, kubermaticv1.AnnotationAdopt)
 	w.adopt(object)
-	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
-		return expect.Condition(object, kubermaticv1.ConditionApplied, "True", kubermaticv1.ReasonApplied)
-	})
+	expect.HasCondition(t, w.seed, object, expect.Is(kubermaticv1.ConditionApplied, "True", kubermaticv1.ReasonApplied))
 
 	after := w.configMaps(namespace)["settings"]
 	if after.UID != before.UID {

@@ -87,9 +87,7 @@ func (w *world) networkIn(namespace string) *networkObjects {
 	found := &networkObjects{}
 	found.settings.Name, found.policy.Name, found.deployment.Name = "settings", "closed", "web"
 	for _, object := range found.all() {
-		if err := w.seed.Get(w.t.Context(), client.ObjectKey{Namespace: namespace, Name: object.GetName()}, object); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.Get(w.t, w.seed, client.ObjectKey{Namespace: namespace, Name: object.GetName()}, object)
 	}
 	return found
 }
@@ -178,9 +176,7 @@ func TestWhatAnotherToolBroughtIsTakenOverAsItStands(t *testing.T) {
 			before := w.networkIn(namespace)
 
 			object := w.install("network", "1.0.0")
-			expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
-				return expect.Condition(object, kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonReleaseNameTaken)
-			})
+			expect.HasCondition(t, w.seed, object, expect.Is(kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonReleaseNameTaken))
 			if diff := cmp.Diff(before.identities(), w.networkIn(namespace).identities()); diff != "" {
 				t.Fatalf("something was written without adopt (-before +after):\n%s", diff)
 			}
@@ -209,9 +205,7 @@ func TestWhatAnotherToolBroughtIsTakenOverAsItStands(t *testing.T) {
 func (w *world) expectOwned(object *kubermaticv1.AddonInstallation, have *networkObjects) {
 	w.t.Helper()
 	drifted := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"policyTypes":["Ingress","Egress"]}}`))
-	if err := w.seed.Patch(w.t.Context(), &have.policy, drifted); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Patch(w.t, w.seed, &have.policy, drifted)
 	w.annotate(object, kubermaticv1.AnnotationReconcileAt, "now")
 	expect.Eventually(w.t, expect.Patience, func() error {
 		if now := w.networkIn(object.Spec.TargetNamespace).policy.Spec.PolicyTypes; len(now) != 1 {

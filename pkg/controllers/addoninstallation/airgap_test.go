@@ -108,9 +108,7 @@ func TestEverythingComesFromOneRegistry(t *testing.T) {
 		w.ready(object)
 		w.expectCopy(object.Spec.TargetNamespace, "first-word")
 		set := &appsv1.ReplicaSet{}
-		if err := w.seed.Get(t.Context(), client.ObjectKey{Namespace: object.Spec.TargetNamespace, Name: "gapped"}, set); err != nil {
-			t.Fatal(err)
-		}
+		expect.Get(t, w.seed, client.ObjectKey{Namespace: object.Spec.TargetNamespace, Name: "gapped"}, set)
 		pod := set.Spec.Template.Spec
 		if image := pod.Containers[0].Image; image != registry+"/quay/team/app:1" {
 			t.Errorf("%s: the image is %q", addon, image)
@@ -127,9 +125,7 @@ func TestEverythingComesFromOneRegistry(t *testing.T) {
 		Docker: &kubermaticv1.ImageSource{Image: "elsewhere.example.org/addons:v1"},
 	}))
 	outside := w.install("outside", "")
-	expect.Object(t, w.seed, outside, func(found *kubermaticv1.AddonInstallation) error {
-		return expect.Condition(found, kubermaticv1.ConditionFetched, "False", kubermaticv1.ReasonFetchFailed)
-	})
+	expect.HasCondition(t, w.seed, outside, expect.Is(kubermaticv1.ConditionFetched, "False", kubermaticv1.ReasonFetchFailed))
 	if !strings.Contains(out.names(), "elsewhere.example.org") {
 		t.Errorf("asked for: %q", out.names())
 	}

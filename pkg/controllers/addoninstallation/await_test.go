@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -55,9 +54,7 @@ func (w *world) gated() (*gate.Gate, *overheard) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "internal-admin-kubeconfig"},
 		Data:       map[string][]byte{"kubeconfig": made.Kubeconfig(w.t, "controller")},
 	}
-	if err := w.seed.Update(w.t.Context(), secret); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Update(w.t, w.seed, secret)
 	heard := &overheard{}
 	made.Watch("controller", gate.Guard{Before: heard.hear})
 	return made, heard
@@ -83,9 +80,7 @@ func (w *world) expectLooks(object *kubermaticv1.AddonInstallation, heard *overh
 			return nil
 		})
 	})
-	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Read(w.t, w.seed, object)
 	if object.ResourceVersion != version {
 		w.t.Error("looks wrote the status")
 	}
@@ -140,9 +135,7 @@ func TestAnObjectInTheWayIsLookedAtByOneCall(t *testing.T) {
 	w.expectSummary(object, "False", kubermaticv1.ReasonObjectExists, "settings")
 	w.expectNext(object)
 	foreign.Data["beats"] = "1"
-	if err := w.seed.Update(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, foreign)
 	w.expectLooks(object, heard, "GET /api/v1/namespaces/"+namespace+"/configmaps/settings")
 	w.delete(foreign)
 	w.ready(object)

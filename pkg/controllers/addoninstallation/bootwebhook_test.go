@@ -161,7 +161,7 @@ func TestPoliciesComeOnceTheNetworkWorks(t *testing.T) {
 	policy, cni := w.wish("policy", "policy", ""), w.wish("cni", "cni", "1.0.0")
 	w.start()
 	w.expectReady(cni, kubermaticv1.ReasonProgressing)
-	w.expectHeld(policy, kubermaticv1.ReasonWaitingForOrder, `waits for installation "cni", which has an earlier slot`)
+	w.expectHeld(policy, kubermaticv1.ReasonWaitingForOrder, `installation "cni"`, "earlier slot")
 	w.expectNotBegun(policy)
 	if w.has(&admissionv1.MutatingWebhookConfiguration{}, "", w.namespace) {
 		t.Error("the policies' webhook is there before the network works")

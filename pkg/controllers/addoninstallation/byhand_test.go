@@ -103,9 +103,7 @@ func TestRevisionsMadeByHand(t *testing.T) {
 	stop()
 	w.program("helm", "", "upgrade", "byhand", folder(t, handMade("9.2.0", "last")), "-n", namespace, "--set", "version=9.2.0")
 	w.start()
-	if err := w.seed.Delete(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, object)
 	expect.Gone(t, w.seed, object)
 	w.expectGone(namespace, "last", "last-hook", "settings")
 	var left corev1.SecretList
@@ -195,9 +193,7 @@ func TestOwnDefinitionsAreNotServedBefore(t *testing.T) {
 	inputs := object.Status.LastApplied.Inputs
 	w.annotate(object, kubermaticv1.AnnotationReconcileAt, "one")
 	w.expectHelm("brought", namespace, "1.0.0", "1 superseded", "2 deployed")
-	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		t.Fatal(err)
-	}
+	expect.Read(t, w.seed, object)
 	if object.Status.LastApplied.Inputs != inputs {
 		t.Error("the inputs changed once it was applied")
 	}

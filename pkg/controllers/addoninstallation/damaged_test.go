@@ -35,13 +35,9 @@ func TestDamagedRecordHoldsNothingUp(t *testing.T) {
 		t.Fatalf("%d records of revision 2, %v", len(heads.Items), err)
 	}
 	heads.Items[0].Data["record"] = []byte("spoilt")
-	if err := w.seed.Update(t.Context(), &heads.Items[0]); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, &heads.Items[0])
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: "settings"}}
-	if err := w.seed.Delete(t.Context(), settings); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, settings)
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
 		object.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: "now"}
 	})
@@ -73,13 +69,11 @@ func TestDamagedRecordsAreOrphaned(t *testing.T) {
 	}
 	for i := range records.Items {
 		records.Items[i].Data["record"] = []byte("spoilt")
-		if err := w.seed.Update(t.Context(), &records.Items[i]); err != nil {
-			t.Fatal(err)
-		}
+		expect.Update(t, w.seed, &records.Items[i])
 	}
 	w.delete(object)
 	w.start()
-	message := w.expectSummary(object, "False", kubermaticv1.ReasonFailed, "does not have the digest that was written")
+	message := w.expectSummary(object, "False", kubermaticv1.ReasonFailed, "digest")
 	if !strings.Contains(message, "set deletionPolicy to Orphan") {
 		t.Errorf("the way out is not told: %s", message)
 	}
@@ -108,13 +102,9 @@ func TestForgedRecordHoldsNothingUp(t *testing.T) {
 	owner := ownership.Owner{ClusterUID: w.cluster.UID, Installation: "forged"}
 	var head corev1.Secret
 	name := "addon-" + owner.LongID() + "-"
-	if err := w.seed.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name + "1"}, &head); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, w.seed, client.ObjectKey{Namespace: w.namespace, Name: name + "1"}, &head)
 	head.ObjectMeta = metav1.ObjectMeta{Namespace: w.namespace, Name: name + "9", Labels: head.Labels, OwnerReferences: head.OwnerReferences}
-	if err := w.seed.Create(t.Context(), &head); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, w.seed, &head)
 	w.start()
 	w.expectEvent(kubermaticv1.EventRecordDamaged, object, "revision 9", name+"9", "not sealed", "on top of revision 1")
 	w.want(object, "2.0.0")

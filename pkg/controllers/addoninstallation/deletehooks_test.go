@@ -15,9 +15,7 @@ import (
 // delete asks for the removal of an installation.
 func (w *world) delete(object client.Object) {
 	w.t.Helper()
-	if err := w.seed.Delete(w.t.Context(), object); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Delete(w.t, w.seed, object)
 }
 
 // annotate sets an annotation of an installation.
@@ -52,9 +50,9 @@ func TestDeletionHooks(t *testing.T) {
 	w.delete(object)
 
 	failing := w.awaitJob(object, "farewell")
-	w.expectSummary(object, "False", kubermaticv1.ReasonRemoving, "farewell of event pre-delete: it runs")
+	w.expectSummary(object, "False", kubermaticv1.ReasonRemoving, "farewell", "pre-delete", "it runs")
 	w.end(failing, false)
-	w.expectSummary(object, "False", kubermaticv1.ReasonRemovalBlocked, `annotation addons.kubermatic.k8c.io/skip-hooks: "true" removes without hooks`)
+	w.expectSummary(object, "False", kubermaticv1.ReasonRemovalBlocked, kubermaticv1.AnnotationSkipHooks+`: "true"`)
 	if status := w.releaseStatus(namespace, "sh.helm.release.v1.leaving.v1"); status != "uninstalling" {
 		t.Errorf("the release is %q, want it uninstalling", status)
 	}
@@ -125,9 +123,7 @@ func TestDeletionHooksOfAClusterThatGoes(t *testing.T) {
 	object := w.install("gone", "")
 	w.ready(object)
 	w.cluster.Finalizers = []string{"test.example.com/hold"}
-	if err := w.seed.Update(t.Context(), w.cluster); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, w.cluster)
 	w.delete(w.cluster)
 	w.delete(object)
 	expect.Gone(t, w.seed, object)

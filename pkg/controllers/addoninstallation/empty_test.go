@@ -48,13 +48,13 @@ func TestNothingForThisClusterIsReady(t *testing.T) {
 	w.commit("nothing", onOnly("nothing", 3))
 	w.publishFrom("nothing", kubermaticv1.CatalogueCustom, "nothing")
 	object := w.install("nothing", "")
-	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "has nothing to apply for this cluster")
+	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "nothing to apply")
 	w.expectRendered(object, kubermaticv1.ReasonNothingToApply)
 	expect.Gone(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.Spec.TargetNamespace}})
 	stop()
 	w.start() // what is on record is taken for what it is
 	w.lookAgain(object)
-	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "has nothing to apply for this cluster")
+	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "nothing to apply")
 
 	w.turn(object, true)
 	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "is installed and healthy")
@@ -62,11 +62,9 @@ func TestNothingForThisClusterIsReady(t *testing.T) {
 	w.expectCount(object, 3)
 
 	w.turn(object, false)
-	w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "renders to nothing for this cluster any more")
+	w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "renders to nothing")
 	lost := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: "nothing-1"}}
-	if err := w.seed.Delete(t.Context(), lost); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, lost)
 	w.approve(object, "0123456789abcdef")
 	w.lookAgain(object)
 	w.expectCount(object, 3)
@@ -85,7 +83,7 @@ func TestNothingForThisClusterIsReady(t *testing.T) {
 		}
 		return fmt.Errorf("it says %s", ready.Message)
 	})
-	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "has nothing to apply for this cluster")
+	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "nothing to apply")
 	w.expectCount(object, 0)
 }
 
@@ -99,7 +97,7 @@ func TestPathWithoutTemplatesIsAnError(t *testing.T) {
 	}
 	w.publishFrom("wrong", kubermaticv1.CatalogueCustom, "wrong")
 	object := w.install("wrong", "")
-	w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "its path holds no *.yaml file")
+	w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "*.yaml")
 	w.expectNothing(object)
 }
 
@@ -115,7 +113,5 @@ func (w *world) approve(object *kubermaticv1.AddonInstallation, hash string) {
 
 func (w *world) expectRendered(object *kubermaticv1.AddonInstallation, reason string) {
 	w.t.Helper()
-	expect.Object(w.t, w.seed, object.DeepCopy(), func(object *kubermaticv1.AddonInstallation) error {
-		return expect.Condition(object, kubermaticv1.ConditionRendered, "True", reason)
-	})
+	expect.HasCondition(w.t, w.seed, object.DeepCopy(), expect.Is(kubermaticv1.ConditionRendered, "True", reason))
 }

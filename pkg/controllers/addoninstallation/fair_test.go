@@ -67,13 +67,9 @@ func TestAClusterThatDripsItsListsHoldsUpNobodyElse(t *testing.T) {
 func (w *world) leadTo(namespace string, server *hostile.Server) {
 	w.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "internal-admin-kubeconfig"}}
-	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Read(w.t, w.seed, secret)
 	secret.Data["kubeconfig"] = server.Kubeconfig()
-	if err := w.seed.Update(w.t.Context(), secret); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Update(w.t, w.seed, secret)
 }
 
 // installIn asks for an add-on in a Cluster's namespace, into a namespace of the same name.

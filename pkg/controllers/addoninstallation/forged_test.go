@@ -6,10 +6,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // markWith gives the seed a key, by which the controller knows merged catalogues from then on.
@@ -28,18 +28,14 @@ func (w *world) markWith(key []byte) {
 func (w *world) mark(name string, key []byte, change func(*kubermaticv1.AddonCatalogue)) {
 	w.t.Helper()
 	object := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: name}}
-	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Read(w.t, w.seed, object)
 	change(object)
 	content, err := catalogue.ContentDigest(object)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	object.Annotations[kubermaticv1.AnnotationMark] = catalogue.Mark(key, object, content)
-	if err := w.seed.Update(w.t.Context(), object); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Update(w.t, w.seed, object)
 }
 
 func nothing(*kubermaticv1.AddonCatalogue) {}
@@ -56,8 +52,8 @@ func TestNothingUnmarkedIsInstalled(t *testing.T) {
 	w.start()
 	unknown := func(name string) {
 		object := w.install(name, "")
-		w.expectSaid(object, kubermaticv1.ReasonAddonUnknown, fmt.Sprintf(
-			"no catalogue has an add-on %q: see AddonCatalogue %q in this namespace for those that fit", name, kubermaticv1.AvailableCatalogue), "", "")
+		w.expectChoice(object, kubermaticv1.ReasonAddonUnknown, "", "",
+			fmt.Sprintf("add-on %q", name), fmt.Sprintf("AddonCatalogue %q", kubermaticv1.AvailableCatalogue))
 	}
 	unknown("unlabelled")
 	w.publish("forged", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
@@ -71,7 +67,7 @@ func TestNothingUnmarkedIsInstalled(t *testing.T) {
 	genuine := w.install("genuine", "")
 	w.expectInstalled(genuine, "1.0.0", "")
 	w.publish("genuine", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"}, offered{version: "99.0.0"}) // without its mark
-	w.expectSaid(genuine, kubermaticv1.ReasonWithdrawn, `add-on "genuine" left the catalogue; its version "1.0.0" stays installed`, "1.0.0", "")
+	w.expectChoice(genuine, kubermaticv1.ReasonWithdrawn, "1.0.0", "", `add-on "genuine" left`, `"1.0.0" stays installed`)
 	w.mark("genuine", []byte(key), nothing)
 	w.expectInstalled(genuine, "99.0.0", "")
 
@@ -110,19 +106,19 @@ func TestCoreInstallationsGoBack(t *testing.T) {
 	}
 	w.publish("withdrawn", kubermaticv1.CatalogueCore, offered{version: "1.0.0"}, offered{version: "1.1.0"})
 	w.publish("custom", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
-	w.expectSaid(withdrawn, kubermaticv1.ReasonWithdrawn,
-		`installed version "99.0.0" of add-on "withdrawn" left the catalogue and stays installed; version "1.1.0" would fit`+isLower, "99.0.0", "")
+	w.expectChoice(withdrawn, kubermaticv1.ReasonWithdrawn, "99.0.0", "",
+		`version "99.0.0" of add-on "withdrawn" left`, "stays installed", `version "1.1.0" would fit`, isLower)
 	for _, name := range []string{"hijacked", "withdrawn", "custom"} {
 		w.mark(name, []byte("any"), leave)
 	}
 	w.expectInstalled(hijacked, "1.0.0", "")
 	w.expectEvent(kubermaticv1.EventLeft, hijacked, `"99.0.0"`, `"1.0.0"`, kubermaticv1.AnnotationLeaveVersions)
 	w.expectInstalled(withdrawn, "1.1.0", "")
-	w.expectSaid(custom, kubermaticv1.ReasonWithdrawn,
-		`installed version "99.0.0" of add-on "custom" left the catalogue and stays installed; version "1.0.0" would fit`+isLower, "99.0.0", "")
+	w.expectChoice(custom, kubermaticv1.ReasonWithdrawn, "99.0.0", "",
+		`version "99.0.0" of add-on "custom" left`, "stays installed", `version "1.0.0" would fit`, isLower)
 	// It has ended by itself: nothing goes down from another version.
 	w.publish("hijacked", kubermaticv1.CatalogueCore, offered{version: "0.9.0"})
 	w.mark("hijacked", []byte("any"), leave)
-	w.expectSaid(hijacked, kubermaticv1.ReasonWithdrawn,
-		`installed version "1.0.0" of add-on "hijacked" left the catalogue and stays installed; version "0.9.0" would fit`+isLower, "1.0.0", "")
+	w.expectChoice(hijacked, kubermaticv1.ReasonWithdrawn, "1.0.0", "",
+		`version "1.0.0" of add-on "hijacked" left`, "stays installed", `version "0.9.0" would fit`, isLower)
 }

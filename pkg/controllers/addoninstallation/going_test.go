@@ -138,8 +138,8 @@ func TestAddonsAreRemovedWhileTheirClusterGoes(t *testing.T) {
 
 	w.endCluster(w.cluster)
 	w.expectReady(web, kubermaticv1.ReasonRemoving, "still to go")
-	w.expectReady(db, kubermaticv1.ReasonWaitingForOrder, `waits for the removal of installation "web"`)
-	w.expectReady(cni, kubermaticv1.ReasonWaitingForOrder, "waits for the removal of installation")
+	w.expectReady(db, kubermaticv1.ReasonWaitingForOrder, "removal", `installation "web"`)
+	w.expectReady(cni, kubermaticv1.ReasonWaitingForOrder, "removal of installation")
 	w.holdSettings(web, false)
 	w.expectEnded(web, db, cni)
 	for _, object := range []*kubermaticv1.AddonInstallation{web, db, cni} {
@@ -214,9 +214,7 @@ func TestAPausedClusterIsNotWrittenWhileItGoes(t *testing.T) {
 	w.expectInstalled(lives, "1.0.0", "")
 	w.expectInstalled(goes, "1.0.0", "")
 	w.cluster.Spec.Pause = true
-	if err := w.seed.Update(t.Context(), w.cluster); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, w.cluster)
 	w.expectReady(lives, kubermaticv1.ReasonPaused)
 	w.expectReady(goes, kubermaticv1.ReasonPaused)
 	heard.sinceThen()
@@ -247,7 +245,7 @@ func TestADeadAPIServerIsNotWaitedFor(t *testing.T) {
 	w.delete(goes)
 	expect.Gone(t, w.seed, goes)
 	w.expectEvent(kubermaticv1.EventLeftBehind, goes, w.cluster.Name, "API server does not answer")
-	w.expectReady(lives, kubermaticv1.ReasonClusterNotReady, "its API server does not answer")
+	w.expectReady(lives, kubermaticv1.ReasonClusterNotReady, "API server")
 	w.delete(late)
 	expect.Gone(t, w.seed, late)
 	if w.installed(late) != "1.0.0" || lives.Status.OnClusterDeletion != kubermaticv1.ClusterDeletionRemove {
@@ -393,7 +391,7 @@ func TestWhatCannotBeReadWhileItsClusterGoesIsTold(t *testing.T) {
 	expect.Gone(t, w.seed, goes)
 	expect.Gone(t, w.seed, none)
 	for _, object := range []*kubermaticv1.AddonInstallation{lives, goes} {
-		w.expectEvent(kubermaticv1.EventLeftBehind, object, w.cluster.Name, "can't be read from its record")
+		w.expectEvent(kubermaticv1.EventLeftBehind, object, w.cluster.Name, "record")
 	}
 	expect.Object(t, w.seed, lives, func(object *kubermaticv1.AddonInstallation) error {
 		if object.Status.OnClusterDeletion != "" {
@@ -540,9 +538,7 @@ func TestAClusterOfATeamTakesItsOwnAlong(t *testing.T) {
 	}
 	before, records := map[string]string{stays.Name: stays.ResourceVersion, base.Name: base.ResourceVersion}, m.records()
 	settings := &corev1.ConfigMap{}
-	if err := m.elsewhere().Get(t.Context(), client.ObjectKey{Namespace: into, Name: "settings"}, settings); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, m.elsewhere(), client.ObjectKey{Namespace: into, Name: "settings"}, settings)
 	was := m.owner + " " + string(one.GetUID())
 	m.endCluster(one)
 	m.expectEnded(goes)

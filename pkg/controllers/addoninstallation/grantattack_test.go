@@ -61,12 +61,8 @@ func (w *world) refuseQuoting() {
 func (w *world) expectUntold(object *kubermaticv1.AddonInstallation, logged, text string) {
 	w.t.Helper()
 	var events corev1.EventList
-	if err := w.seed.List(w.t.Context(), &events, client.InNamespace(w.namespace)); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.List(w.t, w.seed, &events, client.InNamespace(w.namespace))
+	expect.Read(w.t, w.seed, object)
 	told, err := yaml.Marshal([]any{object, events})
 	if err != nil {
 		w.t.Fatal(err)

@@ -89,9 +89,7 @@ func (w *world) platformSecret(data []byte) *corev1.Secret {
 
 func (w *world) putPlatform(data []byte) {
 	w.t.Helper()
-	if err := w.seed.Update(w.t.Context(), w.platformSecret(data)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Update(w.t, w.seed, w.platformSecret(data))
 }
 
 // expectGranted waits for the reason of ValuesResolved or Ready and what the user cluster has.

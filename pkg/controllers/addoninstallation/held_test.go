@@ -3,7 +3,6 @@ package addoninstallation_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -26,9 +25,7 @@ func (w *world) heldBy(name string, labels map[string]string, how ...client.Dele
 		object.Labels = labels
 		object.Finalizers = append(object.Finalizers, finalizerOfTest, kubermaticv1.FinalizerCoreProtection)
 	})
-	if err := w.seed.Delete(w.t.Context(), object, how...); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Delete(w.t, w.seed, object, how...)
 	expect.Object(w.t, w.seed, object, func(found *kubermaticv1.AddonInstallation) error {
 		if slices.Contains(found.Finalizers, kubermaticv1.FinalizerCleanupInstallation) {
 			return fmt.Errorf("%s is not let go by us: %v", found.Name, found.Finalizers)
@@ -57,23 +54,13 @@ func (w *world) stayHeld(objects ...*kubermaticv1.AddonInstallation) {
 // leftBehind waits for the one event about what ended, which names an installation and its finalizers.
 func (w *world) leftBehind(ended client.Object, held *kubermaticv1.AddonInstallation) {
 	w.t.Helper()
-	expect.Eventually(w.t, expect.Patience, func() error {
-		var list eventsv1.EventList
-		if err := w.seed.List(w.t.Context(), &list); err != nil {
-			return err
-		}
-		var notes []string
-		for _, event := range list.Items {
-			if event.Reason == kubermaticv1.EventLeftBehind && event.Regarding.Name == ended.GetName() && event.Regarding.UID == ended.GetUID() {
-				notes = append(notes, event.Note)
-			}
-		}
-		if len(notes) != 1 || !strings.Contains(notes[0], held.Namespace+"/"+held.Name) || !strings.Contains(notes[0], finalizerOfTest) ||
-			!strings.Contains(notes[0], kubermaticv1.FinalizerCoreProtection) {
-			return fmt.Errorf("the events are %q", notes)
-		}
-		return nil
+	expect.Event(w.t, w.seed, ended, kubermaticv1.EventLeftBehind, held.Namespace+"/"+held.Name, finalizerOfTest, kubermaticv1.FinalizerCoreProtection)
+	told := slices.DeleteFunc(expect.Events(w.t, w.seed, ended), func(event eventsv1.Event) bool {
+		return event.Reason != kubermaticv1.EventLeftBehind || event.Regarding.UID != ended.GetUID()
 	})
+	if len(told) != 1 {
+		w.t.Errorf("the events are %+v", told)
+	}
 }
 
 // TestFinalizersOfOthersDoNotHoldTheEndOfAClusterForEver: red when a finalizer of a user's on an installation holds its Cluster for longer than
@@ -142,12 +129,8 @@ func TestFinalizersOfOthersDoNotHoldTheEndOfASetForEver(t *testing.T) {
 	w.stayHeld(held, other)
 	w.delete(set)
 	w.stayHeld(held, other) // it lives on, unconfirmed
-	expect.Eventually(t, expect.Patience, func() error {
-		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
-			return err
-		}
+	expect.Change(t, w.seed, set, func(set *kubermaticv1.AddonSet) {
 		metav1.SetMetaDataAnnotation(&set.ObjectMeta, kubermaticv1.AnnotationConfirmDeletion, set.Name)
-		return w.seed.Update(t.Context(), set)
 	})
 	expect.Eventually(t, expect.Patience, func() error { // the cache may have the set as it was
 		w.manager.Settle("addoninstallation")

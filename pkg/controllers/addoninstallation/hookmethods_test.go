@@ -71,7 +71,7 @@ func TestARollbackClearsTheHooksOfTheVersionThatFailed(t *testing.T) {
 	migrate := w.awaitJob(object, "migrate")
 	w.end(migrate, false)
 	w.hurry(100, func() {
-		w.expectReady(object, kubermaticv1.ReasonRolledBack, `upgrade to version "1.1.0" failed; rolled back to version "1.0.0"`)
+		w.expectReady(object, kubermaticv1.ReasonRolledBack, `"1.1.0" failed`, `back to version "1.0.0"`)
 	})
 	w.expectNoJobs(object.Spec.TargetNamespace)
 	live := configMap(object.Spec.TargetNamespace, "settings")

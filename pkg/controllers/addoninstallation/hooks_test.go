@@ -99,9 +99,7 @@ func (w *world) end(job *batchv1.Job, well bool) {
 			Type: kind, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded", Message: "the work did not work", LastTransitionTime: now,
 		})
 	}
-	if err := w.seed.Status().Update(w.t.Context(), job); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.UpdateStatus(w.t, w.seed, job)
 }
 
 // has says whether an object is there.
@@ -144,7 +142,7 @@ func TestHooksRunInOrder(t *testing.T) {
 	namespace := object.Spec.TargetNamespace
 
 	first := w.awaitJob(object, "z-first")
-	w.expectSummary(object, "False", kubermaticv1.ReasonHookRunning, "Job.batch "+namespace+"/z-first of event pre-install: it runs")
+	w.expectSummary(object, "False", kubermaticv1.ReasonHookRunning, "Job.batch "+namespace+"/z-first", "pre-install", "it runs")
 	if !w.has(&corev1.ServiceAccount{}, namespace, "worker") {
 		t.Error("the account that the hook needs is not there")
 	}
@@ -213,8 +211,8 @@ func TestFailedHook(t *testing.T) {
 	w.end(done, true)
 	broken := w.awaitJob(object, "broken")
 	w.end(broken, false)
-	message := w.expectSummary(object, "False", kubermaticv1.ReasonHookFailed, `hook "failing/templates/b.yaml" of event pre-install failed: `+
-		"Job.batch "+namespace+"/broken: BackoffLimitExceeded: the work did not work; attempt 1, tried again at ")
+	message := w.expectSummary(object, "False", kubermaticv1.ReasonHookFailed, `"failing/templates/b.yaml"`, "pre-install",
+		"Job.batch "+namespace+"/broken: BackoffLimitExceeded: the work did not work", "attempt 1, tried again")
 	if !strings.Contains(message, kubermaticv1.AnnotationReconcileAt) || object.Status.Failures != 1 || object.Status.NextAttempt == nil {
 		t.Errorf("status: %q, failures %d, next attempt %v", message, object.Status.Failures, object.Status.NextAttempt)
 	}
@@ -250,7 +248,7 @@ func TestHookDeadline(t *testing.T) {
 	}, map[string]string{"settings": settings, "a": job("hangs", "pre-install", "")})
 	w.start()
 	object := w.install("hanging", "")
-	w.expectSummary(object, "False", kubermaticv1.ReasonHookFailed, "/hangs: it did not end within 1s (it has no Pod)")
+	w.expectSummary(object, "False", kubermaticv1.ReasonHookFailed, "/hangs", "1s", "no Pod")
 }
 
 func raw(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw: []byte(text)} }

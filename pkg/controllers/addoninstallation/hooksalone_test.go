@@ -9,7 +9,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -91,14 +90,14 @@ func TestAChartThatRendersToNothingIsReady(t *testing.T) {
 			w.start()
 			w.migrated("nothing", kubermaticv1.MethodHelm, nothing, map[string]string{"settings.yaml": lab.Settings}, nothing)
 			object := w.install("nothing", "1.0.0")
-			w.expectSummary(object, "True", kubermaticv1.ReasonReady, "has nothing to apply for this cluster")
+			w.expectSummary(object, "True", kubermaticv1.ReasonReady, "nothing to apply")
 			w.expectRendered(object, kubermaticv1.ReasonNothingToApply)
 			expect.Gone(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.Spec.TargetNamespace}})
 			w.want(object, "2.0.0")
 			w.expectVersionReady(object, "2.0.0")
 			w.settings(object)
 			w.want(object, "3.0.0")
-			w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "renders to nothing for this cluster any more")
+			w.expectSummary(object, "False", kubermaticv1.ReasonNoManifests, "renders to nothing")
 			w.settings(object)
 			w.delete(object)
 			expect.Gone(t, w.seed, object)
@@ -170,9 +169,7 @@ func TestAtomicHooksAloneGiveWay(t *testing.T) {
 	eachMethod(t, func(t *testing.T, w *world, method kubermaticv1.Method) {
 		w.migrated("atomic", method, hookOf(method, "post-install", "a:1"), hookOf(method, "post-upgrade", "a:1"))
 		catalogue := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "atomic"}}
-		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(catalogue), catalogue); err != nil {
-			t.Fatal(err)
-		}
+		expect.Read(t, w.seed, catalogue)
 		versions := catalogue.Spec.Addons[0].Versions
 		for at := range versions {
 			versions[at].Template.Atomic, versions[at].Template.Timeout = true, &metav1.Duration{Duration: time.Minute}
@@ -186,7 +183,7 @@ func TestAtomicHooksAloneGiveWay(t *testing.T) {
 		w.want(object, "2.0.0")
 		w.end(w.awaitJob(object, "migrate", job.UID), false)
 		w.hurry(100, func() {
-			w.expectReady(object, kubermaticv1.ReasonRolledBack, `upgrade to version "2.0.0" failed; rolled back to version "1.0.0"`)
+			w.expectReady(object, kubermaticv1.ReasonRolledBack, `"2.0.0" failed`, `back to version "1.0.0"`)
 		})
 		w.expectRevisions(object, "1 Applied 1.0.0", "2 Applied 2.0.0", "3 Applied 1.0.0 for 1 after 2")
 	})

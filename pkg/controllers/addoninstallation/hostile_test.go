@@ -3,13 +3,11 @@ package addoninstallation_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,9 +29,7 @@ func (w *world) behindHostile() *hostile.Server {
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "internal-admin-kubeconfig"},
 		Data:       map[string][]byte{"kubeconfig": server.Kubeconfig()},
 	}
-	if err := w.seed.Update(w.t.Context(), secret); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Update(w.t, w.seed, secret)
 	return server
 }
 
@@ -48,7 +44,7 @@ func TestAListWithoutEndIsTheClustersMisbehaviour(t *testing.T) {
 	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "")
 	server.Set(hostile.ModeNamed("same-page"))
 	w.lookAgain(object)
-	w.expectSummary(object, "Unknown", kubermaticv1.ReasonClusterMisbehaves, "a list comes back to a page that it had before")
+	w.expectSummary(object, "Unknown", kubermaticv1.ReasonClusterMisbehaves, "comes back to a page")
 	for kind, reason := range map[string]string{
 		kubermaticv1.ConditionDrifted: kubermaticv1.ReasonNoDrift, kubermaticv1.ConditionHealthy: kubermaticv1.ReasonHealthy,
 	} {
@@ -68,13 +64,9 @@ func TestRecordsDoNotGrowByUntrueFields(t *testing.T) {
 	w.publish("grown", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	object := w.install("grown", "")
 	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "")
-	expect.Eventually(t, expect.Patience, func() error {
-		return w.told(kubermaticv1.ReasonClusterMisbehaves)
-	})
+	w.expectEvent(kubermaticv1.ReasonClusterMisbehaves, object)
 	var records corev1.SecretList
-	if err := w.seed.List(t.Context(), &records, client.InNamespace(w.namespace)); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, w.seed, &records, client.InNamespace(w.namespace))
 	size := 0
 	for i := range records.Items {
 		for _, text := range records.Items[i].Data {
@@ -89,29 +81,13 @@ func TestRecordsDoNotGrowByUntrueFields(t *testing.T) {
 // condition is the reason of a condition.
 func (w *world) condition(object *kubermaticv1.AddonInstallation, kind string) string {
 	w.t.Helper()
-	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Read(w.t, w.seed, object)
 	for _, condition := range object.Status.Conditions {
 		if condition.Type == kind {
 			return condition.Reason
 		}
 	}
 	return ""
-}
-
-// told says whether there is an event of that reason in the cluster's namespace.
-func (w *world) told(reason string) error {
-	var list eventsv1.EventList
-	if err := w.seed.List(w.t.Context(), &list, client.InNamespace(w.namespace)); err != nil {
-		return err
-	}
-	for i := range list.Items {
-		if list.Items[i].Reason == reason {
-			return nil
-		}
-	}
-	return fmt.Errorf("no event %s", reason)
 }
 
 // savings counts the records that are written.
@@ -139,9 +115,7 @@ func TestWhatIsPutBackAsItWasIsNotRecordedAgain(t *testing.T) {
 	repair := func() (second int64) {
 		settings := w.settings(object)
 		settings.Data = map[string]string{"version": "edited"}
-		if err := w.seed.Update(t.Context(), settings); err != nil {
-			t.Fatal(err)
-		}
+		expect.Update(t, w.seed, settings)
 		w.clock.Step(time.Hour) // edits in a row would count as a fight over the object
 		w.afterAnother(object)
 		settings = w.settings(object)
@@ -167,5 +141,5 @@ func TestWhatIsPutBackAsItWasIsNotRecordedAgain(t *testing.T) {
 		}
 		return nil
 	})
-	expect.Eventually(t, expect.Patience, func() error { return w.told(kubermaticv1.EventRepaired) })
+	w.expectEvent(kubermaticv1.EventRepaired, object)
 }

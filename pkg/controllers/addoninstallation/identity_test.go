@@ -35,18 +35,14 @@ func (w *world) lead(name string) {
 	w.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "internal-admin-kubeconfig"}}
 	secret.Data = map[string][]byte{"kubeconfig": fleet.Shared().Cluster(name).Kubeconfig}
-	if err := w.seed.Update(w.t.Context(), secret); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Update(w.t, w.seed, secret)
 }
 
 // expectSwapped waits until an installation says that the user cluster is another, and who confirms it.
 func (w *world) expectSwapped(objects ...*kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	for _, object := range objects {
-		expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
-			return expect.Condition(object, kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonClusterSwapped)
-		})
+		expect.HasCondition(w.t, w.seed, object, expect.Is(kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonClusterSwapped))
 	}
 }
 
@@ -54,9 +50,7 @@ func (w *world) expectSwapped(objects ...*kubermaticv1.AddonInstallation) {
 func kubeSystem(t testing.TB, c client.Client) string {
 	t.Helper()
 	var found corev1.Namespace
-	if err := c.Get(t.Context(), client.ObjectKey{Name: "kube-system"}, &found); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, c, client.ObjectKey{Name: "kube-system"}, &found)
 	return string(found.UID)
 }
 
@@ -64,9 +58,7 @@ func kubeSystem(t testing.TB, c client.Client) string {
 func (w *world) expectUntouched(c client.Client) {
 	w.t.Helper()
 	var list corev1.NamespaceList
-	if err := c.List(w.t.Context(), &list); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.List(w.t, c, &list)
 	for _, item := range list.Items {
 		if strings.HasSuffix(item.Name, "-"+w.id) {
 			w.t.Errorf("namespace %q was made in somebody else's cluster", item.Name)
@@ -96,9 +88,7 @@ func TestSwappedClusterIsNotWrittenTo(t *testing.T) {
 	w.lead("elsewhere")
 	w.expectSwapped(standing)
 	coming := w.install("coming", "")
-	if err := w.seed.Delete(t.Context(), leaving); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, leaving)
 	w.want(standing, "2.0.0")
 	w.expectSwapped(standing, leaving, coming, core)
 
@@ -137,9 +127,7 @@ func TestSwappedClusterIsNotWrittenTo(t *testing.T) {
 func (w *world) expectNoEvent(reason string) {
 	w.t.Helper()
 	var list corev1.EventList
-	if err := w.seed.List(w.t.Context(), &list, client.InNamespace(w.namespace)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.List(w.t, w.seed, &list, client.InNamespace(w.namespace))
 	if at := slices.IndexFunc(list.Items, func(item corev1.Event) bool { return item.Reason == reason }); at >= 0 {
 		w.t.Errorf("an event says %q", list.Items[at].Message)
 	}
@@ -159,9 +147,7 @@ func TestConfirmedClusterGetsEverything(t *testing.T) {
 	w.expectInstalled(gone, "1.0.0", "")
 	w.lead("elsewhere")
 	w.expectSwapped(kept)
-	if err := w.seed.Delete(t.Context(), gone); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, gone)
 	w.expectSwapped(kept, gone)
 	rebuilt := w.elsewhere()
 	w.annotateCluster(kubermaticv1.AnnotationConfirmCluster, kubeSystem(t, rebuilt))
@@ -182,9 +168,7 @@ func (w *world) annotateCluster(key, value string) {
 	w.t.Helper()
 	before := w.cluster.DeepCopy()
 	w.cluster.Annotations = map[string]string{key: value}
-	if err := w.seed.Patch(w.t.Context(), w.cluster, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Patch(w.t, w.seed, w.cluster, client.MergeFrom(before))
 }
 
 // comeBack deletes the Cluster and makes it anew under its name, with another UID.
@@ -196,9 +180,7 @@ func (w *world) comeBack() {
 	w.cluster = &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: before.Name}, Spec: before.Spec}
 	w.create(w.cluster)
 	w.cluster.Status = before.Status
-	if err := w.seed.Status().Update(w.t.Context(), w.cluster); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.UpdateStatus(w.t, w.seed, w.cluster)
 	if w.cluster.UID == before.UID {
 		w.t.Fatal("the Cluster has the UID of before")
 	}

@@ -2,7 +2,6 @@ package addoninstallation_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,13 +31,9 @@ func (w *world) kkpAddon(name string) *unstructured.Unstructured {
 // letGo is what KKP does with an Addon that is deleted, or its admin, who wants the objects to stay.
 func (w *world) letGo(addon *unstructured.Unstructured) {
 	w.t.Helper()
-	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(addon), addon); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Read(w.t, w.seed, addon)
 	addon.SetFinalizers(nil)
-	if err := w.seed.Update(w.t.Context(), addon); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Update(w.t, w.seed, addon)
 }
 
 // expectReady waits until Ready has the reason and its message each of the parts.
@@ -49,12 +44,7 @@ func (w *world) expectReady(object *kubermaticv1.AddonInstallation, reason strin
 		if ready == nil || ready.Reason != reason {
 			return fmt.Errorf("Ready is %+v, want %s", ready, reason)
 		}
-		for _, part := range parts {
-			if !strings.Contains(ready.Message, part) {
-				return fmt.Errorf("%q lacks %q", ready.Message, part)
-			}
-		}
-		return nil
+		return expect.Says(ready.Message, parts...)
 	})
 }
 
@@ -73,9 +63,7 @@ func TestKKPAddonExists(t *testing.T) {
 	if version := w.installed(object); version != "" || object.Status.LastApplied != nil {
 		t.Errorf("version %q was applied beside KKP's", version)
 	}
-	if err := w.seed.Delete(t.Context(), addon); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, addon)
 	w.expectReady(object, kubermaticv1.ReasonKKPAddonExists, "is removing its Addon", "cleanup-manifests")
 	w.letGo(addon)
 	w.expectInstalled(object, "1.0.0", "")
@@ -85,9 +73,7 @@ func TestKKPAddonExists(t *testing.T) {
 		again := w.kkpAddon("legacy")
 		w.expectReady(object, kubermaticv1.ReasonKKPAddonExists)
 		settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Spec.TargetNamespace, Name: "settings"}}
-		if err := w.seed.Delete(t.Context(), settings); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, w.seed, settings)
 		w.afterAnother(object)
 		if version := w.installed(object); version != "" {
 			t.Errorf("version %q was put back under KKP's hands", version)
@@ -99,9 +85,7 @@ func TestKKPAddonExists(t *testing.T) {
 		w.expectInstalled(object, "1.0.0", "")
 		w.kkpAddon("legacy")
 		w.expectReady(object, kubermaticv1.ReasonKKPAddonExists)
-		if err := w.seed.Delete(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, w.seed, object)
 		expect.Gone(t, w.seed, object)
 	})
 }

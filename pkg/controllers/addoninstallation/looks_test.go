@@ -41,7 +41,7 @@ func TestAChartIsWrittenOnceAllOfItCanBe(t *testing.T) {
 	w.start()
 	object := w.install("whole", "")
 	namespace := object.Spec.TargetNamespace
-	w.expectReady(object, kubermaticv1.ReasonKindNotServed, "Widget."+w.group(), "install what brings the kind", "nothing of this revision is written")
+	w.expectReady(object, kubermaticv1.ReasonKindNotServed, "Widget."+w.group(), "install what brings the kind", "nothing of this revision")
 	if w.has(&corev1.Namespace{}, "", namespace) {
 		t.Error("the namespace is there")
 	}
@@ -56,7 +56,7 @@ func TestAChartIsWrittenOnceAllOfItCanBe(t *testing.T) {
 		"settings": strings.Replace(settings, "{{ .Values.tag }}", "two", 1), "widget": custom("Widget", ""),
 		"taken": strings.Replace(settings, "settings", "taken", 1),
 	})
-	w.expectReady(object, kubermaticv1.ReasonObjectExists, "ConfigMap "+namespace+"/taken", "nothing of this revision is written")
+	w.expectReady(object, kubermaticv1.ReasonObjectExists, "ConfigMap "+namespace+"/taken", "nothing of this revision")
 	configs := &corev1.ConfigMap{}
 	if !w.has(configs, namespace, "settings") || configs.Data["tag"] != "one" {
 		t.Errorf("settings are %v", configs.Data)
@@ -87,7 +87,7 @@ func TestAVersionWaitsForTheKindsThatItNeeds(t *testing.T) {
 		w.expectReady(object, kubermaticv1.ReasonKindNotServed, w.group()+"/v1 Widget, "+w.group()+"/v1 Gadget", "which this version needs")
 		w.define("Widget")
 		w.hurry(20, func() {
-			w.expectReady(object, kubermaticv1.ReasonKindNotServed, "does not serve "+w.group()+"/v1 Gadget, which this version needs")
+			w.expectReady(object, kubermaticv1.ReasonKindNotServed, "does not serve "+w.group()+"/v1 Gadget")
 		})
 		if w.has(&corev1.Namespace{}, "", object.Spec.TargetNamespace) {
 			t.Error("the namespace is there")

@@ -234,9 +234,7 @@ func (w *world) versionsIn(namespace string) map[string]string {
 		found[name] = object.ResourceVersion
 	}
 	var secret corev1.Secret
-	if err := w.seed.Get(w.t.Context(), client.ObjectKey{Namespace: namespace, Name: "login"}, &secret); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Get(w.t, w.seed, client.ObjectKey{Namespace: namespace, Name: "login"}, &secret)
 	found["login"] = secret.ResourceVersion
 	return found
 }
@@ -270,9 +268,7 @@ func TestRolloutGoesOnWhereNobodyAsked(t *testing.T) {
 func (w *world) intended(object *kubermaticv1.AddonInstallation) string {
 	w.t.Helper()
 	var list corev1.SecretList
-	if err := w.seed.List(w.t.Context(), &list, client.InNamespace(object.Namespace)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.List(w.t, w.seed, &list, client.InNamespace(object.Namespace))
 	version := ""
 	for _, secret := range list.Items {
 		if secret.Type == "addons.kubermatic.k8c.io/release.v1" {

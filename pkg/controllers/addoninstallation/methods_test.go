@@ -146,9 +146,7 @@ func (w *world) expectMarks(object *kubermaticv1.AddonInstallation, release stri
 func (w *world) helmSecrets(object *kubermaticv1.AddonInstallation) int {
 	w.t.Helper()
 	var list corev1.SecretList
-	if err := w.seed.List(w.t.Context(), &list, client.InNamespace(object.Spec.TargetNamespace), client.MatchingLabels{"owner": "helm"}); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.List(w.t, w.seed, &list, client.InNamespace(object.Spec.TargetNamespace), client.MatchingLabels{"owner": "helm"})
 	return len(list.Items)
 }
 

@@ -81,9 +81,7 @@ func TestInstallationsAreCounted(t *testing.T) {
 		"installation_revisions_total applied 1", "installation_revisions_total rolledBack 0")
 	settings := w.settings(object)
 	settings.Data = map[string]string{"version": "edited"}
-	if err := w.seed.Update(t.Context(), settings); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, settings)
 	w.lookAgain(object)
 	w.expectFigures("installation_delay_seconds 1", "installation_objects_total repaired 1", "installation_objects_total written 2",
 		"installation_revisions_total applied 1", "installation_revisions_total rolledBack 0")

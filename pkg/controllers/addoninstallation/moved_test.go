@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -127,9 +126,7 @@ func TestDefinitionsMoveInAnyOrder(t *testing.T) {
 		"the label is taken off": func(m *move) {
 			m.drop()
 			patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, kubermaticv1.LabelInstallation)
-			if err := m.seed.Patch(m.t.Context(), definitionNamed("widgets."+m.group()), client.RawPatch(types.MergePatchType, patch)); err != nil {
-				m.t.Fatal(err)
-			}
+			expect.Merge(m.t, m.seed, definitionNamed("widgets."+m.group()), patch)
 			m.begin(nil, false)
 		},
 		"A is paused while B comes": func(m *move) {
@@ -236,9 +233,7 @@ func TestForgedMarksMoveNothing(t *testing.T) {
 	object := w.clusterRole()
 	w.expectOwner("theirs", object, theirs)
 	mark := []byte(`{"metadata":{"annotations":{"helm.sh/resource-policy":"keep","addons.kubermatic.k8c.io/on-delete":"orphan"}}}`)
-	if err := w.seed.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, mark)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Merge(t, w.seed, object, mark)
 	ours := w.instance("ours", "ours", "1.0.0", "")
 	w.expectReady(ours, kubermaticv1.ReasonObjectExists, `belongs to add-on installation "theirs"`)
 	w.edit(ours, func(object *kubermaticv1.AddonInstallation) {
@@ -253,13 +248,9 @@ func TestForgedMarksMoveNothing(t *testing.T) {
 func (w *world) keptEvents(object client.Object, want int) (notes []string) {
 	w.t.Helper()
 	expect.Eventually(w.t, expect.Patience, func() error {
-		var list eventsv1.EventList
-		if err := w.seed.List(w.t.Context(), &list, client.InNamespace(w.namespace)); err != nil {
-			return err
-		}
 		notes = nil
-		for _, one := range list.Items {
-			if one.Reason == kubermaticv1.EventObjectsKept && one.Regarding.Name == object.GetName() {
+		for _, one := range expect.Events(w.t, w.seed, object) {
+			if one.Reason == kubermaticv1.EventObjectsKept {
 				notes = append(notes, one.Note)
 				if one.Series != nil {
 					notes = append(notes, "told again: "+one.Note)
@@ -288,10 +279,7 @@ func TestWhatAUserMarksInTheClusterOutlivesUpgradeAndRemoval(t *testing.T) {
 		keep := func(name, annotation string) types.UID {
 			t.Helper()
 			live := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%s}}}`, annotation)
-			if err := w.seed.Patch(t.Context(), live, client.RawPatch(types.MergePatchType, patch)); err != nil {
-				t.Fatal(err)
-			}
+			expect.Merge(t, w.seed, live, fmt.Appendf(nil, `{"metadata":{"annotations":{%s}}}`, annotation))
 			return live.UID
 		}
 		stays := func(name string, uid types.UID) {

@@ -17,9 +17,7 @@ import (
 func (w *world) releaseOwners(namespace string) map[string]string {
 	w.t.Helper()
 	var list corev1.SecretList
-	if err := w.seed.List(w.t.Context(), &list, client.InNamespace(namespace), client.MatchingLabels{"owner": "helm"}); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.List(w.t, w.seed, &list, client.InNamespace(namespace), client.MatchingLabels{"owner": "helm"})
 	owners := map[string]string{}
 	for _, item := range list.Items {
 		owners[item.Name] = item.Labels[kubermaticv1.LabelInstallation]
@@ -83,7 +81,7 @@ func TestReleaseOfAnInstallationThatExistsIsRefused(t *testing.T) {
 
 	w.adopt(first)
 	w.want(first, "1.1.0")
-	w.expectReady(first, kubermaticv1.ReasonReleaseNameTaken, `installation "younger" has Helm release "agent"`, "create it again with another name, targetNamespace or releaseName")
+	w.expectReady(first, kubermaticv1.ReasonReleaseNameTaken, `installation "younger" has Helm release "agent"`, "another name, targetNamespace or releaseName")
 	if diff := cmp.Diff(before, w.releaseOwners(namespace)); diff != "" {
 		t.Errorf("owners of the revisions (-before +after):\n%s", diff)
 	}
@@ -91,9 +89,7 @@ func TestReleaseOfAnInstallationThatExistsIsRefused(t *testing.T) {
 		t.Errorf("objects (-before +after):\n%s", diff)
 	}
 
-	if err := w.seed.Delete(t.Context(), second); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, second)
 	w.expectEvent(kubermaticv1.EventRemoved, second, w.cluster.Name, "Orphan")
 	expect.Gone(t, w.seed, second)
 	w.edit(first, func(object *kubermaticv1.AddonInstallation) {
@@ -127,9 +123,7 @@ func TestOrphanedReleaseIsGoneOnWith(t *testing.T) {
 		}
 		return nil
 	})
-	if err := w.seed.Delete(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, object)
 	expect.Gone(t, w.seed, object)
 
 	again := w.install("left", "1.0.0")

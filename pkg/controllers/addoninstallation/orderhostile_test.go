@@ -41,9 +41,7 @@ func (p *passes) sum(but ...string) (sum int) {
 func (w *world) countHeld(reason string) (held int) {
 	w.t.Helper()
 	var list kubermaticv1.AddonInstallationList
-	if err := w.seed.List(w.t.Context(), &list, client.InNamespace(w.namespace)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.List(w.t, w.seed, &list, client.InNamespace(w.namespace))
 	for i := range list.Items {
 		if expect.Condition(&list.Items[i], kubermaticv1.ConditionApplied, "False", reason) == nil {
 			held++
@@ -123,13 +121,7 @@ func TestANeighbourThatFlapsWakesThoseThatWaitForIt(t *testing.T) {
 	}
 	settled, others := counted.sum(), counted.of("other-0")
 	tell := func(change func(*kubermaticv1.AddonInstallation)) {
-		expect.Eventually(t, expect.Patience, func() error {
-			if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(flapping), flapping); err != nil {
-				return err
-			}
-			change(flapping)
-			return w.seed.Status().Update(t.Context(), flapping)
-		})
+		expect.ChangeStatus(t, w.seed, flapping, change)
 	}
 	for i := range flaps {
 		state := []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse}[i%2]

@@ -74,9 +74,7 @@ func (w *world) gateOf(name string) *kubermaticv1.AddonInstallation {
 func (w *world) uids(objects []client.Object) (found []types.UID) {
 	w.t.Helper()
 	for _, object := range objects {
-		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.Read(w.t, w.seed, object)
 		found = append(found, object.GetUID())
 	}
 	return found

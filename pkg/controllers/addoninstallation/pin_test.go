@@ -162,7 +162,7 @@ func TestAPinnedInstallationKeepsItsContent(t *testing.T) {
 		w.expectContent(object, kubermaticv1.ReasonReady, compatible, kubermaticv1.ReasonPinned, content{digest, "first"})
 	}
 	pinned()
-	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "; a change waits: see condition Compatible")
+	w.expectSummary(object, "True", kubermaticv1.ReasonReady, "a change waits", kubermaticv1.ConditionCompatible)
 	done.fetches.Store(0)
 	done.renders.Store(0)
 	w.spoilSettings(object)
@@ -261,9 +261,7 @@ func TestABegunRolloutIsFinishedFromItsRecord(t *testing.T) {
 			if tag := w.settings(object).Data["tag"]; tag != "one" {
 				t.Errorf("the settings say %q", tag)
 			}
-			expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
-				return expect.Condition(object, kubermaticv1.ConditionApplied, "True", kubermaticv1.ReasonApplied)
-			})
+			expect.HasCondition(t, w.seed, object, expect.Is(kubermaticv1.ConditionApplied, "True", kubermaticv1.ReasonApplied))
 			done.none(t)
 		})
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -64,9 +63,7 @@ func (w *world) platformList(text string) *corev1.ConfigMap {
 
 func (w *world) sayOfClusters(text string) {
 	w.t.Helper()
-	if err := w.seed.Update(w.t.Context(), w.platformList(text)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Update(w.t, w.seed, w.platformList(text))
 }
 
 // installFor installs an add-on in the cluster of a namespace, under a name that no other has.
@@ -110,24 +107,7 @@ func (w *world) looked(objects ...*kubermaticv1.AddonInstallation) (count int) {
 // expectListEvent waits for an event about the list.
 func (w *world) expectListEvent(reason string, says ...string) {
 	w.t.Helper()
-	expect.Eventually(w.t, expect.Patience, func() error {
-		var list eventsv1.EventList
-		if err := w.seed.List(w.t.Context(), &list, client.InNamespace(w.catalogue)); err != nil {
-			return err
-		}
-		var told []string
-		for _, one := range list.Items {
-			isMissing := false
-			for _, text := range says {
-				isMissing = isMissing || !strings.Contains(one.Note, text)
-			}
-			if one.Reason == reason && one.Regarding.Name == "addon-platform-values" && !isMissing {
-				return nil
-			}
-			told = append(told, one.Reason+": "+one.Note)
-		}
-		return fmt.Errorf("no event %s says %q; there are %q", reason, says, told)
-	})
+	expect.Event(w.t, w.seed, w.platformList(""), reason, says...)
 }
 
 // AG25: Manifests, charts and templates of values see what the platform says of their cluster; a change comes to those
@@ -147,7 +127,7 @@ func TestThePlatformsValuesComeToWhomTheyAreAbout(t *testing.T) {
 	const of = "- {cluster: %s, values: {proxy: {http: %q}, registries: {docker.io: b.example.com}}}\n"
 	first := fmt.Sprintf(of, w.cluster.Name, "http://one.example.com")
 	w.create(w.platformList("- {cluster: a/b/c}"))
-	w.expectListEvent(kubermaticv1.EventListRefused, "item 1: cluster: ", "the last good list stays in force")
+	w.expectListEvent(kubermaticv1.EventListRefused, "item 1: cluster: ", "last good list")
 	for _, object := range here {
 		w.annotate(object, kubermaticv1.AnnotationReconcileAt, "first")
 		w.expectPlatform(object, "", nothingSaid)
@@ -164,9 +144,9 @@ func TestThePlatformsValuesComeToWhomTheyAreAbout(t *testing.T) {
 		w.expectPlatform(object, "http://two.example.com", "")
 	}
 	w.sayOfClusters(second + fmt.Sprintf(of, w.cluster.Name, "http://robot:hunter2@two.example.com"))
-	w.expectListEvent(kubermaticv1.EventListRefused, "item 2: values.proxy: http: it has a user part", "the last good list stays in force")
+	w.expectListEvent(kubermaticv1.EventListRefused, "item 2: values.proxy: http: it has a user part", "last good list")
 	w.sayOfClusters(first + "- clusterSelector: {}\n  values: {}\n  values: {}\n")
-	w.expectListEvent(kubermaticv1.EventListRefused, `item 2: line 4: has key "values" twice`, "the last good list stays in force")
+	w.expectListEvent(kubermaticv1.EventListRefused, `item 2: line 4: has key "values" twice`, "last good list")
 	if after := w.looked(there...); after != before+len(there) {
 		t.Errorf("the neighbour's installations had %d passes, %d of them asked for", after-before, len(there))
 	}
@@ -179,15 +159,13 @@ func TestThePlatformsValuesComeToWhomTheyAreAbout(t *testing.T) {
 	for _, object := range append(here, there...) {
 		w.expectPlatform(object, "http://all.example.com", "")
 	}
-	if err := w.seed.Delete(t.Context(), w.platformList("")); err != nil {
-		t.Fatal(err)
-	}
-	w.expectListEvent(kubermaticv1.EventListGone, `ConfigMap "addon-platform-values" is gone`)
+	expect.Delete(t, w.seed, w.platformList(""))
+	w.expectListEvent(kubermaticv1.EventListGone, `"addon-platform-values"`)
 	for _, object := range append(here, there...) {
 		w.expectPlatform(object, "", nothingSaid)
 	}
 	w.create(w.platformList("- {cluster: d/e/f}"))
-	w.expectListEvent(kubermaticv1.EventListRefused, "item 1: cluster: ", "the last good list stays in force")
+	w.expectListEvent(kubermaticv1.EventListRefused, "item 1: cluster: ", "last good list")
 	for _, object := range here {
 		w.annotate(object, kubermaticv1.AnnotationReconcileAt, "later")
 		w.expectPlatform(object, "", nothingSaid)

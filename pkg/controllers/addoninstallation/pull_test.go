@@ -83,9 +83,7 @@ func (w *world) expectCopy(namespace, password string) *corev1.Secret {
 func (w *world) updateOriginal(original *corev1.Secret, change func()) {
 	w.t.Helper()
 	change()
-	if err := w.seed.Update(w.t.Context(), original); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Update(w.t, w.seed, original)
 }
 
 // Red when an installation that is kept from its record, since the catalogue has other content than its digest names, does not get a pull
@@ -101,9 +99,7 @@ func TestThePullSecretFollowsWhereContentIsPinned(t *testing.T) {
 	w.expectCopy(object.Spec.TargetNamespace, "first-word")
 	version.Values = raw(`{"version":"another"}`)
 	w.offer("held", kubermaticv1.CatalogueCustom, version)
-	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
-		return expect.Condition(object, compatible, "True", kubermaticv1.ReasonPinned)
-	})
+	expect.HasCondition(t, w.seed, object, expect.Is(compatible, "True", kubermaticv1.ReasonPinned))
 	w.updateOriginal(original, func() { original.Data[corev1.DockerConfigJsonKey] = pullLogin("second-word") })
 	w.expectCopy(object.Spec.TargetNamespace, "second-word")
 	w.ready(object)
@@ -182,9 +178,7 @@ func TestThePullSecretFollows(t *testing.T) {
 	w.delete(w.copyIn(target))
 	kept := w.expectCopy(target, "second-word")
 	kept.Data[corev1.DockerConfigJsonKey] = pullLogin("of a tenant")
-	if err := w.seed.Update(t.Context(), kept, client.FieldOwner("tenant")); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, kept, client.FieldOwner("tenant"))
 	w.expectCopy(target, "second-word")
 
 	w.delete(first)

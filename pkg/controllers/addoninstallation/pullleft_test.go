@@ -48,9 +48,7 @@ func TestOrphansLeaveTheRecordOfCopies(t *testing.T) {
 	target := first.Spec.TargetNamespace
 	before := w.expectCopy(target, "first-word")
 	first.Spec.DeletionPolicy = kubermaticv1.DeletionOrphan
-	if err := w.seed.Update(t.Context(), first); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, first)
 	w.delete(first)
 	expect.Gone(t, w.seed, first)
 	w.expectCopies(isLeft)
@@ -116,9 +114,7 @@ func TestAClusterThatGoesHasNoUsesOfCopies(t *testing.T) {
 		return nil
 	})
 	w.cluster.Finalizers = []string{"example.com/hold"}
-	if err := w.seed.Update(t.Context(), w.cluster); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, w.cluster)
 	w.delete(w.cluster)
 	w.delete(first)
 	expect.Gone(t, w.seed, first)

@@ -58,26 +58,18 @@ func TestValuesReachTheCluster(t *testing.T) {
 		w.create(secret)
 		w.expectValue(object, kubermaticv1.ReasonReady, "one")
 		secret.Data["values.yaml"] = []byte("version: two")
-		if err := w.seed.Update(t.Context(), secret); err != nil {
-			t.Fatal(err)
-		}
+		expect.Update(t, w.seed, secret)
 		w.expectValue(object, kubermaticv1.ReasonReady, "two")
-		if err := w.seed.Delete(t.Context(), secret); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, w.seed, secret)
 		w.expectValue(object, kubermaticv1.ReasonValuesMissing, "two")
 	})
 	t.Run("a valuesTemplate", func(t *testing.T) {
 		w.t = t
 		w.publish("templated", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 		catalogue := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "templated"}}
-		if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(catalogue), catalogue); err != nil {
-			t.Fatal(err)
-		}
+		expect.Read(t, w.seed, catalogue)
 		catalogue.Spec.Addons[0].Versions[0].ValuesTemplate = `version: "for {{ .Cluster.Version }}"`
-		if err := w.seed.Update(t.Context(), catalogue); err != nil {
-			t.Fatal(err)
-		}
+		expect.Update(t, w.seed, catalogue)
 		object := w.install("templated", "")
 		w.expectValue(object, kubermaticv1.ReasonReady, "for 1.36.3")
 		w.running("v1.36.4")
@@ -98,25 +90,17 @@ func TestNonDeterministicIsToldAndNothingChanges(t *testing.T) {
 	w.start()
 	w.publish("random", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	catalogue := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "random"}}
-	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(catalogue), catalogue); err != nil {
-		t.Fatal(err)
-	}
+	expect.Read(t, w.seed, catalogue)
 	catalogue.Spec.Addons[0].Versions[0].Source.Git.Remote = kubermaticv1.GitRemote(w.sources.GitURL + "/random.git")
-	if err := w.seed.Update(t.Context(), catalogue); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, catalogue)
 	object := w.install("random", "")
-	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
-		return expect.Condition(object, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
-	})
+	expect.HasCondition(t, w.seed, object, expect.Is(kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady))
 	before := w.settings(object)
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
 		object.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: "now"}
 	})
 	w.expectEvent(kubermaticv1.EventNonDeterministic, object, "ConfigMap "+object.Spec.TargetNamespace+"/settings:")
-	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
-		return expect.Condition(object, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
-	})
+	expect.HasCondition(t, w.seed, object, expect.Is(kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady))
 	w.afterAnother(object)
 	if after := w.settings(object); after.ResourceVersion != before.ResourceVersion {
 		t.Errorf("the user cluster was written: %v, before %v", after.Data, before.Data)
@@ -128,8 +112,6 @@ func (w *world) settings(object *kubermaticv1.AddonInstallation) *corev1.ConfigM
 	w.t.Helper()
 	settings := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: object.Spec.TargetNamespace, Name: "settings"}
-	if err := w.seed.Get(w.t.Context(), key, settings); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Get(w.t, w.seed, key, settings)
 	return settings
 }

@@ -69,7 +69,7 @@ func (w *world) installAgain(method kubermaticv1.Method) {
 				w.t.Errorf("step %d: it counts as one that was there before", at)
 			}
 		} else {
-			w.expectReady(one, kubermaticv1.ReasonObjectExists, "is gone", "versions or fields that this add-on lacks", kubermaticv1.AnnotationAdopt)
+			w.expectReady(one, kubermaticv1.ReasonObjectExists, "is gone", "fields that this add-on lacks", kubermaticv1.AnnotationAdopt)
 		}
 		w.deleteAll(one)
 		expect.Gone(w.t, w.seed, one)

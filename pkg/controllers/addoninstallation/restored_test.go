@@ -23,9 +23,7 @@ func (w *world) restoreTo(before *kubermaticv1.AddonInstallation, records []core
 	object := before.DeepCopy()
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) { object.Spec = before.Spec })
 	object.Status = before.Status
-	if err := w.seed.Status().Update(w.t.Context(), object); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.UpdateStatus(w.t, w.seed, object)
 }
 
 // awaitNextSecond: API servers tell in seconds when something was written.
@@ -61,7 +59,7 @@ func TestARestoredSeedTakesNoUpdateBackUnasked(t *testing.T) {
 	awaitNextSecond(t)
 	stop = w.startUntil()
 	w.expectDrifted(object, "True", kubermaticv1.ReasonNewerContent)
-	w.expectSaid(object, kubermaticv1.ReasonReady, "", "2.0.0", "2.0.0")
+	w.expectChoice(object, kubermaticv1.ReasonReady, "2.0.0", "2.0.0")
 	w.expectNoEvent(kubermaticv1.EventRepaired)
 
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
@@ -79,7 +77,5 @@ func TestARestoredSeedTakesNoUpdateBackUnasked(t *testing.T) {
 // expectDrifted waits for what Drifted says.
 func (w *world) expectDrifted(object *kubermaticv1.AddonInstallation, status, reason string) {
 	w.t.Helper()
-	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
-		return expect.Condition(object, kubermaticv1.ConditionDrifted, status, reason)
-	})
+	expect.HasCondition(w.t, w.seed, object, expect.Is(kubermaticv1.ConditionDrifted, status, reason))
 }

@@ -65,13 +65,11 @@ func TestCustomAddonsWriteToKubeSystem(t *testing.T) {
 	files := node(name)
 	files["own.yaml"] = "apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-system, labels: {pod-security.kubernetes.io/enforce: baseline}}\n"
 	w.offer(name, kubermaticv1.CatalogueCustom, w.content("1.1.0", kubermaticv1.MethodGoTemplate, name+"-own", files))
-	w.expectReady(object, kubermaticv1.ReasonNotAllowed, "Namespace kube-system: this Namespace is the cluster's own")
+	w.expectReady(object, kubermaticv1.ReasonNotAllowed, "Namespace kube-system", "the cluster's own")
 	if version := w.configMaps("kube-system")[name].Data["version"]; version != "1.0.0" {
 		t.Errorf("version %q is there, want what was there before", version)
 	}
-	if err := w.seed.Delete(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, object)
 	expect.Gone(t, w.seed, object)
 	if _, stays := w.configMaps("kube-system")[name]; stays {
 		t.Error("its ConfigMap stays in kube-system")
@@ -141,9 +139,7 @@ func TestCoreObjectsInKubeSystemAreNotForAdoption(t *testing.T) {
 	object := w.inKubeSystem(release, adopts)
 	w.expectReady(object, kubermaticv1.ReasonReleaseNameTaken, core)
 	for _, one := range append(thieves, object) {
-		if err := w.seed.Delete(t.Context(), one); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, w.seed, one)
 		expect.Gone(t, w.seed, one)
 	}
 	if diff := cmp.Diff(before, w.secretsOf(core)); diff != "" {
@@ -155,9 +151,7 @@ func TestCoreObjectsInKubeSystemAreNotForAdoption(t *testing.T) {
 func (w *world) secretsOf(core string) map[string]string {
 	w.t.Helper()
 	var list corev1.SecretList
-	if err := w.seed.List(w.t.Context(), &list, client.InNamespace("kube-system")); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.List(w.t, w.seed, &list, client.InNamespace("kube-system"))
 	found := map[string]string{}
 	for _, item := range list.Items {
 		if item.Name == core || item.Labels["owner"] == "helm" && item.Labels["name"] == core {

@@ -44,9 +44,7 @@ func TestUserValuesOfCoreChartsNeverMeetSecrets(t *testing.T) {
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
 		object.Spec.Values = &runtime.RawExtension{Raw: []byte(`{"version":"loot","extra":"{{ .Values.kkp.Cluster.Kubeconfig }} {{ .Values.kkp.Credentials | toJson }}"}`)}
 	})
-	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
-		return expect.Condition(object, kubermaticv1.ConditionValuesResolved, "False", kubermaticv1.ReasonValuesInvalid)
-	})
+	expect.HasCondition(t, w.seed, object, expect.Is(kubermaticv1.ConditionValuesResolved, "False", kubermaticv1.ReasonValuesInvalid))
 	w.expectReady(object, kubermaticv1.ReasonValuesInvalid, `spec.values: the text at "extra" holds template marks`)
 	if have := w.installed(object); have != "1.0.0" {
 		t.Errorf("the cluster has %q", have)
@@ -71,9 +69,7 @@ func TestUserValuesOfCoreChartsNeverMeetSecrets(t *testing.T) {
 	w.offer("tplcore", kubermaticv1.CatalogueCore, reading)
 	w.expectReady(object, kubermaticv1.ReasonRenderFailed, `version "3.0.0"`, `(lookup "addons.kubermatic.k8c.io/v1" "ClusterSecrets" "" "cluster")`)
 	found := &corev1.ConfigMap{}
-	if err := w.seed.Get(t.Context(), client.ObjectKey{Namespace: object.Spec.TargetNamespace, Name: "settings"}, found); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, w.seed, client.ObjectKey{Namespace: object.Spec.TargetNamespace, Name: "settings"}, found)
 	if found.Data["version"] != "1.0.0" || found.Data["extra"] != "plain" {
 		t.Errorf("the cluster has %v", found.Data)
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// isLower is how a message goes on that names a version below the installed one.
-const isLower = `, which is lower: set annotation addons.kubermatic.k8c.io/allow-downgrade to "true" to let it in`
+// isLower is what a message says that names a version below the installed one.
+const isLower = "is lower: set annotation " + kubermaticv1.AnnotationAllowDowngrade
 
 // offered is a version as these tests write it.
 type offered struct{ version, k8s, deprecated string }
@@ -43,23 +43,12 @@ func (w *world) publishVersions(name string, kind kubermaticv1.CatalogueType, ve
 
 func (w *world) publishAddon(kind kubermaticv1.CatalogueType, addon kubermaticv1.Addon) {
 	w.t.Helper()
-	name := string(addon.Name)
-	object := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: name}}
-	err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object)
-	if client.IgnoreNotFound(err) != nil {
-		w.t.Fatal(err)
-	}
-	object.Labels = map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged}
-	object.Annotations = map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0", kubermaticv1.AnnotationVersions: w.origins(addon.Versions)}
-	object.Spec = kubermaticv1.AddonCatalogueSpec{Type: kind, Addons: []kubermaticv1.Addon{addon}}
-	if err == nil {
-		err = w.seed.Update(w.t.Context(), object)
-	} else {
-		err = w.seed.Create(w.t.Context(), object)
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	object := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: string(addon.Name)}}
+	expect.Put(w.t, w.seed, object, func(object *kubermaticv1.AddonCatalogue) {
+		object.Labels = map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged}
+		object.Annotations = map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0", kubermaticv1.AnnotationVersions: w.origins(addon.Versions)}
+		object.Spec = kubermaticv1.AddonCatalogueSpec{Type: kind, Addons: []kubermaticv1.Addon{addon}}
+	})
 }
 
 // origins is what the distributor says of versions.
@@ -99,9 +88,7 @@ func (w *world) version(version offered) kubermaticv1.AddonVersion {
 func (w *world) withdraw(name string) {
 	w.t.Helper()
 	object := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: name}}
-	if err := w.seed.Delete(w.t.Context(), object); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Delete(w.t, w.seed, object)
 }
 
 func (w *world) install(addon, version string) *kubermaticv1.AddonInstallation {
@@ -119,13 +106,7 @@ func (w *world) install(addon, version string) *kubermaticv1.AddonInstallation {
 
 func (w *world) edit(object *kubermaticv1.AddonInstallation, change func(*kubermaticv1.AddonInstallation)) {
 	w.t.Helper()
-	expect.Eventually(w.t, expect.Patience, func() error {
-		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
-		change(object)
-		return w.seed.Update(w.t.Context(), object)
-	})
+	expect.Change(w.t, w.seed, object, change)
 }
 
 func (w *world) want(object *kubermaticv1.AddonInstallation, version string) {
@@ -136,11 +117,12 @@ func (w *world) want(object *kubermaticv1.AddonInstallation, version string) {
 // expectInstalled waits until that version is in the user cluster, with that one to update to.
 func (w *world) expectInstalled(object *kubermaticv1.AddonInstallation, version, update string) {
 	w.t.Helper()
-	w.expectSaid(object, kubermaticv1.ReasonReady, "", version, update)
+	w.expectChoice(object, kubermaticv1.ReasonReady, version, update)
 }
 
-// expectSaid waits until Ready has the reason, Compatible the message, and the user cluster that version; empty for none.
-func (w *world) expectSaid(object *kubermaticv1.AddonInstallation, reason, message, version, update string) {
+// expectChoice waits until Ready has the reason, Compatible the words, or no message without any, and the user cluster that version; empty
+// for none.
+func (w *world) expectChoice(object *kubermaticv1.AddonInstallation, reason, version, update string, words ...string) {
 	w.t.Helper()
 	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
 		state := "False"
@@ -151,13 +133,13 @@ func (w *world) expectSaid(object *kubermaticv1.AddonInstallation, reason, messa
 			return err
 		}
 		told := meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionCompatible)
-		if told == nil || told.Message != message {
-			return fmt.Errorf("compatible says %+v, want %q", told, message)
+		if told == nil || (len(words) == 0) != (told.Message == "") {
+			return fmt.Errorf("compatible says %+v, want %q", told, words)
 		}
 		if have := w.installed(object); have != version || object.Status.AvailableUpdate != update {
 			return fmt.Errorf("version %q with update %q, want %q with %q", have, object.Status.AvailableUpdate, version, update)
 		}
-		return nil
+		return expect.Says(told.Message, words...)
 	})
 }
 
@@ -188,8 +170,8 @@ func TestVersionsAreSelected(t *testing.T) {
 		w.running("v1.37.1")
 		w.expectInstalled(object, "1.1.0", "")
 		w.running("v1.36.3")
-		w.expectSaid(object, kubermaticv1.ExcludedK8sVersion,
-			`version "1.1.0" of add-on "ranged" does not fit: needs Kubernetes >= 1.37; it is 1.36.3; version "1.0.5" would fit`+isLower, "1.1.0", "")
+		w.expectChoice(object, kubermaticv1.ExcludedK8sVersion, "1.1.0", "",
+			`version "1.1.0" of add-on "ranged"`, "Kubernetes >= 1.37", "1.36.3", `version "1.0.5" would fit`, isLower)
 		w.publish("ranged", kubermaticv1.CatalogueCustom, offered{version: "1.0.5"}, offered{version: "1.2.0"})
 		w.expectInstalled(object, "1.2.0", "")
 	})
@@ -207,8 +189,8 @@ func TestVersionsAreSelected(t *testing.T) {
 		object := w.install("exact", "2.0.0")
 		w.expectInstalled(object, "2.0.0", "")
 		w.want(object, "1.0.0")
-		w.expectSaid(object, kubermaticv1.ReasonDowngradeRefused, `version "v1.0.0" of add-on "exact" is lower than the installed "2.0.0": `+
-			`set annotation addons.kubermatic.k8c.io/allow-downgrade to "true" to let it in`, "2.0.0", "")
+		w.expectChoice(object, kubermaticv1.ReasonDowngradeRefused, "2.0.0", "",
+			`version "v1.0.0" of add-on "exact" is lower`, `"2.0.0"`, kubermaticv1.AnnotationAllowDowngrade)
 		w.edit(object, func(object *kubermaticv1.AddonInstallation) {
 			object.Annotations = map[string]string{kubermaticv1.AnnotationAllowDowngrade: "true"}
 		})
@@ -220,13 +202,12 @@ func TestVersionsAreSelected(t *testing.T) {
 		object := w.install("gone", "1.0.0")
 		w.expectInstalled(object, "1.0.0", "1.1.0")
 		w.publish("gone", kubermaticv1.CatalogueCustom, offered{version: "1.1.0"})
-		const text = `installed version "1.0.0" of add-on "gone" left the catalogue and stays installed; version "1.1.0" would fit`
-		w.expectSaid(object, kubermaticv1.ReasonWithdrawn, text, "1.0.0", "1.1.0")
-		w.expectEvent(kubermaticv1.EventWithdrawn, object, text)
+		words := []string{`version "1.0.0" of add-on "gone"`, "stays installed", `version "1.1.0" would fit`}
+		w.expectChoice(object, kubermaticv1.ReasonWithdrawn, "1.0.0", "1.1.0", words...)
+		w.expectEvent(kubermaticv1.EventWithdrawn, object, words...)
 		w.withdraw("gone")
-		w.expectSaid(object, kubermaticv1.ReasonWithdrawn, `add-on "gone" left the catalogue; its version "1.0.0" stays installed`, "1.0.0", "")
-		w.expectSaid(w.install("never", ""), kubermaticv1.ReasonAddonUnknown,
-			`no catalogue has an add-on "never": see AddonCatalogue "available" in this namespace for those that fit`, "", "")
+		w.expectChoice(object, kubermaticv1.ReasonWithdrawn, "1.0.0", "", `add-on "gone" left`, `"1.0.0" stays installed`)
+		w.expectChoice(w.install("never", ""), kubermaticv1.ReasonAddonUnknown, "", "", `add-on "never"`, `AddonCatalogue "available"`)
 	})
 	t.Run("a pin that stops fitting stays, and is repaired all the same", func(t *testing.T) {
 		w.t = t
@@ -234,8 +215,8 @@ func TestVersionsAreSelected(t *testing.T) {
 		object := w.install("pinned", "1.0.0")
 		w.expectInstalled(object, "1.0.0", "1.1.0")
 		w.publish("pinned", kubermaticv1.CatalogueCustom, offered{version: "1.0.0", k8s: ">= 1.37"}, offered{version: "1.1.0"})
-		w.expectSaid(object, kubermaticv1.ExcludedK8sVersion,
-			`version "1.0.0" of add-on "pinned" does not fit: needs Kubernetes >= 1.37; it is 1.36.3; version "1.1.0" would fit`, "1.0.0", "1.1.0")
+		w.expectChoice(object, kubermaticv1.ExcludedK8sVersion, "1.0.0", "1.1.0",
+			`version "1.0.0" of add-on "pinned"`, "Kubernetes >= 1.37", "1.36.3", `version "1.1.0" would fit`)
 		w.want(object, "1.1.0")
 		w.expectInstalled(object, "1.1.0", "")
 	})
@@ -246,8 +227,7 @@ func TestVersionsAreSelected(t *testing.T) {
 		w.expectInstalled(object, "1.1.0", "")
 		w.publish("aged", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"},
 			offered{version: "1.1.0", deprecated: "it has a hole"}, offered{version: "2.0.0"})
-		const text = `version "1.1.0" is deprecated: it has a hole; version "2.0.0" would fit`
-		w.expectSaid(object, kubermaticv1.ReasonReady, text, "1.1.0", "2.0.0")
+		w.expectChoice(object, kubermaticv1.ReasonReady, "1.1.0", "2.0.0", `version "1.1.0" is deprecated: it has a hole`, `version "2.0.0" would fit`)
 		if err := expect.Condition(object, kubermaticv1.ConditionCompatible, "True", kubermaticv1.ReasonDeprecated); err != nil {
 			t.Error(err)
 		}
@@ -264,8 +244,8 @@ func TestVersionsAreSelected(t *testing.T) {
 		w.expectInstalled(ranged, "1.0.0", "")
 		w.expectInstalled(newest, "1.0.0", "")
 		w.expectInstalled(tries, "1.1.0", "")
-		w.expectSaid(w.instance("drafted", "d-above", "> 1.0.0", ""), kubermaticv1.ReasonVersionUnknown,
-			`add-on "drafted" has no version "> 1.0.0": those in question are drafts: name one exactly to try it`, "", "")
+		w.expectChoice(w.instance("drafted", "d-above", "> 1.0.0", ""), kubermaticv1.ReasonVersionUnknown, "", "",
+			`add-on "drafted" has no version "> 1.0.0"`, "drafts")
 		w.publishVersions("drafted", kubermaticv1.CatalogueCustom, versions(false))
 		for _, object := range []*kubermaticv1.AddonInstallation{ranged, newest, tries} {
 			w.expectInstalled(object, "1.1.0", "")
@@ -280,15 +260,13 @@ func TestVersionsAreSelected(t *testing.T) {
 		w.t = t
 		w.publish("core", kubermaticv1.CatalogueCore, offered{version: "1.0.0"})
 		object := w.install("core", "1.0.0")
-		w.expectSaid(object, kubermaticv1.ExcludedCore,
-			`add-on "core": core add-ons are installed by the platform and not offered to users`, "", "")
+		w.expectChoice(object, kubermaticv1.ExcludedCore, "", "", `add-on "core"`, "not offered")
 		w.publish("turned", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 		object = w.install("turned", "")
 		w.expectInstalled(object, "1.0.0", "")
 		w.withdraw("turned") // The type can't be changed.
 		w.publish("turned", kubermaticv1.CatalogueCore, offered{version: "1.0.0"})
-		w.expectSaid(object, kubermaticv1.ExcludedCore,
-			`add-on "turned": core add-ons are installed by the platform and not offered to users`, "1.0.0", "")
+		w.expectChoice(object, kubermaticv1.ExcludedCore, "1.0.0", "", `add-on "turned"`, "not offered")
 	})
 }
 
@@ -300,13 +278,9 @@ func TestRemovalWithoutAClusterLetsNothingGo(t *testing.T) {
 	w.start()
 	w.publish("kept", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	object := w.install("kept", "")
-	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
-		return expect.Condition(object, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
-	})
+	expect.HasCondition(t, w.seed, object, expect.Is(kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady))
 	w.lives("")
-	if err := w.seed.Delete(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, object)
 	w.expectHeldWithoutCluster(object)
 	w.lives(w.namespace)
 	expect.Gone(t, w.seed, object)
@@ -322,19 +296,13 @@ func TestRemovalWithoutAClusterGoesByTheRecords(t *testing.T) {
 	stop := w.startUntil()
 	w.publish("untold", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	object := w.install("untold", "")
-	expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
-		return expect.Condition(object, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
-	})
+	expect.HasCondition(t, w.seed, object, expect.Is(kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady))
 	stop()
 	untold := object.DeepCopy()
 	untold.Status = kubermaticv1.AddonInstallationStatus{}
-	if err := w.seed.Status().Patch(t.Context(), untold, client.MergeFrom(object)); err != nil {
-		t.Fatal(err)
-	}
+	expect.PatchStatus(t, w.seed, untold, client.MergeFrom(object))
 	w.lives("")
-	if err := w.seed.Delete(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, object)
 	w.start()
 	w.expectHeldWithoutCluster(object)
 	w.lives(w.namespace)
@@ -380,9 +348,7 @@ func TestCoreAddonsNameTheirClusterFirst(t *testing.T) {
 			},
 		}
 		w.create(object)
-		expect.Object(t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
-			return expect.Condition(object, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady)
-		})
+		expect.HasCondition(t, w.seed, object, expect.Is(kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady))
 		if named := <-names; !named {
 			t.Errorf("%s: the intent was saved before the status named the Cluster", name)
 		}
@@ -394,9 +360,7 @@ func (w *world) lives(namespace string) {
 	w.t.Helper()
 	before := w.cluster.DeepCopy()
 	w.cluster.Status.NamespaceName = namespace
-	if err := w.seed.Status().Patch(w.t.Context(), w.cluster, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.PatchStatus(w.t, w.seed, w.cluster, client.MergeFrom(before))
 }
 
 // expectHeldWithoutCluster waits until an installation that is being deleted says that its Cluster is not found, and sees it stay.

@@ -38,9 +38,7 @@ func TestSharedNamespaceGoesWithItsLastInstallation(t *testing.T) {
 	}
 	remove := func(objects ...*kubermaticv1.AddonInstallation) {
 		for _, object := range objects {
-			if err := w.seed.Delete(t.Context(), object); err != nil {
-				t.Fatal(err)
-			}
+			expect.Delete(t, w.seed, object)
 		}
 		for _, object := range objects {
 			expect.Gone(t, w.seed, object)
@@ -74,9 +72,7 @@ func TestSharedNamespaceGoesWithItsLastInstallation(t *testing.T) {
 	remove(never)
 
 	foreign := namespaceOf(w.unique("foreign"))
-	if err := w.seed.Create(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, w.seed, foreign)
 	remove(install("guest", foreign.Name))
 	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil || foreign.DeletionTimestamp != nil {
 		t.Errorf("the namespace that somebody else made: %v, deleted %v", err, foreign.DeletionTimestamp)

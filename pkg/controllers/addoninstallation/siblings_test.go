@@ -119,9 +119,7 @@ func (w *world) expectShared(object *kubermaticv1.AddonInstallation, owner strin
 func (w *world) deleteAll(objects ...client.Object) {
 	w.t.Helper()
 	for _, object := range objects {
-		if err := w.seed.Delete(w.t.Context(), object); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.Delete(w.t, w.seed, object)
 	}
 }
 
@@ -149,9 +147,7 @@ func TestInstancesOfAnAddonShareWhatIsOfTheCluster(t *testing.T) {
 		t.Errorf("the definition was written: version %s became %s", version, now)
 	}
 	widget := w.custom("Widget", second.Spec.TargetNamespace, "first")
-	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(widget), widget); err != nil {
-		t.Fatal(err)
-	}
+	expect.Read(t, w.seed, widget)
 	w.replaced(role) // by the one that owns it, and by nobody else
 	w.expectOwner("first", role, all...)
 
@@ -247,7 +243,7 @@ func TestWhatDiffersOrIsForeignIsNotShared(t *testing.T) {
 	other := w.instance("operator", "other", "1.0.0", `{"verb": "list"}`)
 	w.expectReady(other, kubermaticv1.ReasonObjectExists, `shared with installation "first"`, "the same version and the values")
 	foreign := w.instance("copy", "foreign", "1.0.0", "")
-	w.expectReady(foreign, kubermaticv1.ReasonObjectExists, `belongs to add-on installation "first"`, "take it out of one of the two add-ons")
+	w.expectReady(foreign, kubermaticv1.ReasonObjectExists, `belongs to add-on installation "first"`, "out of one of the two")
 	w.expectOwner("first", w.clusterRole(), first, other, foreign)
 
 	w.edit(other, func(object *kubermaticv1.AddonInstallation) { object.Spec.Values = nil })
@@ -398,7 +394,5 @@ func (w *world) writeRecord(secret corev1.Secret, record []byte) {
 	w.t.Helper()
 	secret.Data, secret.ResourceVersion = maps.Clone(secret.Data), ""
 	secret.Data["record"] = record
-	if err := w.seed.Update(w.t.Context(), &secret); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Update(w.t, w.seed, &secret)
 }

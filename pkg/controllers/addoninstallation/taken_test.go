@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // Red when what a repair takes is not reported.
@@ -24,11 +25,9 @@ func TestOwnersOfRemovedFieldsAreNamed(t *testing.T) {
 	budget.SetNamespace(object.Spec.TargetNamespace)
 	budget.SetName("u")
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"maxUnavailable":null,"minAvailable":2}}`))
-	if err := w.seed.Patch(t.Context(), budget, patch, client.FieldOwner("admin")); err != nil {
-		t.Fatal(err)
-	}
+	expect.Patch(t, w.seed, budget, patch, client.FieldOwner("admin"))
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
 		object.Annotations = map[string]string{kubermaticv1.AnnotationReconcileAt: "now"}
 	})
-	w.expectEvent(kubermaticv1.EventFieldsTaken, object, `field .spec.minAvailable, which field manager "admin" owned, was removed`)
+	w.expectEvent(kubermaticv1.EventFieldsTaken, object, "field .spec.minAvailable", `"admin"`, "removed")
 }

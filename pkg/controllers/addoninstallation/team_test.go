@@ -61,9 +61,7 @@ func (m *team) add(name, over string) *unstructured.Unstructured {
 		},
 		Data: map[string][]byte{"value": fleet.Shared().Cluster(over).Kubeconfig},
 	}
-	if err := client.IgnoreAlreadyExists(m.seed.Create(m.t.Context(), secret)); err != nil {
-		m.t.Fatal(err)
-	}
+	expect.Ensure(m.t, m.seed, secret)
 	made := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"infrastructureRef": map[string]any{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "PlayedCluster", "name": name},
 	}}}
@@ -75,9 +73,7 @@ func (m *team) add(name, over string) *unstructured.Unstructured {
 		"initialization": map[string]any{"controlPlaneInitialized": true},
 		"controlPlane":   map[string]any{"versions": []any{map[string]any{"version": "v1.36.3", "replicas": int64(1)}}},
 	}
-	if err := m.seed.Status().Update(m.t.Context(), made); err != nil {
-		m.t.Fatal(err)
-	}
+	expect.UpdateStatus(m.t, m.seed, made)
 	return made
 }
 
@@ -121,9 +117,7 @@ func (m *team) expectOwner(object client.Object, of *unstructured.Unstructured) 
 func (m *team) records() map[string][]string {
 	m.t.Helper()
 	var list corev1.SecretList
-	if err := m.seed.List(m.t.Context(), &list, client.InNamespace(m.namespace), client.HasLabels{kubermaticv1.LabelInstallation}); err != nil {
-		m.t.Fatal(err)
-	}
+	expect.List(m.t, m.seed, &list, client.InNamespace(m.namespace), client.HasLabels{kubermaticv1.LabelInstallation})
 	found := map[string][]string{}
 	for _, item := range list.Items {
 		for _, owner := range item.OwnerReferences {

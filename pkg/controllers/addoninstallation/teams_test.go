@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -123,16 +124,10 @@ func TestAClusterGoesAlone(t *testing.T) {
 	}
 	records := m.records()
 	settings := &corev1.ConfigMap{}
-	if err := m.elsewhere().Get(t.Context(), client.ObjectKey{Namespace: into, Name: "settings"}, settings); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, m.elsewhere(), client.ObjectKey{Namespace: into, Name: "settings"}, settings)
 	hold := func(finalizers ...string) {
-		expect.Eventually(t, expect.Patience, func() error {
-			if err := m.seed.Get(t.Context(), client.ObjectKeyFromObject(one), one); err != nil {
-				return err
-			}
+		expect.Change(t, m.seed, one, func(one *unstructured.Unstructured) {
 			one.SetFinalizers(finalizers)
-			return m.seed.Update(t.Context(), one)
 		})
 	}
 	hold("example.com/hold")

@@ -13,7 +13,6 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,15 +49,7 @@ func (l *lines) with(texts ...string) (count int) {
 // events of an object in the order in which they were first told, as "type reason", one for each time.
 func (w *world) events(object client.Object) (told []string) {
 	w.t.Helper()
-	var list eventsv1.EventList
-	if err := w.seed.List(w.t.Context(), &list, client.InNamespace(w.namespace)); err != nil {
-		w.t.Fatal(err)
-	}
-	slices.SortFunc(list.Items, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
-	for _, item := range list.Items {
-		if item.Regarding.Name != object.GetName() {
-			continue
-		}
+	for _, item := range expect.Events(w.t, w.seed, object) {
 		times := int32(1)
 		if item.Series != nil {
 			times = item.Series.Count
@@ -160,14 +151,10 @@ func TestTroubleOfAnotherWorkerIsItsToTell(t *testing.T) {
 	w.expectEvents(object, "Warning VersionUnknown")
 	w.leavesAlone(&log, func() { w.giveTo("another") })
 	read := object.DeepCopy()
-	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(object), read); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, w.seed, client.ObjectKeyFromObject(object), read)
 	told := read.DeepCopy()
 	apimeta.FindStatusCondition(told.Status.Conditions, kubermaticv1.ConditionReady).Reason = kubermaticv1.ReasonObjectExists
-	if err := w.seed.Status().Patch(t.Context(), told, client.MergeFrom(read)); err != nil {
-		t.Fatal(err)
-	}
+	expect.PatchStatus(t, w.seed, told, client.MergeFrom(read))
 	w.leavesAlone(&log, func() { w.want(object, "1.0.0") })
 
 	w.giveTo("")
@@ -218,9 +205,7 @@ func (w *world) giveTo(worker string) {
 	w.t.Helper()
 	before := w.cluster.DeepCopy()
 	w.cluster.Labels = map[string]string{kkpv1.LabelWorkerName: worker}
-	if err := w.seed.Patch(w.t.Context(), w.cluster, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Patch(w.t, w.seed, w.cluster, client.MergeFrom(before))
 }
 
 const stuckJob = `apiVersion: batch/v1

@@ -88,7 +88,7 @@ func TestHooksOfTemplatesRunInOrder(t *testing.T) {
 	stop()
 	w.start()
 	w.end(w.awaitJob(object, "farewell"), false)
-	w.expectSummary(object, "False", kubermaticv1.ReasonRemovalBlocked, `annotation addons.kubermatic.k8c.io/skip-hooks: "true" removes without hooks`)
+	w.expectSummary(object, "False", kubermaticv1.ReasonRemovalBlocked, kubermaticv1.AnnotationSkipHooks+`: "true"`)
 	if !w.has(&corev1.ConfigMap{}, namespace, "settings") || !w.has(&corev1.ServiceAccount{}, namespace, "agent") {
 		t.Error("objects go although the hook before failed")
 	}
@@ -102,9 +102,7 @@ func TestHooksOfTemplatesRunInOrder(t *testing.T) {
 func (w *world) expectNoJobs(namespace string) {
 	w.t.Helper()
 	left := &batchv1.JobList{}
-	if err := w.seed.List(w.t.Context(), left); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.List(w.t, w.seed, left)
 	for _, one := range left.Items {
 		if one.Namespace == namespace {
 			w.t.Errorf("job %s stays", one.Name)

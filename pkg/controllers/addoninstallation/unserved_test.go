@@ -60,9 +60,7 @@ func (w *world) replacing(objects ...client.Object) (back func()) {
 	w.t.Helper()
 	before := map[types.UID]bool{}
 	for _, object := range objects {
-		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.Read(w.t, w.seed, object)
 		before[object.GetUID()] = true
 	}
 	return func() {
@@ -85,9 +83,7 @@ func (w *world) replaced(objects ...client.Object) {
 	w.t.Helper()
 	back := w.replacing(objects...)
 	for _, object := range objects {
-		if err := w.seed.Delete(w.t.Context(), object); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.Delete(w.t, w.seed, object)
 	}
 	w.hurry(5, back) // they are missed with the next comparison
 }
@@ -140,9 +136,7 @@ func TestDefinitionDeletedByHandIsPutBack(t *testing.T) {
 
 	definition := definitionNamed("widgets." + w.group())
 	back := w.replacing(append(objects, definition)...)
-	if err := w.seed.Delete(t.Context(), definition); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, definition)
 	for _, object := range objects {
 		if err := w.seed.Delete(t.Context(), object); client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
 			t.Fatal(err)
@@ -153,9 +147,7 @@ func TestDefinitionDeletedByHandIsPutBack(t *testing.T) {
 		w.expectReady(object, kubermaticv1.ReasonReady)
 	}
 	for _, object := range slices.Backward(installations) { // and they go, those of the kind before what brings it
-		if err := w.seed.Delete(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, w.seed, object)
 		w.hurry(5, func() { expect.Gone(t, w.seed, object) })
 	}
 	expect.Gone(t, w.seed, definition)

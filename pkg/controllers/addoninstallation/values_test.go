@@ -32,6 +32,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/values"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -117,9 +118,7 @@ func (u uncached) Get(ctx context.Context, key client.ObjectKey, object client.O
 func (w *valuesWorld) create(objects ...client.Object) {
 	w.Helper()
 	for _, object := range objects {
-		if err := w.seed.Create(w.Context(), object); err != nil {
-			w.Fatal(err)
-		}
+		expect.Create(w, w.seed, object)
 	}
 }
 

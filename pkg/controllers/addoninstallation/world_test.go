@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -188,9 +186,7 @@ func (w *world) addCluster(namespace string) *kkpv1.Cluster {
 	w.create(made)
 	made.Status.Versions.ControlPlane = "v1.36.3"
 	made.Status.NamespaceName, made.Status.ExtendedHealth.APIServer = namespace, kkpv1.HealthUp
-	if err := w.seed.Status().Update(w.t.Context(), made); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.UpdateStatus(w.t, w.seed, made)
 	return made
 }
 
@@ -218,15 +214,13 @@ func (w *world) running(version string) {
 	w.t.Helper()
 	before := w.cluster.DeepCopy()
 	w.cluster.Status.Versions.ControlPlane = version
-	if err := w.seed.Status().Patch(w.t.Context(), w.cluster, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.PatchStatus(w.t, w.seed, w.cluster, client.MergeFrom(before))
 }
 
 // create makes an object. What is of the whole cluster goes with the world, but for namespaces: to remove one takes longer than most tests.
 func (w *world) create(object client.Object) {
 	w.t.Helper()
-	kit.Create(w.t, w.seed, object)
+	expect.Create(w.t, w.seed, object)
 	if _, isNamespace := object.(*corev1.Namespace); object.GetNamespace() == "" && !isNamespace {
 		w.removeAtTheEnd(object)
 	}
@@ -350,21 +344,5 @@ func (w *world) limits() fairqueue.Limits {
 // expectEvent waits for an event about an object that says all of that.
 func (w *world) expectEvent(reason string, about client.Object, words ...string) {
 	w.t.Helper()
-	expect.Eventually(w.t, expect.Patience, func() error {
-		var list eventsv1.EventList
-		if err := w.seed.List(w.t.Context(), &list, client.InNamespace(w.namespace)); err != nil {
-			return err
-		}
-		var told []string
-		for _, item := range list.Items {
-			if item.Reason != reason || item.Regarding.Name != about.GetName() {
-				continue
-			}
-			if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(item.Note, word) }) {
-				return nil
-			}
-			told = append(told, item.Note)
-		}
-		return fmt.Errorf("no event %s of %s says %q; there are %q", reason, about.GetName(), words, told)
-	})
+	expect.Event(w.t, w.seed, about, reason, words...)
 }

@@ -50,20 +50,10 @@ func (w *world) publishFrom(name string, kind kubermaticv1.CatalogueType, reposi
 }
 
 // expectSummary waits until Ready has the status and the reason and says the text.
-func (w *world) expectSummary(object *kubermaticv1.AddonInstallation, status, reason, text string) string {
+func (w *world) expectSummary(object *kubermaticv1.AddonInstallation, status, reason string, words ...string) string {
 	w.t.Helper()
-	message := ""
-	expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
-		if err := expect.Condition(object, kubermaticv1.ConditionReady, status, reason); err != nil {
-			return err
-		}
-		message = meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionReady).Message
-		if !strings.Contains(message, text) {
-			return fmt.Errorf("it says %q, want %q", message, text)
-		}
-		return nil
-	})
-	return message
+	expect.HasCondition(w.t, w.seed, object, expect.Is(kubermaticv1.ConditionReady, status, reason, words...))
+	return meta.FindStatusCondition(object.Status.Conditions, kubermaticv1.ConditionReady).Message
 }
 
 // count is how many ConfigMaps of an installation the user cluster has.
@@ -82,9 +72,7 @@ func (w *world) count(object *kubermaticv1.AddonInstallation) int {
 func (w *world) expectNothing(object *kubermaticv1.AddonInstallation) {
 	w.t.Helper()
 	var records corev1.SecretList
-	if err := w.seed.List(w.t.Context(), &records, client.InNamespace(w.namespace)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.List(w.t, w.seed, &records, client.InNamespace(w.namespace))
 	for i := range records.Items {
 		if strings.HasPrefix(string(records.Items[i].Type), "addons.kubermatic.k8c.io/release") {
 			w.t.Errorf("an intent was recorded: %s", records.Items[i].Name)
@@ -132,9 +120,7 @@ func TestRestrictedCustomAddonWritesNothing(t *testing.T) {
 		w.publishFrom("free", kubermaticv1.CatalogueCustom, "core-1", "core-2")
 		w.expectSummary(object, "False", kubermaticv1.ReasonNotAllowed, `targetNamespace "kube-public"`)
 		lost := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-public", Name: "core-1"}}
-		if err := w.seed.Delete(t.Context(), lost); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, w.seed, lost)
 		w.lookAgain(object)
 		expect.Eventually(t, expect.Patience, func() error {
 			if have := w.count(object); have != 2 {

@@ -21,7 +21,7 @@ func (w *world) team() string {
 	w.t.Helper()
 	w.beside = &kit.Beside{}
 	name := fmt.Sprintf("team-%d", worlds)
-	kit.Create(w.t, w.seed, kit.Namespace(name))
+	expect.Create(w.t, w.seed, kit.Namespace(name))
 	return name
 }
 
@@ -48,9 +48,7 @@ func (w *world) of(in target.Description, item string) *v1.AddonInstallation {
 func (w *world) here(namespace string) string {
 	w.t.Helper()
 	var all v1.AddonInstallationList
-	if err := w.seed.List(w.t.Context(), &all, client.InNamespace(namespace)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.List(w.t, w.seed, &all, client.InNamespace(namespace))
 	var names []string
 	for i := range all.Items {
 		names = append(names, all.Items[i].Name)
@@ -154,7 +152,7 @@ func TestANeighboursInstallationsAreNoneOfASets(t *testing.T) {
 	for name, of := range map[string]target.Description{"mine": first, "prod-3.web": first} {
 		users := &v1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: name}}
 		users.Spec.ClusterName, users.Spec.AddonRef.Name, users.Spec.TargetNamespace = of.Name, "web", "web"
-		kit.Create(t, w.seed, users)
+		expect.Create(t, w.seed, users)
 	}
 	w.useKey()
 	w.start()

@@ -76,9 +76,7 @@ func TestWhatWasGrantedInAnotherOrderIsNotWritten(t *testing.T) {
 		return nil
 	})
 	for _, policy := range later {
-		if err := w.seed.Delete(t.Context(), policy); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, w.seed, policy)
 	}
 	w.steady(func() error {
 		if at := w.at("1.0.0"); len(at) != 0 {

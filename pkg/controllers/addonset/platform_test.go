@@ -234,9 +234,7 @@ func TestValuesOfThePlatformThatAreAwayChangeNothing(t *testing.T) {
 	revision := w.says(of, v1.ReasonComplete, current(2)).Status.Revision
 	stop()
 	before := w.writes.Load()
-	if err := w.seed.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "shared"}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "shared"}})
 	w.start()
 	missing := w.tells(of, `Secret "shared" with label`)
 	w.shares("other", "password: canary-string")

@@ -1,13 +1,9 @@
 package addonset_test
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -16,24 +12,16 @@ import (
 )
 
 // saysSo waits until a copy has that reason for Ready, and a message that begins so.
-func (w *world) saysSo(of *v1.AddonSet, reason, message string) {
+func (w *world) saysSo(of *v1.AddonSet, reason string, words ...string) {
 	w.t.Helper()
-	w.says(of, reason)
-	expect.Object(w.t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
-		if ready := meta.FindStatusCondition(found.Status.Conditions, v1.ConditionReady); !strings.HasPrefix(ready.Message, message) {
-			return fmt.Errorf("it says %q", ready.Message)
-		}
-		return nil
-	})
+	expect.HasCondition(w.t, w.seed, copyOf(of), expect.Is(v1.ConditionReady, readyBy(reason), reason, words...))
 }
 
 // patch a Cluster.
 func (w *world) patch(name, merge string) {
 	w.t.Helper()
 	of := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if err := w.seed.Patch(w.t.Context(), of, client.RawPatch("application/merge-patch+json", []byte(merge))); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Merge(w.t, w.seed, of, []byte(merge))
 }
 
 // TestReadyOfASetTellsWhatItDoes turns red when a set that installs nothing is complete: its selector matches nothing, or all is blocked; when
@@ -46,18 +34,16 @@ func TestReadyOfASetTellsWhatItDoes(t *testing.T) {
 	typo := w.write(w.set("typo", atOnce, func(of *v1.AddonSet) { of.Spec.ClusterSelector.MatchLabels["world"] = "none" }))
 	slip := w.write(w.set("slip", atOnce, func(of *v1.AddonSet) { of.Spec.Addons[0].AddonRef.Name = "weeb" }))
 	w.saysSo(typo, v1.ReasonNoClusterSelected, "no cluster is selected")
-	w.saysSo(slip, v1.ReasonBlocked, "0 of 2 clusters have the revision, 2 are blocked")
+	w.saysSo(slip, v1.ReasonBlocked, "0 of 2 clusters", "2 are blocked")
 
 	w.patch(w.names[0], `{"spec":{"pause":true}}`)
-	w.saysSo(slip, v1.ReasonBlocked, "0 of 2 clusters have the revision")
+	w.saysSo(slip, v1.ReasonBlocked, "0 of 2 clusters")
 	w.patch(w.names[1], `{"spec":{"pause":true}}`)
-	w.saysSo(slip, v1.ReasonComplete, "0 of 2 clusters have the revision, 2 are unreachable or paused")
+	w.saysSo(slip, v1.ReasonComplete, "0 of 2 clusters", "2 are unreachable or paused")
 
 	for _, name := range w.names {
 		w.patch(name, `{"metadata":{"finalizers":null}}`)
-		if err := w.seed.Delete(t.Context(), &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, w.seed, &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	w.saysSo(slip, v1.ReasonComplete, "there is no cluster yet")
 	w.saysSo(typo, v1.ReasonComplete, "there is no cluster yet")
@@ -86,7 +72,7 @@ func TestAPausedSetTellsOfNoRollout(t *testing.T) {
 	w.told("")
 	of.Spec.Paused = false
 	w.write(of)
-	w.saysSo(of, v1.ReasonBlocked, "0 of 2 clusters have the revision, 2 are blocked")
+	w.saysSo(of, v1.ReasonBlocked, "0 of 2 clusters", "2 are blocked")
 	w.told("GroupOpened,GroupOpened,Completed")
 }
 
@@ -117,6 +103,6 @@ func TestAnItemIsInstalledWhereTheCatalogueSays(t *testing.T) {
 	other := w.write(w.set("nowhere", atOnce, spaceless, func(of *v1.AddonSet) {
 		of.Spec.Addons[0].Name, of.Spec.Addons[0].AddonRef.Name = "log", "log"
 	}))
-	w.saysSo(other, v1.ReasonBlocked, "0 of 2 clusters have the revision, 2 are blocked")
+	w.saysSo(other, v1.ReasonBlocked, "0 of 2 clusters", "2 are blocked")
 	w.troubles(other, w.names[0], "log", v1.ReasonNamespaceUnset)
 }

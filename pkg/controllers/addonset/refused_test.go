@@ -56,9 +56,7 @@ func TestANamespaceThatRefusesStopsNoWave(t *testing.T) {
 	}
 	says(v1.ReasonComplete, 2, 1)
 	for _, policy := range policies {
-		if err := w.seed.Delete(t.Context(), policy); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, w.seed, policy)
 	}
 	says(v1.ReasonComplete, 0, 3)
 	if at := w.at("1.0.0"); !slices.Equal(at, w.names) {
@@ -115,9 +113,7 @@ func TestANamespaceThatGoesIsAway(t *testing.T) {
 	w.offers("web", "1.0.0")
 	leave := func(name string) {
 		t.Helper()
-		if err := w.seed.Delete(t.Context(), kit.Namespace(standins.NamespaceOf(name))); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, w.seed, kit.Namespace(standins.NamespaceOf(name)))
 	}
 	away := func(number int32) func(v1.ClusterCounts) bool {
 		return func(counts v1.ClusterCounts) bool { return counts.Away == number }
@@ -157,7 +153,7 @@ func (w *world) refusing(namespace string) []client.Object {
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policy.Name}}
 	binding.Spec.PolicyName, binding.Spec.ValidationActions = policy.Name, []admissionv1.ValidationAction{admissionv1.Deny}
 	objects := []client.Object{binding, policy}
-	kit.Create(w.t, w.seed, objects...)
+	expect.Create(w.t, w.seed, objects...)
 	w.t.Cleanup(func() {
 		for _, object := range objects {
 			if err := w.seed.Delete(context.Background(), object); client.IgnoreNotFound(err) != nil {

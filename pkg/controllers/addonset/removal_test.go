@@ -12,7 +12,6 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/standins"
-	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // without takes clusters out of a set's selector by their number.
@@ -109,7 +108,7 @@ func TestWhatSomebodyMadeIsLeftAlone(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: standins.NamespaceOf(w.names[0]), Name: "web"},
 		Spec:       v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "other", Version: "3"}, TargetNamespace: "mine"},
 	}
-	kit.Create(t, w.seed, mine)
+	expect.Create(t, w.seed, mine)
 	w.asks(w.names[1], `[{"name":"own","addonRef":{"name":"web"},"targetNamespace":"web"}]`)
 	w.asks(w.names[2], `[{"name":"own",`)
 	of := w.write(w.set("tools", atOnce))
@@ -135,10 +134,7 @@ func TestWhatSomebodyMadeIsLeftAlone(t *testing.T) {
 func (w *world) asks(cluster, text string) {
 	w.t.Helper()
 	asking := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: cluster}}
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1.AnnotationInitialInstallations, text)
-	if err := w.seed.Patch(w.t.Context(), asking, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Annotate(w.t, w.seed, asking, v1.AnnotationInitialInstallations, text)
 }
 
 // TestASetThatTakesOverKeepsTheInstallation: what one set lets go and another wants goes over by its label. Red when it is made anew.
@@ -180,9 +176,7 @@ func TestWhatIsMissingRemovesNothing(t *testing.T) {
 	}
 	gone := copyOf(of)
 	free := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null,"labels":null}}`))
-	if err := w.seed.Patch(t.Context(), gone, free); err != nil {
-		t.Fatal(err)
-	}
+	expect.Patch(t, w.seed, gone, free)
 	w.quiet()
 	if err := w.has(2); err != nil {
 		t.Error(err)
@@ -210,12 +204,8 @@ func TestADeletedSetGoesWhenThatIsConfirmed(t *testing.T) {
 			w.says(of, v1.ReasonComplete, current(3))
 			w.edit(of, func(of *v1.AddonSet) { of.Spec.Paused = true })
 			w.says(of, v1.ReasonPaused)
-			if err := w.seed.Delete(t.Context(), copyOf(of)); err != nil {
-				t.Fatal(err)
-			}
-			expect.Object(t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
-				return expect.Condition(found, v1.ConditionDeletionBlocked, "True", v1.ReasonNotConfirmed)
-			})
+			expect.Delete(t, w.seed, copyOf(of))
+			expect.HasCondition(t, w.seed, copyOf(of), expect.Is(v1.ConditionDeletionBlocked, "True", v1.ReasonNotConfirmed))
 			w.quiet()
 			if err := w.has(3); err != nil {
 				t.Error(err)
@@ -252,14 +242,9 @@ func TestADeletedSetGoesWhenThatIsConfirmed(t *testing.T) {
 // hold an installation by finalizers, beside the controller's own.
 func (w *world) hold(of *v1.AddonInstallation, finalizers ...string) {
 	w.t.Helper()
-	expect.Eventually(w.t, expect.Patience, func() error {
-		found := of.DeepCopy()
-		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(of), found); err != nil {
-			return err
-		}
+	expect.Change(w.t, w.seed, of.DeepCopy(), func(found *v1.AddonInstallation) {
 		found.Finalizers = slices.DeleteFunc(found.Finalizers, func(one string) bool { return one == "example.com/hold" })
 		found.Finalizers = append(found.Finalizers, finalizers...)
-		return w.seed.Update(w.t.Context(), found)
 	})
 }
 

@@ -214,9 +214,7 @@ func TestOnlyWhatTheDistributorMarkedCounts(t *testing.T) {
 	w.start()
 	w.says(of, v1.ReasonComplete, current(2))
 	edited := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"clusterSelector":{"matchLabels":{"world":"none"}}}}`))
-	if err := w.seed.Patch(t.Context(), copyOf(of), edited); err != nil {
-		t.Fatal(err)
-	}
+	expect.Patch(t, w.seed, copyOf(of), edited)
 	w.quiet()
 	if at := w.at("1.0.0"); len(at) != 2 {
 		t.Errorf("an edited copy took it out of clusters: %q have it", at)
@@ -236,9 +234,7 @@ func TestWhatTheSetWroteIsPutBack(t *testing.T) {
 	w.says(of, v1.ReasonComplete, current(1))
 	was := w.installed("web")[w.names[0]]
 	edit := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"addonRef":{"version":"0.9.0"},"values":{"own":1}}}`))
-	if err := w.seed.Patch(t.Context(), was.DeepCopy(), edit); err != nil {
-		t.Fatal(err)
-	}
+	expect.Patch(t, w.seed, was.DeepCopy(), edit)
 	expect.Object(t, w.seed, was.DeepCopy(), func(found *v1.AddonInstallation) error {
 		if found.Generation == was.Generation || found.Spec.AddonRef != was.Spec.AddonRef {
 			return fmt.Errorf("it is %+v", found.Spec.AddonRef)

@@ -184,9 +184,7 @@ func noting(next http.RoundTripper, object string, noted *atomic.Bool) http.Roun
 func (w *world) fetch(of *v1.AddonSet, into *map[string]any) {
 	w.t.Helper()
 	found := copyOf(of)
-	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(of), found); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Get(w.t, w.seed, client.ObjectKeyFromObject(of), found)
 	found.APIVersion, found.Kind = v1.GroupVersion.String(), "AddonSet"
 	content, err := json.Marshal(found)
 	if err == nil {

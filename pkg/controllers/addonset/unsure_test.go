@@ -73,15 +73,11 @@ func TestAnEditedCoreCopyHoldsNothing(t *testing.T) {
 		of.Spec.Type, of.Spec.ClusterSelector, of.Spec.Addons = v1.AddonSetCore, &metav1.LabelSelector{}, nil
 	}))
 	core.Status.Revision = "0a"
-	if err := w.seed.Status().Update(t.Context(), core); err != nil {
-		t.Fatal(err)
-	}
+	expect.UpdateStatus(t, w.seed, core)
 	w.start()
 	w.says(tools, v1.ReasonComplete, current(2))
 	core.Spec.Priority = 7
-	if err := w.seed.Update(t.Context(), core); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, core)
 	w.edit(tools, without("0"))
 	expect.Eventually(t, expect.Patience, func() error { return w.has(1) })
 }
@@ -89,14 +85,7 @@ func TestAnEditedCoreCopyHoldsNothing(t *testing.T) {
 // rename a copy's item, as somebody does who may not.
 func (w *world) rename(of *v1.AddonSet, item v1.AddonName) {
 	w.t.Helper()
-	expect.Eventually(w.t, expect.Patience, func() error {
-		found := copyOf(of)
-		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(of), found); err != nil {
-			return err
-		}
-		found.Spec.Addons[0].Name = item
-		return w.seed.Update(w.t.Context(), found)
-	})
+	expect.Change(w.t, w.seed, copyOf(of), func(found *v1.AddonSet) { found.Spec.Addons[0].Name = item })
 }
 
 // remove a copy by force: its finalizer goes with it.

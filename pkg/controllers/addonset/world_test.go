@@ -74,7 +74,7 @@ func newWorld(t testing.TB, count, canaries int, script ...standins.Rule) *world
 		t: t, catalogue: fmt.Sprintf("catalogue-%d", worlds), recorder: events.NewFakeRecorder(1000),
 		seed: kit.Client(t, config), clusters: standins.NewClusters(t, config), marks: mergedcatalogue.New(logr.Discard()),
 	}
-	kit.Create(t, w.seed, kit.Namespace(w.catalogue))
+	expect.Create(t, w.seed, kit.Namespace(w.catalogue))
 	first := worlds * 1000
 	w.names = w.clusters.Make(t, standins.Shape{First: first, Count: count, Labels: func(number int) map[string]string {
 		ring := "1"
@@ -279,15 +279,19 @@ func copyOf(of *v1.AddonSet) *v1.AddonSet {
 	return &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: of.Name}}
 }
 
+// readyBy is the status of Ready that goes with a reason.
+func readyBy(reason string) string {
+	if reason == v1.ReasonComplete || reason == v1.ReasonNoClusterSelected {
+		return "True"
+	}
+	return "False"
+}
+
 // says waits until a copy has that reason for Ready, and the counts that are asked for.
 func (w *world) says(of *v1.AddonSet, reason string, holds ...func(v1.ClusterCounts) bool) *v1.AddonSet {
 	w.t.Helper()
 	return expect.Object(w.t, w.seed, copyOf(of), func(found *v1.AddonSet) error {
-		status := "False"
-		if reason == v1.ReasonComplete || reason == v1.ReasonNoClusterSelected {
-			status = "True"
-		}
-		if err := expect.Condition(found, v1.ConditionReady, status, reason); err != nil {
+		if err := expect.Condition(found, v1.ConditionReady, readyBy(reason), reason); err != nil {
 			return err
 		}
 		for _, hold := range holds {
@@ -307,9 +311,7 @@ func current(number int32) func(v1.ClusterCounts) bool {
 func (w *world) installed(name string) map[string]*v1.AddonInstallation {
 	w.t.Helper()
 	var list v1.AddonInstallationList
-	if err := w.seed.List(w.t.Context(), &list); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.List(w.t, w.seed, &list)
 	found := map[string]*v1.AddonInstallation{}
 	for i := range list.Items {
 		of := standins.ClusterOf(list.Items[i].Namespace)
@@ -397,7 +399,7 @@ func (w *world) told(want string) {
 // useKey has marks count, as on a seed with a master.
 func (w *world) useKey() {
 	w.t.Helper()
-	kit.Create(w.t, w.seed, &corev1.Secret{
+	expect.Create(w.t, w.seed, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: v1.SecretCatalogueKey}, Data: map[string][]byte{v1.MarkKeyField: []byte(key)},
 	})
 	if err := w.marks.Read(w.t.Context(), w.seed, w.catalogue); err != nil {

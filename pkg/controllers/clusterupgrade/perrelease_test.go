@@ -16,13 +16,12 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/expect"
-	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // perRelease makes the copy of a set for one minor release of Kubernetes.
 func (w *world) perRelease(name, kubernetes, version string) {
 	w.t.Helper()
-	kit.Create(w.t, w.client, &v1.AddonSet{
+	expect.Create(w.t, w.client, &v1.AddonSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: name, Labels: map[string]string{v1.LabelRole: v1.RoleCopy}},
 		Spec: v1.AddonSetSpec{
 			ClusterSelector: &metav1.LabelSelector{}, Constraints: &v1.Constraints{K8sVersion: v1.VersionRange(kubernetes)},
@@ -36,14 +35,8 @@ func (w *world) perRelease(name, kubernetes, version string) {
 // pause a copy, or let it go on.
 func (w *world) pause(name string, is bool) {
 	w.t.Helper()
-	found := &v1.AddonSet{}
-	expect.Eventually(w.t, expect.Patience, func() error { // its controller writes it too
-		if err := w.client.Get(w.t.Context(), client.ObjectKey{Namespace: w.catalogue, Name: name}, found); err != nil {
-			return err
-		}
-		found.Spec.Paused = is
-		return w.client.Update(w.t.Context(), found)
-	})
+	found := &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: name}}
+	expect.Change(w.t, w.client, found, func(found *v1.AddonSet) { found.Spec.Paused = is }) // its controller writes it too
 }
 
 // made waits until a set has the add-on at a version, and gives it.
@@ -72,13 +65,13 @@ func TestASetPerReleaseUpgradesWithoutItsTimeout(t *testing.T) {
 	w.says("False", v1.ReasonNotUpgrading)
 
 	w.ask(after)
-	w.told(v1.ReasonBeforeControlPlane, `one.cni (goes to 1.1.0; AddonSet "release-37" is paused: set its spec.paused to false)`)
+	w.told(v1.ReasonBeforeControlPlane, "one.cni (goes to 1.1.0", `AddonSet "release-37" is paused`, "spec.paused")
 	w.pause("release-37", false)
 	early := w.made("release-37", "1.1.0")
 	if early.UID != first.UID {
 		t.Error("it was made anew")
 	}
-	expect.Always(t, steady, func() error { return w.isAt(before, before) })
+	w.stays(before, before)
 	w.installed("1.1.0", "1.36.3", metav1.ConditionTrue)
 	w.at(after, after) // what is pinned, and fits, holds no workers
 	w.says("False", v1.ReasonNotUpgrading)
@@ -130,7 +123,7 @@ func TestOneVersionPerReleaseHoldsTheWorkersAlone(t *testing.T) {
 	w := newWorld(t, setting{})
 	w.perRelease("release-36", "~1.36", "1.0.0")
 	w.perRelease("release-37", "~1.37", "2.0.0")
-	kit.Create(t, w.client, w.merged("cloud", v1.SlotCPI, "1.36.0", "~1.36", "1.37.0", "~1.37", "2.0.0", ">= 1.36"),
+	expect.Create(t, w.client, w.merged("cloud", v1.SlotCPI, "1.36.0", "~1.36", "1.37.0", "~1.37", "2.0.0", ">= 1.36"),
 		&corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "custom-core-addons"},
 			Data:       map[string]string{"addons.yaml": "- {name: cloud, addonRef: {name: cloud, version: 1.x}, targetNamespace: kube-system}\n"},
@@ -147,7 +140,7 @@ func TestOneVersionPerReleaseHoldsTheWorkersAlone(t *testing.T) {
 
 	w.pause("core", true)
 	w.ask(after)
-	w.told(v1.ReasonBeforeWorkers, `one.cloud (version 1.36.0 does not fit; AddonSet "core" is paused`)
+	w.told(v1.ReasonBeforeWorkers, "one.cloud (version 1.36.0", `AddonSet "core" is paused`)
 	w.at(after, before)
 	w.pause("core", false)
 	if next := w.made("release-37", "2.0.0"); next.UID != first.UID {
@@ -201,7 +194,7 @@ func TestAChainOfUpgradesIsJudgedByAllItsSteps(t *testing.T) {
 	w.ask(after)
 	w.told(v1.ReasonBeforeControlPlane, "one.cni (", "1.37.1")
 	w.made("release-36", "1.1.0")
-	expect.Always(t, steady, func() error { return w.isAt(oldest, oldest) })
+	w.stays(oldest, oldest)
 	w.offers(append(fit, "2.0.0", "~1.37")...)
 	w.at(after, after)
 	w.says("False", v1.ReasonNotUpgrading)

@@ -46,7 +46,7 @@ func TestAnUpgradeIsLetGo(t *testing.T) {
 			stop := w.start()
 			w.waits()
 			stop()
-			expect.Always(w.t, steady, func() error { return w.isAt(before, before) })
+			w.stays(before, before)
 			if err := clusterapi.Annotate(w.t.Context(), w.client, w.key, capiv1.AnnotationBeforeUpgrade, ""); err != nil {
 				w.t.Fatal(err)
 			}
@@ -55,7 +55,7 @@ func TestAnUpgradeIsLetGo(t *testing.T) {
 			stop := w.start()
 			w.waitsWithWorkers()
 			stop()
-			expect.Always(w.t, steady, func() error { return w.isAt(after, before) })
+			w.stays(after, before)
 			w.letWorkersGo()
 		}},
 		{"at its timeout, since an add-on is never right", setting{timeout: short}, func(w *world) {

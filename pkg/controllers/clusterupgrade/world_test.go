@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -77,6 +76,8 @@ type world struct {
 	catalogue string
 	rules     upgrade.Rules
 	setting   setting
+	// running is the manager of our controllers; nil: none runs.
+	running *kit.Manager
 	// written and refused count what our controllers write of the Cluster.
 	written, refused atomic.Int32
 }
@@ -158,7 +159,7 @@ func makeWorld(t *testing.T, of setting) *world {
 		rules: upgrade.Rules{Hold: true, Timeout: cmp.Or(of.timeout, time.Hour)},
 	}
 	byName.Store(name, w)
-	kit.Create(t, w.client, kit.Namespace(name), kit.Namespace(w.catalogue), w.merged("cni", v1.SlotCNI, of.offered...))
+	expect.Create(t, w.client, kit.Namespace(name), kit.Namespace(w.catalogue), w.merged("cni", v1.SlotCNI, of.offered...))
 	if err := (clusterapi.Class{Namespace: name, Versions: of.class}).Create(t.Context(), w.client); err != nil {
 		t.Fatal(err)
 	}
@@ -166,9 +167,7 @@ func makeWorld(t *testing.T, of setting) *world {
 		Namespace: name, Name: "one", Version: of.from, Deployments: []string{"a", "b"}, Pools: []string{"p"},
 		Labels: map[string]string{kkpv1.LabelWorkerName: name},
 	}.Object()
-	if err := w.client.Create(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, w.client, made)
 	found := expect.Object(t, w.client, w.object(), func(cluster *unstructured.Unstructured) error {
 		// With its last annotation Cluster API takes all off that came meanwhile: ours is put back then, unless an upgrade is pending.
 		if pending := cluster.GetAnnotations()[pendingHooks]; pending != "" {
@@ -226,7 +225,7 @@ func (w *world) merged(addon string, slot v1.Slot, pairs ...string) *v1.AddonCat
 func (w *world) available(of *unstructured.Unstructured) {
 	w.t.Helper()
 	key := w.availableKey()
-	kit.Create(w.t, w.client, &v1.AddonCatalogue{
+	expect.Create(w.t, w.client, &v1.AddonCatalogue{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: key.Namespace, Name: key.Name, Labels: map[string]string{v1.LabelRole: v1.RoleAvailable},
 			OwnerReferences: []metav1.OwnerReference{{
@@ -250,7 +249,11 @@ func (w *world) start() (stop func()) {
 	}
 	made.SetUp(clusterupgrade.New(w.dependencies(made, mergedcatalogue.New(logr.Discard()), none)))
 	made.Run()
-	return made.Stop
+	w.running = made
+	return func() {
+		w.running = nil
+		made.Stop()
+	}
 }
 
 // startAll runs the controllers of sets and of core add-ons beside ours, as the program of a seed does.
@@ -266,6 +269,7 @@ func (w *world) startAll() {
 		CatalogueNamespace: w.catalogue, WorkerName: w.name, StatusInterval: time.Millisecond,
 	})))
 	made.Run()
+	w.running = made
 }
 
 func (w *world) seed() *kit.Manager {
@@ -291,13 +295,8 @@ func (w *world) installed(version, kubernetes string, ready metav1.ConditionStat
 		Namespace: w.key.Namespace, Name: "one.cni", Labels: map[string]string{v1.LabelSet: "network"},
 	}}
 	one.Spec = v1.AddonInstallationSpec{ClusterName: "one", AddonRef: v1.AddonReference{Name: "cni"}, TargetNamespace: "kube-system"}
-	if err := w.client.Create(w.t.Context(), one.DeepCopy()); client.IgnoreAlreadyExists(err) != nil {
-		w.t.Fatal(err)
-	}
-	expect.Eventually(w.t, expect.Patience, func() error {
-		if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(one), one); err != nil {
-			return err
-		}
+	expect.Ensure(w.t, w.client, one.DeepCopy())
+	expect.ChangeStatus(w.t, w.client, one, func(one *v1.AddonInstallation) {
 		one.Status.Version = version
 		one.Status.LastApplied = &v1.AppliedState{Addon: "cni", Version: version, K8sVersion: kubernetes}
 		reason := v1.ReasonProgressing
@@ -307,7 +306,6 @@ func (w *world) installed(version, kubernetes string, ready metav1.ConditionStat
 		meta.SetStatusCondition(&one.Status.Conditions, metav1.Condition{
 			Type: v1.ConditionReady, Status: ready, Reason: reason, ObservedGeneration: one.Generation,
 		})
-		return w.client.Status().Update(w.t.Context(), one)
 	})
 }
 
@@ -333,13 +331,9 @@ func (w *world) waitsWithWorkers() {
 func (w *world) offers(pairs ...string) {
 	w.t.Helper()
 	found, wanted := &v1.AddonCatalogue{}, w.merged("cni", v1.SlotCNI, pairs...)
-	if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(wanted), found); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Get(w.t, w.client, client.ObjectKeyFromObject(wanted), found)
 	wanted.ResourceVersion = found.ResourceVersion
-	if err := w.client.Update(w.t.Context(), wanted); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Update(w.t, w.client, wanted)
 }
 
 // expectGivenUp waits for the event that names who was not right.
@@ -348,35 +342,19 @@ func (w *world) expectGivenUp(who string) { w.expectEvent(v1.EventUpgradeNotHeld
 // expectEvent waits for an event of the Cluster with a text.
 func (w *world) expectEvent(reason, who string) {
 	w.t.Helper()
-	expect.Eventually(w.t, expect.Patience, func() error {
-		var list eventsv1.EventList
-		if err := w.client.List(w.t.Context(), &list, client.InNamespace(w.key.Namespace)); err != nil {
-			return err
-		}
-		var told []string
-		for _, item := range list.Items {
-			if item.Reason == reason && item.Regarding.Name == w.key.Name && strings.Contains(item.Note, who) {
-				return nil
-			}
-			told = append(told, item.Reason+": "+item.Note)
-		}
-		return fmt.Errorf("no event %s names %s: %q", reason, who, told)
-	})
+	expect.Event(w.t, w.client, w.object(), reason, who)
 }
 
 // toldOnce is an error where there are more events of a reason than one, or one that repeats itself.
 func (w *world) toldOnce(reason string) error {
-	var list eventsv1.EventList
-	if err := w.client.List(w.t.Context(), &list, client.InNamespace(w.key.Namespace)); err != nil {
-		return err
-	}
 	told := 0
-	for _, item := range list.Items {
-		if item.Reason == reason && item.Regarding.Name == w.key.Name {
-			told++
-			if item.Series != nil {
-				told += int(item.Series.Count)
-			}
+	for _, item := range expect.Events(w.t, w.client, w.object()) {
+		if item.Reason != reason {
+			continue
+		}
+		told++
+		if item.Series != nil {
+			told += int(item.Series.Count)
 		}
 	}
 	if told != 1 {
@@ -389,17 +367,9 @@ func (w *world) toldOnce(reason string) error {
 // pending already gets none.
 func (w *world) ask(version string) {
 	w.t.Helper()
-	var since time.Time
-	expect.Eventually(w.t, expect.Patience, func() error {
+	expect.Lasts(w.t, expect.Patience, steady, func() error {
 		if _, isOn := w.read().GetAnnotations()[capiv1.AnnotationBeforeUpgrade]; !isOn {
-			since = time.Time{}
 			return errors.New("the hook is not on")
-		}
-		if since.IsZero() {
-			since = time.Now()
-		}
-		if lasts := time.Since(since); lasts < steady {
-			return fmt.Errorf("the hook is on for %s only", lasts)
 		}
 		return nil
 	})
@@ -411,31 +381,36 @@ func (w *world) ask(version string) {
 // says waits for condition UpgradeHeld.
 func (w *world) says(status, reason string) {
 	w.t.Helper()
-	key := w.availableKey()
-	expect.Object(w.t, w.client, &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}},
-		func(found *v1.AddonCatalogue) error {
-			return expect.Condition(found, v1.ConditionUpgradeHeld, status, reason)
-		})
+	expect.HasCondition(w.t, w.client, w.offer(), expect.Is(v1.ConditionUpgradeHeld, status, reason))
 }
 
 // told waits for condition UpgradeHeld of that reason, with a message that has these words.
 func (w *world) told(reason string, words ...string) {
 	w.t.Helper()
+	expect.HasCondition(w.t, w.client, w.offer(), expect.Is(v1.ConditionUpgradeHeld, "True", reason, words...))
+}
+
+func (w *world) offer() *v1.AddonCatalogue {
 	key := w.availableKey()
-	expect.Object(w.t, w.client, &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}},
-		func(found *v1.AddonCatalogue) error {
-			held := meta.FindStatusCondition(found.Status.Conditions, v1.ConditionUpgradeHeld)
-			if held == nil || held.Reason != reason || slices.ContainsFunc(words, func(one string) bool { return !strings.Contains(held.Message, one) }) {
-				return fmt.Errorf("UpgradeHeld is %+v", held)
-			}
-			return nil
-		})
+	return &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 }
 
 // at waits until Cluster API has brought control plane and workers to these versions.
 func (w *world) at(controlPlane, workers string) {
 	w.t.Helper()
 	expect.Eventually(w.t, expect.Patience, func() error { return w.isAt(controlPlane, workers) })
+}
+
+// stays shows that nothing moves: our controller, where it runs, and then Cluster API reconcile the Cluster again.
+func (w *world) stays(controlPlane, workers string) {
+	w.t.Helper()
+	if w.running != nil {
+		w.running.Settle("clusterupgrade")
+	}
+	clusterapi.Reconciled(w.t, w.client, w.key)
+	if err := w.isAt(controlPlane, workers); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 func (w *world) isAt(controlPlane, workers string) error {
@@ -492,9 +467,7 @@ func (w *world) letGo() {
 func (w *world) read() *unstructured.Unstructured {
 	w.t.Helper()
 	object := w.object()
-	if err := w.client.Get(w.t.Context(), w.key, object); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Get(w.t, w.client, w.key, object)
 	return object
 }
 

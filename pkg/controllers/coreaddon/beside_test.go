@@ -21,7 +21,7 @@ func (w *world) team() string {
 	w.t.Helper()
 	w.beside = &kit.Beside{}
 	name := fmt.Sprintf("team-%d", worlds)
-	w.create(kit.Namespace(name))
+	expect.Create(w.t, w.seed, kit.Namespace(name))
 	return name
 }
 
@@ -30,7 +30,7 @@ func (w *world) neighbour(namespace, name string, labels map[string]string) targ
 	w.t.Helper()
 	made := w.beside.Make(namespace, name, func(d *target.Description) { d.Labels = labels })
 	key := cluster.AvailableOf(made.Ref)
-	w.create(&v1.AddonCatalogue{
+	expect.Create(w.t, w.seed, &v1.AddonCatalogue{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: key.Namespace, Name: key.Name, Labels: map[string]string{v1.LabelRole: v1.RoleAvailable},
 			OwnerReferences: []metav1.OwnerReference{made.Owner},
@@ -71,9 +71,7 @@ func (w *world) ready(of target.Description, total int32, state, reason string) 
 func (w *world) names(namespace string) string {
 	w.t.Helper()
 	var all v1.AddonInstallationList
-	if err := w.seed.List(w.t.Context(), &all, client.InNamespace(namespace)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.List(w.t, w.seed, &all, client.InNamespace(namespace))
 	var names []string
 	for i := range all.Items {
 		names = append(names, all.Items[i].Name)
@@ -98,9 +96,7 @@ func TestClustersOfANamespaceHaveEachTheirCoreAddons(t *testing.T) {
 		merged := w.merged(v1.CatalogueCustom, addon)
 		merged.Spec.Addons[0].Versions[0].Template = &v1.Template{Method: v1.MethodHelm}
 		merged.Spec.Addons[0].Versions[0].Source = &v1.Source{Docker: &v1.ImageSource{Image: "registry.example/chart:1"}}
-		if err := w.seed.Update(t.Context(), merged); err != nil {
-			t.Fatal(err)
-		}
+		expect.Update(t, w.seed, merged)
 	}
 	w.listed(besideList)
 	kkp := w.cluster("prod")
@@ -136,9 +132,7 @@ func TestClustersOfANamespaceHaveEachTheirCoreAddons(t *testing.T) {
 
 	gone := w.coreOf(one, "monitoring")
 	gone.Status.Cluster = new(one.Identity())
-	if err := w.seed.Status().Update(t.Context(), gone); err != nil {
-		t.Fatal(err)
-	}
+	expect.UpdateStatus(t, w.seed, gone)
 	if err := w.seed.Delete(t.Context(), gone); err != nil { // as with its owner
 		t.Fatal(err)
 	}
@@ -196,7 +190,7 @@ func TestANameThatANeighbourHasIsTaken(t *testing.T) {
 	one, other := w.neighbour(team, "prod-1", nil), w.neighbour(team, "prod-2", nil)
 	users := &v1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: "prod-1.monitoring"}}
 	users.Spec.ClusterName, users.Spec.AddonRef.Name, users.Spec.TargetNamespace = other.Name, "prometheus", "mine"
-	w.create(users)
+	expect.Create(w.t, w.seed, users)
 	w.start()
 	w.coreOf(other, "monitoring")
 	w.ready(one, 1, "False", v1.ReasonNameTaken)
@@ -287,15 +281,9 @@ func TestACoreAddonGoesWithAFormerClusterOfTheName(t *testing.T) {
 	w.start()
 	former := w.coreOf(one, "monitoring")
 	former.Status.Cluster = new(one.Identity())
-	if err := w.seed.Status().Update(t.Context(), former); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.seed.Delete(t.Context(), former); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(former), former); err != nil {
-		t.Fatal(err)
-	}
+	expect.UpdateStatus(t, w.seed, former)
+	expect.Delete(t, w.seed, former)
+	expect.Read(t, w.seed, former)
 	w.stays(former)
 	one.UID, one.Owner.UID = "another", "another"
 	w.beside.Put(one)

@@ -66,7 +66,7 @@ func TestPutsEditsBack(t *testing.T) {
 		{"another policy", func(i *v1.AddonInstallation) { i.Spec.DeletionPolicy = v1.DeletionOrphan }},
 		{"a value of the item", func(i *v1.AddonInstallation) { i.Spec.Values = raw(`{"replicas":1}`) }},
 	} {
-		w.edit(installationOf(of, "monitoring"), edit.change)
+		expect.Change(w.t, w.seed, installationOf(of, "monitoring"), edit.change)
 		expect.Object(t, w.seed, installationOf(of, "monitoring"), func(found *v1.AddonInstallation) error {
 			spec := found.Spec
 			if !hasProtection(found) || found.Labels[v1.LabelManagedBy] == "" || spec.Paused || spec.AddonRef.Version != "" ||
@@ -80,7 +80,7 @@ func TestPutsEditsBack(t *testing.T) {
 
 	// What a cluster admin adds beside it stays, also when the item changes; what leaves the item
 	// goes.
-	w.edit(installationOf(of, "monitoring"), func(i *v1.AddonInstallation) {
+	expect.Change(w.t, w.seed, installationOf(of, "monitoring"), func(i *v1.AddonInstallation) {
 		i.Spec.Values = raw(`{"replicas":2,"storage":{"class":"fast","size":"5Gi"},"debug":true}`)
 	})
 	w.listed(`[{name: monitoring, addonRef: {name: prometheus}, targetNamespace: monitoring, values: {storage: {class: slow}}}]`)
@@ -132,7 +132,7 @@ func TestDeletionInEveryOrder(t *testing.T) {
 
 	// Somebody strips the finalizers: the set makes it again.
 	was := w.exists(of, "monitoring").UID
-	w.edit(installationOf(of, "monitoring"), func(i *v1.AddonInstallation) { i.Finalizers = nil })
+	expect.Change(w.t, w.seed, installationOf(of, "monitoring"), func(i *v1.AddonInstallation) { i.Finalizers = nil })
 	expect.Object(t, w.seed, installationOf(of, "monitoring"), func(found *v1.AddonInstallation) error {
 		if found.UID == was || !hasProtection(found) {
 			return fmt.Errorf("it is still the old one")
@@ -154,13 +154,13 @@ func TestAClusterThatGoesIsNeverHeld(t *testing.T) {
 	w.start()
 	w.exists(going, "rbac")
 	w.exists(nameless, "rbac")
-	w.edit(going, func(c *kkpv1.Cluster) { c.Finalizers = []string{"example.com/kkp"} })
+	expect.Change(w.t, w.seed, going, func(c *kkpv1.Cluster) { c.Finalizers = []string{"example.com/kkp"} })
 	for _, cluster := range []*kkpv1.Cluster{going, nameless} {
 		w.remove(cluster)
 		w.remove(installationOf(cluster, "rbac"))
 		expect.Gone(t, w.seed, installationOf(cluster, "rbac"))
 	}
-	w.edit(going, func(c *kkpv1.Cluster) { c.Finalizers = nil })
+	expect.Change(w.t, w.seed, going, func(c *kkpv1.Cluster) { c.Finalizers = nil })
 }
 
 func TestNamespaceThatIsDeletedUnderALivingCluster(t *testing.T) {
@@ -190,7 +190,7 @@ func TestRemovesNothingOverWhatIsNotKnown(t *testing.T) {
 	}
 	// The catalogue is empty, the Cluster has lost its fields.
 	w.remove(rbac)
-	w.edit(of, func(c *kkpv1.Cluster) { c.Spec = kkpv1.ClusterSpec{DisableCSIDriver: true} })
+	expect.Change(w.t, w.seed, of, func(c *kkpv1.Cluster) { c.Spec = kkpv1.ClusterSpec{DisableCSIDriver: true} })
 	w.event(v1.EventCoreSetUnknown)
 	// The list can't be read: later, and at the start.
 	w.listed("- {")
@@ -217,10 +217,10 @@ func TestRemovesNothingOverWhatIsNotKnown(t *testing.T) {
 func TestLeavesOthersAlone(t *testing.T) {
 	w := newWorld(t)
 	of, paused := w.cluster("shared"), w.cluster("paused")
-	w.edit(paused, func(c *kkpv1.Cluster) { c.Spec.Pause = true })
+	expect.Change(w.t, w.seed, paused, func(c *kkpv1.Cluster) { c.Spec.Pause = true })
 	somebodys := installationOf(of, "rbac")
 	somebodys.Spec = v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "mine"}, TargetNamespace: "mine"}
-	w.create(somebodys)
+	expect.Create(w.t, w.seed, somebodys)
 	w.merged(v1.CatalogueCore, "rbac")
 	w.merged(v1.CatalogueCore, "kube-proxy")
 	w.start()
@@ -244,21 +244,4 @@ func (w *world) remove(object client.Object) {
 	if err := w.seed.Delete(w.t.Context(), object); client.IgnoreNotFound(err) != nil {
 		w.t.Fatal(err)
 	}
-}
-
-// edit changes an object as somebody with all rights would.
-func (w *world) edit(object client.Object, change any) {
-	w.t.Helper()
-	expect.Eventually(w.t, expect.Patience, func() error {
-		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
-		switch found := object.(type) {
-		case *v1.AddonInstallation:
-			change.(func(*v1.AddonInstallation))(found)
-		case *kkpv1.Cluster:
-			change.(func(*kkpv1.Cluster))(found)
-		}
-		return w.seed.Update(w.t.Context(), object)
-	})
 }

@@ -49,11 +49,9 @@ func (w *world) offered(name string, versions ...[3]string) *catalogue.Entry {
 	before := &v1.AddonCatalogue{}
 	if w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), before) == nil {
 		object.ResourceVersion = before.ResourceVersion
-		if err := w.seed.Update(w.t.Context(), object); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.Update(w.t, w.seed, object)
 	} else {
-		w.create(object)
+		expect.Create(w.t, w.seed, object)
 	}
 	entry, err := catalogue.NewEntry(object)
 	if err != nil {
@@ -79,9 +77,7 @@ type played struct {
 func (p *played) play() {
 	p.w.t.Helper()
 	var list v1.AddonInstallationList
-	if err := p.w.seed.List(p.w.t.Context(), &list, client.MatchingLabels{v1.LabelManagedBy: v1.ManagedByCoreAddons}); err != nil {
-		p.w.t.Fatal(err)
-	}
+	expect.List(p.w.t, p.w.seed, &list, client.MatchingLabels{v1.LabelManagedBy: v1.ManagedByCoreAddons})
 	for i := range list.Items {
 		live := &list.Items[i]
 		if p.stuck[live.Namespace] {
@@ -148,7 +144,7 @@ func (w *world) coreSet(changes ...func(*v1.AddonSet)) *v1.AddonSet {
 		change(made)
 	}
 	w.mark(made)
-	w.create(made)
+	expect.Create(w.t, w.seed, made)
 	w.t.Cleanup(func() {
 		free := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
 		_ = w.seed.Patch(w.t.Context(), made, free)
@@ -181,13 +177,9 @@ func (w *world) mark(of *v1.AddonSet) {
 // change a copy as the distributor does.
 func (w *world) change(of *v1.AddonSet, change func(*v1.AddonSet)) {
 	w.t.Helper()
-	expect.Eventually(w.t, expect.Patience, func() error {
-		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(of), of); err != nil {
-			return err
-		}
+	expect.Change(w.t, w.seed, of, func(of *v1.AddonSet) {
 		change(of)
 		w.mark(of)
-		return w.seed.Update(w.t.Context(), of)
 	})
 }
 
@@ -233,7 +225,7 @@ func pinThenMove(t testing.TB, size int) {
 	w := newWorld(t)
 	entry := w.offered("rbac", [3]string{"1.0.0", "a", "< 1.37"}, [3]string{"2.0.0", "a", ">= 1.37"})
 	clusters := w.clusters(size)
-	w.edit(clusters[0], func(c *kkpv1.Cluster) { c.Labels["ring"] = "0" })
+	expect.Change(w.t, w.seed, clusters[0], func(c *kkpv1.Cluster) { c.Labels["ring"] = "0" })
 	w.start()
 	w.everywhere(clusters, "rbac")
 	player := &played{w: w, entry: entry, newest: "1.0.0"}
@@ -279,16 +271,12 @@ func pinThenMove(t testing.TB, size int) {
 	w.told("RolloutStarted,GroupOpened,Halted")
 	part("the canary halts")
 	of.Annotations[v1.AnnotationGate] = rollout.GateValue(of.Status.Revision, 2)
-	if err := w.seed.Update(t.Context(), of); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, of)
 
 	// A Kubernetes upgrade moves its cluster at once, also now.
 	statusBefore := clusters[7].DeepCopy()
 	clusters[7].Status.Versions.ControlPlane = "v1.37.1"
-	if err := w.seed.Status().Patch(t.Context(), clusters[7], client.MergeFrom(statusBefore)); err != nil {
-		t.Fatal(err)
-	}
+	expect.PatchStatus(t, w.seed, clusters[7], client.MergeFrom(statusBefore))
 	isNew := func(found *v1.AddonInstallation) bool { return found.Spec.AddonRef.Version == "2.0.0" }
 	player.until(func() error {
 		if at := w.at(clusters, isNew); !slices.Equal(at, []int{7}) {
@@ -307,16 +295,10 @@ func pinThenMove(t testing.TB, size int) {
 	}
 
 	// The set goes: pins come off.
-	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(of), of); err != nil {
-		t.Fatal(err)
-	}
+	expect.Read(t, w.seed, of)
 	of.Annotations[v1.AnnotationConfirmDeletion] = of.Name
-	if err := w.seed.Update(t.Context(), of); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.seed.Delete(t.Context(), of); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, of)
+	expect.Delete(t, w.seed, of)
 	player.until(func() error {
 		at := w.at(clusters, func(found *v1.AddonInstallation) bool { return found.Spec.AddonRef == v1.AddonReference{Name: "rbac"} })
 		if len(at) != size {

@@ -93,13 +93,11 @@ func TestManyRemovalsOfCoreAddonsWaitForApproval(t *testing.T) {
 	of := w.coreSet(atOnce)
 	player.until(func() error { return w.setSays(of, v1.ReasonComplete) })
 	for _, one := range clusters[:2] {
-		w.edit(one, func(c *kkpv1.Cluster) { c.Labels["out"] = "yes" })
+		expect.Change(w.t, w.seed, one, func(c *kkpv1.Cluster) { c.Labels["out"] = "yes" })
 	}
 	left := func() []v1.AddonInstallation {
 		var list v1.AddonInstallationList
-		if err := w.seed.List(t.Context(), &list, client.MatchingLabels{v1.LabelManagedBy: v1.ManagedByCoreAddons}); err != nil {
-			t.Fatal(err)
-		}
+		expect.List(t, w.seed, &list, client.MatchingLabels{v1.LabelManagedBy: v1.ManagedByCoreAddons})
 		return list.Items
 	}
 	player.until(func() error {
@@ -142,7 +140,7 @@ func TestManyRemovalsOfCoreAddonsWaitForApproval(t *testing.T) {
 func TestWhatALaterWaveRemovesIsProtectedUntilThen(t *testing.T) {
 	w := newWorld(t)
 	clusters := w.clusters(3)
-	w.edit(clusters[0], func(c *kkpv1.Cluster) { c.Labels["ring"] = "0" })
+	expect.Change(w.t, w.seed, clusters[0], func(c *kkpv1.Cluster) { c.Labels["ring"] = "0" })
 	entry := w.offered("net", [3]string{"1.0.0", "a", ""})
 	w.listed(monitored)
 	w.start()
@@ -153,9 +151,7 @@ func TestWhatALaterWaveRemovesIsProtectedUntilThen(t *testing.T) {
 	player.until(func() error { return w.setSays(of, v1.ReasonComplete) })
 	w.listed("[]")
 	expect.Gone(t, w.seed, installationOf(clusters[0], "monitoring"))
-	if err := w.seed.Delete(t.Context(), installationOf(clusters[1], "monitoring")); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, installationOf(clusters[1], "monitoring"))
 	w.steady(func() error {
 		for _, one := range clusters[1:] {
 			found := installationOf(one, "monitoring")
@@ -179,9 +175,7 @@ func TestAClusterThatIsDownIsAway(t *testing.T) {
 	health := func(state string) {
 		before := clusters[1].DeepCopy()
 		clusters[1].Status.ExtendedHealth.APIServer = state
-		if err := w.seed.Status().Patch(t.Context(), clusters[1], client.MergeFrom(before)); err != nil {
-			t.Fatal(err)
-		}
+		expect.PatchStatus(t, w.seed, clusters[1], client.MergeFrom(before))
 	}
 	health(kkpv1.HealthDown)
 	player, second := w.content("b")
@@ -220,7 +214,7 @@ func TestARolloutThatCantBeReadIsNotTaken(t *testing.T) {
 	w := newWorld(t)
 	player, first := w.content("a")
 	clusters := w.clusters(3)
-	w.edit(clusters[1], func(c *kkpv1.Cluster) { c.Labels["ring"] = "0" })
+	expect.Change(w.t, w.seed, clusters[1], func(c *kkpv1.Cluster) { c.Labels["ring"] = "0" })
 	stop := w.start()
 	w.everywhere(clusters, "rbac")
 	player.play()
@@ -238,7 +232,7 @@ func TestARolloutThatCantBeReadIsNotTaken(t *testing.T) {
 	w.start()
 	_, third := w.content("c")
 	edited := installationOf(clusters[2], "rbac")
-	w.edit(edited, func(found *v1.AddonInstallation) { found.Labels[v1.LabelManagedBy] = "me" })
+	expect.Change(w.t, w.seed, edited, func(found *v1.AddonInstallation) { found.Labels[v1.LabelManagedBy] = "me" })
 	w.exists(clusters[2], "rbac") // what is edited is put back
 	if at := w.at(clusters, pinnedAt(first)); !slices.Equal(at, []int{0, 2}) {
 		t.Errorf("%v are at what they had", at)
@@ -304,7 +298,7 @@ func TestAPlaceIsHeldWhileItsClusterIsWritten(t *testing.T) {
 		if slices.Contains(found.namespaces(), in) {
 			continue // its reconciliation waits for the answer
 		}
-		w.manager.After(func() { w.edit(other, func(c *kkpv1.Cluster) { c.Labels["round"] = "1" }) }, "coreaddon", "", in)
+		w.manager.After(func() { expect.Change(w.t, w.seed, other, func(c *kkpv1.Cluster) { c.Labels["round"] = "1" }) }, "coreaddon", "", in)
 	}
 	if len(found.namespaces()) != 1 {
 		t.Fatalf("%v are written", found.namespaces())
@@ -423,7 +417,7 @@ func TestCoreAddonsOfAnotherWorkersClustersStay(t *testing.T) {
 	player, first := w.content("a")
 	clusters := w.clusters(3)
 	leave := func(c *kkpv1.Cluster) { c.Labels[kkpv1.LabelWorkerName] = "another" }
-	w.edit(clusters[2], leave)
+	expect.Change(w.t, w.seed, clusters[2], leave)
 	w.start()
 	w.everywhere(clusters[:2], "rbac")
 	player.play()
@@ -441,7 +435,7 @@ func TestCoreAddonsOfAnotherWorkersClustersStay(t *testing.T) {
 	}
 	player.until(selects(2))
 	w.only(clusters, first, 0, 1)
-	w.edit(clusters[1], leave)
+	expect.Change(w.t, w.seed, clusters[1], leave)
 	player.until(selects(1))
 	player, second := w.content("b")
 	player.until(func() error {
@@ -473,7 +467,7 @@ func (w *world) pends(of *v1.AddonSet, clusters int32) error {
 func TestACoreCopyOfSomebodyElseIsNotGoneBy(t *testing.T) {
 	w := newWorld(t)
 	w.key = []byte("01234567890123456789012345678901")
-	w.create(&corev1.Secret{
+	expect.Create(w.t, w.seed, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.SecretCatalogueKey}, Data: map[string][]byte{v1.MarkKeyField: w.key},
 	})
 	if err := w.marks.Read(t.Context(), w.seed, w.platform); err != nil {
@@ -485,18 +479,12 @@ func TestACoreCopyOfSomebodyElseIsNotGoneBy(t *testing.T) {
 		of.Spec.Priority = 1000
 	})
 	forged.Annotations[v1.AnnotationMark] = "forged"
-	if err := w.seed.Update(t.Context(), forged); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, forged)
 	clusters, of, first := w.settled(2, ungrouped)
 	good := of.Spec.DeepCopy()
-	if err := w.seed.Get(t.Context(), client.ObjectKeyFromObject(of), of); err != nil {
-		t.Fatal(err)
-	}
+	expect.Read(t, w.seed, of)
 	of.Spec.Rollout = nil // by hand: no mark
-	if err := w.seed.Update(t.Context(), of); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, of)
 	player, second := w.content("b")
 	player.play()
 	w.only(clusters, second)
@@ -514,12 +502,8 @@ func TestACoreCopyOfSomebodyElseIsNotGoneBy(t *testing.T) {
 func TestACoreSetThatIsDeletedUnconfirmedLivesOn(t *testing.T) {
 	w := newWorld(t)
 	clusters, of, first := w.settled(2, ungrouped)
-	if err := w.seed.Delete(t.Context(), of); err != nil {
-		t.Fatal(err)
-	}
-	expect.Object(t, w.seed, of, func(found *v1.AddonSet) error {
-		return expect.Condition(found, v1.ConditionDeletionBlocked, "True", v1.ReasonNotConfirmed)
-	})
+	expect.Delete(t, w.seed, of)
+	expect.HasCondition(t, w.seed, of, expect.Is(v1.ConditionDeletionBlocked, "True", v1.ReasonNotConfirmed))
 	w.only(clusters, first, 0, 1)
 	w.change(of, func(of *v1.AddonSet) { of.Annotations[v1.AnnotationConfirmDeletion] = of.Name })
 	expect.Gone(t, w.seed, of)
@@ -622,7 +606,7 @@ func TestANamespaceThatRefusesStopsNoCoreWave(t *testing.T) {
 	refusal.Spec.MatchConstraints.ResourceRules[0].Operations = []admissionv1.OperationType{admissionv1.Update}
 	denial := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: binding.ObjectMeta}
 	denial.Spec.PolicyName, denial.Spec.ValidationActions = refusal.Name, []admissionv1.ValidationAction{admissionv1.Deny}
-	w.create(refusal, denial)
+	expect.Create(w.t, w.seed, refusal, denial)
 	t.Cleanup(func() {
 		for _, object := range []client.Object{denial, refusal} {
 			if err := w.seed.Delete(context.Background(), object); err != nil {

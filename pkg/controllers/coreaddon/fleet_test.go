@@ -55,7 +55,7 @@ func BenchmarkAnItemReachesAllClusters(b *testing.B) {
 	w.listed(list)
 	clusters, elsewhere := w.clusters(size), w.clusters(size)
 	for _, of := range elsewhere { // not for the controller
-		w.edit(of, func(c *kkpv1.Cluster) { c.Spec.Pause = true })
+		expect.Change(w.t, w.seed, of, func(c *kkpv1.Cluster) { c.Spec.Pause = true })
 	}
 	w.start()
 	w.everywhere(clusters, "rbac")

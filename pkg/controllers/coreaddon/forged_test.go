@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // TestNothingUnmarkedIsACoreAddon: what has the role of merged catalogues and not the distributor's
@@ -16,7 +17,7 @@ import (
 func TestNothingUnmarkedIsACoreAddon(t *testing.T) {
 	w := newWorld(t)
 	const key = "01234567890123456789012345678901"
-	w.create(&corev1.Secret{
+	expect.Create(w.t, w.seed, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.SecretCatalogueKey}, Data: map[string][]byte{v1.MarkKeyField: []byte(key)},
 	})
 	if err := w.marks.Read(t.Context(), w.seed, w.platform); err != nil {
@@ -28,9 +29,7 @@ func TestNothingUnmarkedIsACoreAddon(t *testing.T) {
 		t.Fatal(err)
 	}
 	genuine.Annotations = map[string]string{v1.AnnotationMark: catalogue.Mark([]byte(key), genuine, content)}
-	if err := w.seed.Update(t.Context(), genuine); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, genuine)
 	forged := w.merged(v1.CatalogueCore, "kube-proxy")
 	w.start()
 	of := w.cluster("forged")

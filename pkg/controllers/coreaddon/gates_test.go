@@ -1,11 +1,8 @@
 package coreaddon_test
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,26 +28,26 @@ func TestAddonsReadyWaitsForWhatHasASlot(t *testing.T) {
 	mine := w.install(of, "mine", "storage", nil)
 	made := w.install(of, "made", "storage", map[string]string{v1.LabelSet: "tools"})
 	w.install(of, "other", "plain", map[string]string{v1.LabelSet: "tools"})
-	w.waits(of, "1 of 1 core add-ons are ready; made: not Ready")
+	w.waits(of, "1 of 1", "made: not Ready")
 	w.said(made, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonFetchFailed)
-	w.waits(of, "1 of 1 core add-ons are ready; made: FetchFailed")
+	w.waits(of, "1 of 1", "made: FetchFailed")
 	w.slotted(storage, "")
 	w.tells(of, oneReady, "True CoreAddonsReady")
 	w.slotted(storage, v1.SlotCSI)
-	w.waits(of, "1 of 1 core add-ons are ready; made: FetchFailed")
+	w.waits(of, "1 of 1", "made: FetchFailed")
 	w.madeFor(made, "v1.36.3")
 	w.tells(of, oneReady, "True CoreAddonsReady")
 	w.said(mine, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonFetchFailed)
 
 	w.upgrade(of, "v1.37.1")
-	w.waits(of, "1 of 1 core add-ons are ready; kube-proxy: made for Kubernetes v1.36.3, made: made for Kubernetes v1.36.3")
+	w.waits(of, "1 of 1", "kube-proxy: made for Kubernetes v1.36.3", " made: made for Kubernetes v1.36.3")
 	w.madeFor(made, "v1.37.1")
-	w.waits(of, "1 of 1 core add-ons are ready; kube-proxy: made for Kubernetes v1.36.3")
+	w.waits(of, "1 of 1", "kube-proxy: made for Kubernetes v1.36.3")
 	w.madeFor(network, "v1.37.1")
 	w.tells(of, oneReady, "True CoreAddonsReady")
 
 	w.said(made, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonFetchFailed)
-	w.waits(of, "1 of 1 core add-ons are ready; made: FetchFailed")
+	w.waits(of, "1 of 1", "made: FetchFailed")
 	w.rewrite(made, func() { made.Spec.Paused = true })
 	w.tells(of, oneReady, "True CoreAddonsReady")
 }
@@ -58,25 +55,14 @@ func TestAddonsReadyWaitsForWhatHasASlot(t *testing.T) {
 const oneReady = "4 total, 1 ready, 0 failing, 3 missing"
 
 // waits is until AddonsReady says so.
-func (w *world) waits(of *kkpv1.Cluster, message string) {
+func (w *world) waits(of *kkpv1.Cluster, words ...string) {
 	w.t.Helper()
-	expect.Object(w.t, w.seed, availableOf(of), func(found *v1.AddonCatalogue) error {
-		if told := meta.FindStatusCondition(found.Status.Conditions, v1.ConditionAddonsReady); told != nil && !strings.Contains(told.Message, message) {
-			return fmt.Errorf("it says %q, want %q", told.Message, message)
-		}
-		return expect.Condition(found, v1.ConditionAddonsReady, "False", v1.ReasonCoreAddonsNotReady)
-	})
+	expect.HasCondition(w.t, w.seed, availableOf(of), expect.Is(v1.ConditionAddonsReady, "False", v1.ReasonCoreAddonsNotReady, words...))
 }
 
 func (w *world) rewrite(object client.Object, edit func()) {
 	w.t.Helper()
-	expect.Eventually(w.t, expect.Patience, func() error {
-		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
-		edit()
-		return w.seed.Update(w.t.Context(), object)
-	})
+	expect.Change(w.t, w.seed, object, func(client.Object) { edit() })
 }
 
 func (w *world) slotted(merged *v1.AddonCatalogue, slot v1.Slot) *v1.AddonCatalogue {
@@ -90,7 +76,7 @@ func (w *world) install(of *kkpv1.Cluster, name, addon string, labels map[string
 	made := installationOf(of, name)
 	made.Labels = labels
 	made.Spec.AddonRef.Name, made.Spec.TargetNamespace = v1.AddonName(addon), "kube-system"
-	w.create(made)
+	expect.Create(w.t, w.seed, made)
 	return made
 }
 
@@ -98,14 +84,10 @@ func (w *world) install(of *kkpv1.Cluster, name, addon string, labels map[string
 func (w *world) madeFor(installation *v1.AddonInstallation, kubernetes string) {
 	w.t.Helper()
 	w.said(installation, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonReady)
-	expect.Eventually(w.t, expect.Patience, func() error {
-		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(installation), installation); err != nil {
-			return err
-		}
+	expect.ChangeStatus(w.t, w.seed, installation, func(installation *v1.AddonInstallation) {
 		now := metav1.Now()
 		installation.Status.Version = "1.0.0"
 		installation.Status.LastApplied = &v1.AppliedState{Version: "1.0.0", K8sVersion: kubernetes, Time: &now}
-		return w.seed.Status().Update(w.t.Context(), installation)
 	})
 }
 
@@ -114,7 +96,5 @@ func (w *world) upgrade(of *kkpv1.Cluster, kubernetes string) {
 	w.t.Helper()
 	before := of.DeepCopy()
 	of.Status.Versions.ControlPlane = kubernetes
-	if err := w.seed.Status().Patch(w.t.Context(), of, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.PatchStatus(w.t, w.seed, of, client.MergeFrom(before))
 }

@@ -45,7 +45,7 @@ func TestARemovalThatIsRefusedHoldsNothingElse(t *testing.T) {
 		}
 		return nil
 	})
-	w.edit(installationOf(of, "monitoring"), func(i *v1.AddonInstallation) { i.Spec.Paused = true })
+	expect.Change(w.t, w.seed, installationOf(of, "monitoring"), func(i *v1.AddonInstallation) { i.Spec.Paused = true })
 	expect.Object(t, w.seed, installationOf(of, "monitoring"), func(found *v1.AddonInstallation) error {
 		if found.Spec.Paused {
 			return errors.New("it is paused")

@@ -71,7 +71,7 @@ func TestAnInstallationThatIsChangedOnItsWayIsTold(t *testing.T) {
 	of := w.cluster("changed")
 	w.merged(v1.CatalogueCore, "kube-proxy")
 	policy, binding := pausing(of.Status.NamespaceName)
-	w.create(policy, binding)
+	expect.Create(w.t, w.seed, policy, binding)
 	t.Cleanup(func() { // clear writes to installations
 		for _, object := range []client.Object{binding, policy} {
 			if err := w.seed.Delete(context.Background(), object); err != nil {

@@ -34,9 +34,7 @@ func TestStaleListsRemoveNoCoreAddon(t *testing.T) {
 	older := w.coreList()
 	w.listed("[" + first + ", " + second + "]")
 	of.Labels["tier"] = "production"
-	if err := w.seed.Update(t.Context(), of); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.seed, of)
 	stop := w.start()
 	var before []*v1.AddonInstallation
 	for _, name := range []string{"kube-proxy", "monitoring", "logs"} {
@@ -85,9 +83,7 @@ func TestStaleListsRemoveNoCoreAddon(t *testing.T) {
 func (w *world) coreList() (item any) {
 	w.t.Helper()
 	found := &corev1.ConfigMap{}
-	if err := w.seed.Get(w.t.Context(), client.ObjectKey{Namespace: w.platform, Name: coreaddon.ListName}, found); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Get(w.t, w.seed, client.ObjectKey{Namespace: w.platform, Name: coreaddon.ListName}, found)
 	content, err := json.Marshal(found)
 	if err == nil {
 		err = json.Unmarshal(content, &item)
@@ -174,9 +170,7 @@ func TestACoreRevisionThatTheCacheLacksIsNotBegunAnew(t *testing.T) {
 func (w *world) raw(of *v1.AddonSet) (item any) {
 	w.t.Helper()
 	found := &v1.AddonSet{}
-	if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(of), found); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Get(w.t, w.seed, client.ObjectKeyFromObject(of), found)
 	found.APIVersion, found.Kind = v1.GroupVersion.String(), "AddonSet"
 	content, err := json.Marshal(found)
 	if err == nil {
@@ -215,7 +209,7 @@ func TestWhatACacheDoesNotHaveYetIsNotWrittenAgain(t *testing.T) {
 	w.exists(of, "rbac")
 	for round := range 3 {
 		looks := w.looks.one.Load()
-		w.edit(of, func(c *kkpv1.Cluster) { c.Labels["round"] = fmt.Sprint(round) })
+		expect.Change(w.t, w.seed, of, func(c *kkpv1.Cluster) { c.Labels["round"] = fmt.Sprint(round) })
 		expect.Eventually(t, expect.Patience, func() error {
 			if w.looks.one.Load() == looks {
 				return errors.New("the cluster was not looked at")

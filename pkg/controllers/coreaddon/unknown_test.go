@@ -18,12 +18,12 @@ func TestAListedAddonThatNoCatalogueHasIsNotReady(t *testing.T) {
 	w.merged(v1.CatalogueCustom, "firewall")
 	w.listed(`[{name: firewall, addonRef: {name: firewal}, targetNamespace: net}]`)
 	w.start()
-	w.expectList(of, "False "+v1.ReasonAddonUnknown, "good", "0 of 5 wanted core add-ons are ready", "1 is in no catalogue: firewal", "4 are in no Core catalogue: ")
+	w.expectList(of, "False "+v1.ReasonAddonUnknown, "good", "0 of 5 wanted", "1 is in no catalogue: firewal", "4 are in no Core catalogue: ")
 	w.event(v1.EventAddonUnknown, `item "firewall": no catalogue has add-on "firewal": is "firewall" meant?`)
 	w.listed(`[{name: firewall, addonRef: {name: firewall}, targetNamespace: net}]`)
 	made := w.exists(of, "firewall")
 	w.said(made, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonReady)
-	w.expectList(of, "True "+v1.ReasonCoreAddonsReady, "good", "1 of 5 wanted core add-ons are ready; 4 are in no Core catalogue: ")
+	w.expectList(of, "True "+v1.ReasonCoreAddonsReady, "good", "1 of 5 wanted", "4 are in no Core catalogue: ")
 }
 
 // Red when an item of the list that names no namespace is refused, gets another one than the catalogue's, is written again and again, or is

@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
@@ -89,7 +88,7 @@ func newWorld(t testing.TB) *world {
 		marks: mergedcatalogue.New(logr.Discard()),
 	}
 	w.seed = kit.Client(t, fleet.Shared().Cluster("seed").Config)
-	w.create(kit.Namespace(w.platform), kit.Namespace(w.catalogue))
+	expect.Create(w.t, w.seed, kit.Namespace(w.platform), kit.Namespace(w.catalogue))
 	t.Cleanup(w.clear)
 	return w
 }
@@ -113,11 +112,6 @@ func (w *world) clear() {
 			w.t.Error(err)
 		}
 	}
-}
-
-func (w *world) create(objects ...client.Object) {
-	w.t.Helper()
-	kit.Create(w.t, w.seed, objects...)
 }
 
 // start runs the controller until the returned function is called, at the latest at the end of the
@@ -188,14 +182,12 @@ func (w *world) cluster(name string) *kkpv1.Cluster {
 	object.Spec.CNIPlugin = &kkpv1.CNIPlugin{Type: "none"}
 	object.Spec.ClusterNetwork.ProxyMode = "iptables"
 	object.Spec.ClusterNetwork.KonnectivityEnabled = new(true)
-	w.create(kit.Namespace("cluster-"+name), object)
+	expect.Create(w.t, w.seed, kit.Namespace("cluster-"+name), object)
 	before := object.DeepCopy()
 	object.Status.NamespaceName, object.Status.Versions.ControlPlane = "cluster-"+name, "v1.36.3"
 	object.Status.ExtendedHealth.APIServer = kkpv1.HealthUp
-	if err := w.seed.Status().Patch(w.t.Context(), object, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
-	w.create(availableOf(object))
+	expect.PatchStatus(w.t, w.seed, object, client.MergeFrom(before))
+	expect.Create(w.t, w.seed, availableOf(object))
 	return object
 }
 
@@ -217,7 +209,7 @@ func (w *world) merged(kind v1.CatalogueType, name string) *v1.AddonCatalogue {
 			Name: v1.AddonName(name), Versions: []v1.AddonVersion{{Version: "1.0.0"}},
 		}}},
 	}
-	w.create(object)
+	expect.Create(w.t, w.seed, object)
 	return object
 }
 
@@ -225,14 +217,7 @@ func (w *world) merged(kind v1.CatalogueType, name string) *v1.AddonCatalogue {
 func (w *world) listed(text string) {
 	w.t.Helper()
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: coreaddon.ListName}}
-	object.Data = map[string]string{coreaddon.ListKey: text}
-	err := w.seed.Create(w.t.Context(), object)
-	if apierrors.IsAlreadyExists(err) {
-		err = w.seed.Update(w.t.Context(), object)
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Put(w.t, w.seed, object, func(object *corev1.ConfigMap) { object.Data = map[string]string{coreaddon.ListKey: text} })
 }
 
 func metadataList() *metav1.PartialObjectMetadataList {
@@ -263,14 +248,10 @@ func hasProtection(found *v1.AddonInstallation) bool {
 // said writes the condition that the installation controller would.
 func (w *world) said(installation *v1.AddonInstallation, kind string, state metav1.ConditionStatus, reason string) {
 	w.t.Helper()
-	expect.Eventually(w.t, expect.Patience, func() error {
-		if err := w.seed.Get(w.t.Context(), client.ObjectKeyFromObject(installation), installation); err != nil {
-			return err
-		}
+	expect.ChangeStatus(w.t, w.seed, installation, func(installation *v1.AddonInstallation) {
 		conditions.Set(&installation.Status.Conditions, metav1.Condition{
 			Type: kind, Status: state, Reason: reason, Message: "says " + reason, ObservedGeneration: installation.Generation,
 		})
-		return w.seed.Status().Update(w.t.Context(), installation)
 	})
 }
 

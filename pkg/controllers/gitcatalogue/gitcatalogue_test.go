@@ -32,7 +32,7 @@ func TestEachAddonBecomesACatalogue(t *testing.T) {
 	w.start("", "")
 	object := w.catalogue("platform")
 	object.Spec.Type, object.Spec.Priority = v1.CatalogueCore, 7
-	w.create(object)
+	expect.Create(w.t, w.client, object)
 	children := w.expectAddons(object, first, "loki", "1.0.0", "tempo", "1.0.0", "mimir", "1.0.0")
 	w.expectFetched(object, "True", v1.ReasonFetched)
 	loki := children["loki"]
@@ -60,13 +60,9 @@ func TestEachAddonBecomesACatalogue(t *testing.T) {
 	// Edits of what was generated are put back; so is what was deleted.
 	edited := after["loki"]
 	edited.Spec.Addons[0].Versions[0].Version = "6.6.6"
-	if err := w.client.Update(t.Context(), edited); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.client, edited)
 	w.expectAddons(object, second, "loki", "2.0.0", "tempo", "1.0.0", "thanos", "1.0.0")
-	if err := w.client.Delete(t.Context(), after["tempo"]); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.client, after["tempo"])
 	w.expectAddons(object, second, "loki", "2.0.0", "tempo", "1.0.0", "thanos", "1.0.0")
 
 	// Idle writes nothing, and a catalogue that leaves git loses what was generated.
@@ -84,9 +80,7 @@ func TestEachAddonBecomesACatalogue(t *testing.T) {
 		return nil
 	})
 	object.Spec.Git = nil
-	if err := w.client.Update(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.client, object)
 	expect.Object(t, w.client, object, func(object *v1.AddonCatalogue) error {
 		if left := len(w.children(object)); left != 0 || object.Status.Revision != "" || len(object.Status.Conditions) != 0 {
 			return fmt.Errorf("%d add-ons are left, status %+v", left, object.Status)
@@ -116,7 +110,7 @@ func TestFollowsEveryKindOfReference(t *testing.T) {
 		"semver":  {&v1.GitRef{Semver: "1.x"}, second, "2.0.0"},
 	} {
 		object := w.catalogue("by-"+name, func(git *v1.CatalogueGit) { git.Ref = test.ref })
-		w.create(object)
+		expect.Create(w.t, w.client, object)
 		w.expectAddons(object, test.revision, "loki", test.version)
 	}
 }
@@ -146,7 +140,7 @@ func TestYAMLOfARepositoryIsReadWhole(t *testing.T) {
 	commit := w.commit(map[string]string{"anchored.yaml": anchored + "---\n", "plain.yaml": "---\n" + plain})
 	w.start("", "")
 	object := w.catalogue("anchors")
-	w.create(object)
+	expect.Create(w.t, w.client, object)
 	children := w.expectAddons(object, commit, "cat-anchor", "1.0.0", "cat-other", "1.0.0", "plain-anchor", "1.0.0", "plain-other", "1.0.0")
 	for _, name := range []string{"anchor", "other"} {
 		want, got := children["plain-"+name].Spec.Addons[0].Versions, children["cat-"+name].Spec.Addons[0].Versions
@@ -162,7 +156,7 @@ func TestACommitIsTakenWholeOrNotAtAll(t *testing.T) {
 	good := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0", "tempo", "1.0.0")})
 	w.start("", "")
 	object := w.catalogue("platform")
-	w.create(object)
+	expect.Create(w.t, w.client, object)
 	before := w.resourceVersions(w.expectAddons(object, good, "loki", "1.0.0", "tempo", "1.0.0"))
 	for _, test := range []struct{ why, file, want string }{
 		{"no YAML", "- name: [\n", "b.yaml line 1: is not valid YAML"},
@@ -219,7 +213,7 @@ func TestMuchThatGoesNeedsAWord(t *testing.T) {
 	first := w.commit(map[string]string{"a.yaml": file(many...)})
 	w.start("", "")
 	object := w.catalogue("platform")
-	w.create(object)
+	expect.Create(w.t, w.client, object)
 	w.expectAddons(object, first, many...)
 
 	// Five of ten are not more than half.
@@ -234,7 +228,7 @@ func TestMuchThatGoesNeedsAWord(t *testing.T) {
 	if !strings.Contains(message, "takes 5 of 5 add-ons out") || !strings.Contains(message, v1.AnnotationApproveRevision+"="+empty) {
 		t.Errorf("message %q", message)
 	}
-	w.annotate(object, v1.AnnotationApproveRevision, first)
+	expect.Annotate(w.t, w.client, object, v1.AnnotationApproveRevision, first)
 	w.steady(func() error {
 		if have := len(w.children(object)); have != 5 {
 			return fmt.Errorf("%d add-ons after the approval of another commit", have)
@@ -242,14 +236,14 @@ func TestMuchThatGoesNeedsAWord(t *testing.T) {
 		return nil
 	})
 	// Red when the short form of the right commit is passed over without a word.
-	w.annotate(object, v1.AnnotationApproveRevision, empty[:7])
+	expect.Annotate(w.t, w.client, object, v1.AnnotationApproveRevision, empty[:7])
 	expect.Eventually(t, expect.Patience, func() error {
-		if message := w.expectFetched(object, "False", v1.ReasonRevisionNeedsApproval); !strings.Contains(message, "the first characters of it only") {
+		if message := w.expectFetched(object, "False", v1.ReasonRevisionNeedsApproval); !strings.Contains(message, "first characters") {
 			return fmt.Errorf("message %q", message)
 		}
 		return nil
 	})
-	w.annotate(object, v1.AnnotationApproveRevision, empty)
+	expect.Annotate(w.t, w.client, object, v1.AnnotationApproveRevision, empty)
 	w.expectAddons(object, empty)
 	w.expectFetched(object, "True", v1.ReasonFetched)
 }
@@ -261,10 +255,10 @@ func TestWhatACommitTakesFromInstallationsIsTold(t *testing.T) {
 	first := w.commit(map[string]string{"a.yaml": file("a", "1.0.0", "b", "1.0.0", "c", "1.0.0", "d", "1.0.0", "e", "1.0.0", "f", "1.0.0")})
 	w.start("", "")
 	object := w.catalogue("platform")
-	w.create(object)
+	expect.Create(w.t, w.client, object)
 	children := w.expectAddons(object, first, "a", "1.0.0", "b", "1.0.0", "c", "1.0.0", "d", "1.0.0", "e", "1.0.0", "f", "1.0.0")
 	other := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "other"}, Spec: children["f"].Spec}
-	w.create(other)
+	expect.Create(w.t, w.client, other)
 
 	empty := w.commit(map[string]string{"a.yaml": "# nothing any more\n"})
 	w.look(object)
@@ -277,7 +271,7 @@ func TestWhatACommitTakesFromInstallationsIsTold(t *testing.T) {
 	south := catalogue.SeedUsage{Installations: map[catalogue.UsedVersion]int{{Addon: "a", Version: "1.0.0"}: 3, {Addon: "e"}: 1}}
 	book := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.ConfigMapUsage}}
 	book.Data = map[string]string{"north": north.Encode(), "south": south.Encode()}
-	w.create(book)
+	expect.Create(w.t, w.client, book)
 	w.look(object)
 	w.expectApprovable(object, empty,
 		"12 installations on 2 counted seeds have what goes (5 of a 1.0.0, 4 of c 1.0.0, 1 of b 1.0.0 and 2 more); nothing is uninstalled")
@@ -293,12 +287,10 @@ func TestWhatACommitTakesFromInstallationsIsTold(t *testing.T) {
 		"8 installations on 2 counted seeds have what goes (5 of a 1.0.0, 1 of b 1.0.0, 1 of d 1.0.0 and 1 more); nothing is uninstalled")
 
 	book.Data = map[string]string{"north": catalogue.SeedUsage{}.Encode()}
-	if err := w.client.Update(t.Context(), book); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.client, book)
 	w.look(object)
 	w.expectApprovable(object, empty, "no installation on 1 counted seed has what goes")
-	w.annotate(object, v1.AnnotationApproveRevision, empty)
+	expect.Annotate(w.t, w.client, object, v1.AnnotationApproveRevision, empty)
 	w.expectAddons(object, empty)
 }
 
@@ -310,11 +302,11 @@ func TestAConflictNamesTheCatalogueInGit(t *testing.T) {
 	w.start("", w.platform+"-merged")
 	team := w.catalogue("team")
 	team.Spec.Priority, team.Spec.Type = 10, v1.CatalogueCore
-	w.create(team)
+	expect.Create(w.t, w.client, team)
 	generated := w.expectAddons(team, commit, "loki", "1.0.0")["loki"]
 	hand := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "hand"}, Spec: *generated.Spec.DeepCopy()}
 	hand.Spec.Priority = 0
-	w.create(hand)
+	expect.Create(w.t, w.client, hand)
 	for object, want := range map[*v1.AddonCatalogue]string{
 		hand: fmt.Sprintf("catalogue %q in git (generated: %q) has it with precedence", "team", generated.Name),
 		team: "this one wins", generated: "this one wins",
@@ -346,7 +338,7 @@ func TestTroubleTakesNothing(t *testing.T) {
 	good := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0")})
 	w.start("", "")
 	object := w.catalogue("platform")
-	w.create(object)
+	expect.Create(w.t, w.client, object)
 	before := w.resourceVersions(w.expectAddons(object, good, "loki", "1.0.0"))
 	other := w.repository.Commit("other", map[string]string{"README.md": "no catalogue here"})
 	for _, test := range []struct {
@@ -411,7 +403,7 @@ func TestAForcedPushIsTaken(t *testing.T) {
 	w.commit(map[string]string{"a.yaml": file("loki", "1.1.0")})
 	w.start("", "")
 	object := w.catalogue("platform")
-	w.create(object)
+	expect.Create(w.t, w.client, object)
 	w.expectFetched(object, "True", v1.ReasonFetched)
 	unrelated := w.repository.Commit("elsewhere", map[string]string{"catalogue/a.yaml": file("loki", "0.9.0")})
 	w.setMain(unrelated)
@@ -436,7 +428,7 @@ func TestAnEndlessPackIsRefused(t *testing.T) {
 	good := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0")})
 	w.start("", "")
 	object := w.catalogue("platform")
-	w.create(object)
+	expect.Create(w.t, w.client, object)
 	w.expectAddons(object, good, "loki", "1.0.0")
 	w.gate.set(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
@@ -472,7 +464,7 @@ func TestARestartWithTheHostDownLosesNothing(t *testing.T) {
 	merged := w.platform + "-merged"
 	stop := w.start("", merged)
 	object := w.catalogue("platform")
-	w.create(object)
+	expect.Create(w.t, w.client, object)
 	before := w.resourceVersions(w.expectAddons(object, good, "loki", "1.0.0", "tempo", "1.0.0"))
 	loki := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: merged, Name: "loki"}}
 	expect.Object(t, w.client, loki, func(*v1.AddonCatalogue) error { return nil })
@@ -488,9 +480,7 @@ func TestARestartWithTheHostDownLosesNothing(t *testing.T) {
 	if !strings.Contains(message, "the add-ons of commit "+good+" stay") {
 		t.Errorf("message %q", message)
 	}
-	expect.Object(t, w.client, object, func(object *v1.AddonCatalogue) error {
-		return expect.Condition(object, v1.ConditionReady, "False", v1.ReasonFetchFailed)
-	})
+	expect.HasCondition(t, w.client, object, expect.Is(v1.ConditionReady, "False", v1.ReasonFetchFailed))
 	version := loki.ResourceVersion
 	w.manager.Stays(func() error {
 		if diff := cmp.Diff(before["loki"], w.children(object)["loki"].ResourceVersion); diff != "" && len(w.children(object)) != 2 {
@@ -505,15 +495,13 @@ func TestARestartWithTheHostDownLosesNothing(t *testing.T) {
 
 	w.gate.set(nil)
 	w.expectFetched(object, "True", v1.ReasonFetched)
-	expect.Object(t, w.client, object, func(object *v1.AddonCatalogue) error {
-		return expect.Condition(object, v1.ConditionReady, "True", v1.ReasonDistributed)
-	})
+	expect.HasCondition(t, w.client, object, expect.Is(v1.ConditionReady, "True", v1.ReasonDistributed))
 }
 
 // seed makes the master its own seed.
 func (w *world) seed() *kkpv1.Seed {
 	w.t.Helper()
-	w.create(&corev1.Secret{
+	expect.Create(w.t, w.client, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "kubeconfig"},
 		Data:       map[string][]byte{"kubeconfig": fleet.Shared().Cluster("master").Kubeconfig},
 	})
@@ -521,7 +509,7 @@ func (w *world) seed() *kkpv1.Seed {
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "local"},
 		Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "kubeconfig"}},
 	}
-	w.create(seed)
+	expect.Create(w.t, w.client, seed)
 	return seed
 }
 
@@ -562,9 +550,9 @@ func TestLogsIn(t *testing.T) {
 		StringData: map[string]string{"username": "robot", "password": "wrong " + canary},
 	}
 	object := w.catalogue("platform", func(git *v1.CatalogueGit) { git.SecretRef = &v1.LocalReference{Name: "login"} })
-	w.create(object)
+	expect.Create(w.t, w.client, object)
 	messages := []string{w.expectFetched(object, "False", v1.ReasonArtifactNotFound)}
-	w.create(login)
+	expect.Create(w.t, w.client, login)
 	messages = append(messages, w.expectFetched(object, "False", v1.ReasonArtifactRefused))
 	if !strings.Contains(messages[1], v1.LabelUse+"="+v1.UseSource) {
 		t.Errorf("unmarked: %q", messages[1])
@@ -572,9 +560,7 @@ func TestLogsIn(t *testing.T) {
 	change := func(set func()) {
 		before := login.DeepCopy()
 		set()
-		if err := w.client.Patch(t.Context(), login, client.MergeFrom(before)); err != nil {
-			t.Fatal(err)
-		}
+		expect.Patch(t, w.client, login, client.MergeFrom(before))
 	}
 	change(func() { login.Labels = map[string]string{v1.LabelUse: v1.UseSource} })
 	expect.Object(t, w.client, object, func(object *v1.AddonCatalogue) error {
@@ -605,16 +591,16 @@ func TestALoginIsForTheCataloguesThatItNames(t *testing.T) {
 		},
 		StringData: map[string]string{"username": "robot", "password": "S3CRET"},
 	}
-	w.create(login)
+	expect.Create(w.t, w.client, login)
 	named := func(name string) *v1.AddonCatalogue {
 		object := w.catalogue(name, func(git *v1.CatalogueGit) { git.SecretRef = &v1.LocalReference{Name: "login"} })
-		w.create(object)
+		expect.Create(w.t, w.client, object)
 		return object
 	}
 	former := named("former")
 	noted := catalogue.FormerUsers{}
 	noted.Note(catalogue.CatalogueUser(former), login)
-	w.create(&corev1.ConfigMap{
+	expect.Create(w.t, w.client, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.ConfigMapSeeds}, Data: map[string]string{v1.FormerSecretUsers: noted.String()},
 	})
 	w.start("", "")
@@ -625,9 +611,7 @@ func TestALoginIsForTheCataloguesThatItNames(t *testing.T) {
 	}
 	before := login.DeepCopy()
 	login.Annotations[v1.AnnotationUsedBy] = "AddonCatalogue/thief"
-	if err := w.client.Patch(t.Context(), login, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Patch(t, w.client, login, client.MergeFrom(before))
 	w.expectFetched(former, "False", v1.ReasonArtifactRefused)
 	w.expectFetched(thief, "True", v1.ReasonFetched)
 }
@@ -650,20 +634,18 @@ func TestLogsInBySSH(t *testing.T) {
 			"known_hosts":    []byte(strings.ReplaceAll(string(other.KnownHosts), port(other), port(server))),
 		},
 	}
-	w.create(key)
+	expect.Create(w.t, w.client, key)
 	object := w.catalogue("platform", func(git *v1.CatalogueGit) {
 		git.Remote, git.CASecretRef, git.SecretRef = v1.GitRemote(repository.URL), nil, &v1.LocalReference{Name: "key"}
 	})
-	w.create(object)
+	expect.Create(w.t, w.client, object)
 	message := w.expectFetched(object, "False", v1.ReasonArtifactRefused)
 	if !strings.Contains(message, "host key") {
 		t.Errorf("message %q", message)
 	}
 	before := key.DeepCopy()
 	key.Data["known_hosts"] = server.KnownHosts
-	if err := w.client.Patch(t.Context(), key, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Patch(t, w.client, key, client.MergeFrom(before))
 	w.expectAddons(object, commit, "loki", "1.0.0")
 }
 
@@ -680,7 +662,7 @@ func TestACatalogueThatIsStuckIsToldOnce(t *testing.T) {
 	stop := w.start("", merged)
 	object := w.catalogue("platform")
 	w.commit(map[string]string{"a.yaml": file("loki", "1.0.0")})
-	w.create(object)
+	expect.Create(w.t, w.client, object)
 	w.expectFetched(object, "True", v1.ReasonFetched)
 	w.commit(map[string]string{"a.yaml": "- name: loki\n  versions: nonsense\n"})
 	w.look(object)
@@ -704,7 +686,7 @@ func TestACatalogueThatIsStuckIsToldOnce(t *testing.T) {
 	w.look(object)
 	w.expectFetched(object, "False", v1.ReasonRevisionNeedsApproval)
 	told(v1.ReasonInvalid, v1.ReasonRevisionNeedsApproval)
-	w.annotate(object, v1.AnnotationApproveRevision, empty)
+	expect.Annotate(w.t, w.client, object, v1.AnnotationApproveRevision, empty)
 	told(v1.ReasonDistributed, v1.ReasonInvalid, v1.ReasonRevisionNeedsApproval)
 }
 
@@ -718,7 +700,7 @@ func TestARepositoryOwnsWhatItBrought(t *testing.T) {
 	commit := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0", "tempo", "1.0.0")})
 	w.start("", w.platform+"-merged")
 	team := w.catalogue("team")
-	w.create(team)
+	expect.Create(w.t, w.client, team)
 	generated := w.expectAddons(team, commit, "loki", "1.0.0", "tempo", "1.0.0")["loki"]
 	owned := func(owner string) {
 		t.Helper()
@@ -733,7 +715,7 @@ func TestARepositoryOwnsWhatItBrought(t *testing.T) {
 	owned("team")
 	shadow := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "shadow"}, Spec: *generated.Spec.DeepCopy()}
 	shadow.Spec.Priority, shadow.Spec.Addons[0].Versions[0].Version = 1000, "1.0.1"
-	w.create(shadow)
+	expect.Create(w.t, w.client, shadow)
 	leftOut := func() error {
 		if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(shadow), shadow); err != nil {
 			return err
@@ -746,9 +728,7 @@ func TestARepositoryOwnsWhatItBrought(t *testing.T) {
 	w.gate.set(hangUp)
 	w.look(team)
 	w.expectFetched(team, "False", v1.ReasonFetchFailed)
-	if err := w.client.Delete(t.Context(), generated); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.client, generated)
 	w.manager.Stays(leftOut, "distributor", "gitcatalogue")
 	owned("team")
 	w.gate.set(nil)

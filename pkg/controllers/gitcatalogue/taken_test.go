@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // TestATakenNameHoldsUpItsAddonOnly: somebody's catalogue has the name that a generated one would
@@ -24,7 +25,7 @@ func TestATakenNameHoldsUpItsAddonOnly(t *testing.T) {
 			first := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0", "tempo", "1.0.0")})
 			w.start("", "")
 			object := w.catalogue("platform")
-			w.create(object)
+			expect.Create(w.t, w.client, object)
 			w.expectAddons(object, first, "loki", "1.0.0", "tempo", "1.0.0")
 
 			sum := sha256.Sum256([]byte(string(object.UID) + "/mimir"))
@@ -34,7 +35,7 @@ func TestATakenNameHoldsUpItsAddonOnly(t *testing.T) {
 			if role != "" {
 				squatter.Labels = map[string]string{v1.LabelRole: role}
 			}
-			w.create(squatter)
+			expect.Create(w.t, w.client, squatter)
 			second := w.commit(map[string]string{"a.yaml": file("loki", "2.0.0", "mimir", "1.0.0", "thanos", "1.0.0")})
 			w.look(object)
 			w.expectAddons(object, second, "loki", "2.0.0", "thanos", "1.0.0")
@@ -52,9 +53,7 @@ func TestATakenNameHoldsUpItsAddonOnly(t *testing.T) {
 			if events := w.events(object); !slices.Contains(events, v1.EventFetched) {
 				t.Errorf("events %v", events)
 			}
-			if err := w.client.Delete(t.Context(), squatter); err != nil {
-				t.Fatal(err)
-			}
+			expect.Delete(t, w.client, squatter)
 			if role != "" { // nobody watches those: the next look finds it
 				w.look(object)
 			}

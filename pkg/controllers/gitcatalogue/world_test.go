@@ -13,7 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,10 +63,10 @@ func aloneInWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, platform: kit.Name(t), gate: &gate{}, end: func() {}}
 	w.client = client.WithFieldOwner(kit.Client(t, fleet.Shared().Cluster("master").Config), "test")
-	w.create(kit.Namespace(w.platform))
+	expect.Create(w.t, w.client, kit.Namespace(w.platform))
 	w.server = fetchtest.ServeGit(t, w.gate.wrap)
 	w.repository = w.server.Repository(t, "catalogue")
-	w.create(&corev1.Secret{
+	expect.Create(w.t, w.client, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "ca", Labels: map[string]string{v1.LabelUse: v1.UseSource}},
 		Data:       map[string][]byte{"ca.crt": w.server.CA},
 	})
@@ -108,11 +108,6 @@ func (g *gate) wrap(next http.Handler) http.Handler {
 
 // hangUp is a host that is down: connections break before they say anything.
 func hangUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
-
-func (w *world) create(object client.Object) {
-	w.t.Helper()
-	kit.Create(w.t, w.client, object)
-}
 
 // start runs the controller, and the distributor with it where a namespace for merged catalogues is
 // named, over a store on a folder; "" is a new one. The function ends it.
@@ -197,15 +192,7 @@ var looks atomic.Int64
 // look has the controller look at the repository now.
 func (w *world) look(object *v1.AddonCatalogue) {
 	w.t.Helper()
-	w.annotate(object, v1.AnnotationReconcileAt, strconv.FormatInt(looks.Add(1), 10))
-}
-
-func (w *world) annotate(object client.Object, key, value string) {
-	w.t.Helper()
-	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value))
-	if err := w.client.Patch(w.t.Context(), object, patch); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Annotate(w.t, w.client, object, v1.AnnotationReconcileAt, strconv.FormatInt(looks.Add(1), 10))
 }
 
 // children are what was generated from a catalogue, by add-on.
@@ -255,31 +242,18 @@ func sameVersions(found map[string]*v1.AddonCatalogue, want map[string]string) e
 	return nil
 }
 
-func (w *world) expectFetched(object *v1.AddonCatalogue, status, reason string) string {
+func (w *world) expectFetched(object *v1.AddonCatalogue, status, reason string, words ...string) string {
 	w.t.Helper()
-	expect.Object(w.t, w.client, object, func(object *v1.AddonCatalogue) error {
-		return expect.Condition(object, v1.ConditionFetched, status, reason)
-	})
-	for _, condition := range object.Status.Conditions {
-		if condition.Type == v1.ConditionFetched {
-			return condition.Message
-		}
-	}
-	return ""
+	expect.HasCondition(w.t, w.client, object, expect.Is(v1.ConditionFetched, status, reason, words...))
+	return meta.FindStatusCondition(object.Status.Conditions, v1.ConditionFetched).Message
 }
 
 // events are the reasons of the events on an object.
 func (w *world) events(object client.Object) []string {
 	w.t.Helper()
-	var list eventsv1.EventList
-	if err := w.client.List(w.t.Context(), &list, client.InNamespace(w.platform)); err != nil {
-		w.t.Fatal(err)
-	}
 	var reasons []string
-	for _, event := range list.Items {
-		if event.Regarding.Name == object.GetName() {
-			reasons = append(reasons, event.Reason)
-		}
+	for _, event := range expect.Events(w.t, w.client, object) {
+		reasons = append(reasons, event.Reason)
 	}
 	slices.Sort(reasons)
 	return reasons

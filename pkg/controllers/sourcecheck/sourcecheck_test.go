@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -90,10 +89,10 @@ func newWorld(t *testing.T, wrappers ...func(http.Handler) http.Handler) *world 
 		renders: map[string]int{},
 	}
 	for _, name := range []string{"master", "north", "south"} {
-		kit.Create(t, w.client(name), kit.Namespace(w.platform))
+		expect.Create(t, w.client(name), kit.Namespace(w.platform))
 	}
 	w.master = w.client("master")
-	kit.Create(t, w.master, &corev1.Secret{
+	expect.Create(t, w.master, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: authority, Labels: map[string]string{v1.LabelUse: v1.UseSource}},
 		Data:       map[string][]byte{"ca.crt": []byte(string(w.git.CA) + string(w.charts.CA))},
 	})
@@ -117,7 +116,7 @@ func (w *world) start() {
 	}
 	for _, name := range []string{"north", "south"} {
 		expect.Object(w.t, w.client(name), w.report(), func(*corev1.ConfigMap) error { return nil })
-		kit.Create(w.t, w.master, &corev1.Secret{
+		expect.Create(w.t, w.master, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "kubeconfig-" + name},
 			Data:       map[string][]byte{"kubeconfig": fleet.Shared().Cluster(name).Kubeconfig},
 		}, &kkpv1.Seed{
@@ -177,7 +176,7 @@ func (w *world) catalogueOf(name string, versions ...v1.AddonVersion) *v1.AddonC
 	w.t.Helper()
 	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: name}}
 	object.Spec.Addons = []v1.Addon{{Name: v1.AddonName(name), Versions: versions}}
-	kit.Create(w.t, w.master, object)
+	expect.Create(w.t, w.master, object)
 	return object
 }
 
@@ -203,14 +202,8 @@ func folder(version string, method v1.Method, repository *fetchtest.Repository, 
 func (w *world) expectSources(object *v1.AddonCatalogue, status, reason string, words ...string) {
 	w.t.Helper()
 	expect.Object(w.t, w.master, object, func(object *v1.AddonCatalogue) error {
-		if err := expect.Condition(object, v1.ConditionSourcesReady, status, reason); err != nil {
+		if err := expect.Condition(object, v1.ConditionSourcesReady, status, reason, words...); err != nil {
 			return err
-		}
-		said := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionSourcesReady).Message
-		for _, word := range words {
-			if !strings.Contains(said, word) {
-				return fmt.Errorf("%q lacks %q", said, word)
-			}
 		}
 		return expect.Condition(object, v1.ConditionReady, "True", v1.ReasonDistributed)
 	})
@@ -421,18 +414,14 @@ func (w *world) rendered(want map[string]int) error {
 func (w *world) expectNoSecrets() {
 	w.t.Helper()
 	var catalogues v1.AddonCatalogueList
-	if err := w.master.List(w.t.Context(), &catalogues, client.InNamespace(w.platform)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.List(w.t, w.master, &catalogues, client.InNamespace(w.platform))
 	said := ""
 	for _, one := range catalogues.Items {
 		said += fmt.Sprint(one.Status)
 	}
 	for _, name := range []string{"north", "south"} {
 		report := w.report()
-		if err := w.client(name).Get(w.t.Context(), client.ObjectKeyFromObject(report), report); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.Read(w.t, w.client(name), report)
 		said += fmt.Sprint(report.Data)
 	}
 	if strings.Contains(said, password) {
@@ -442,12 +431,8 @@ func (w *world) expectNoSecrets() {
 
 func (w *world) edit(object *v1.AddonCatalogue, change func(*v1.AddonVersion)) {
 	w.t.Helper()
-	expect.Eventually(w.t, expect.Patience, func() error {
-		if err := w.master.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
+	expect.Change(w.t, w.master, object, func(object *v1.AddonCatalogue) {
 		change(&object.Spec.Addons[0].Versions[0])
-		return w.master.Update(w.t.Context(), object)
 	})
 }
 

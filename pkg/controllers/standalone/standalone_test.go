@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
@@ -34,8 +33,8 @@ func TestMain(m *testing.M) {
 		fleet.ClusterOptions{Name: "user", Release: binaries.Newer}) // which is killed
 }
 
-// seed is a client of the seed, on which the controller runs until the test ends.
-func seed(t *testing.T, workerName string) client.Client {
+// seed is a client of the seed, on which the controller runs in the manager until the test ends.
+func seed(t *testing.T, workerName string) (client.Client, *kit.Manager) {
 	t.Helper()
 	rest := fleet.Shared().Cluster("seed").Config
 	direct := kit.Client(t, rest)
@@ -45,14 +44,12 @@ func seed(t *testing.T, workerName string) client.Client {
 		Identities: cluster.NewIdentities(made.GetClient(), made.GetAPIReader(), nil, platformNamespace),
 	}))
 	made.Run()
-	return direct
+	return direct, made
 }
 
 func create(t *testing.T, c client.Client, kkp *kkpv1.Cluster) *kkpv1.Cluster {
 	t.Helper()
-	if err := c.Create(t.Context(), kkp); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, c, kkp)
 	return kkp
 }
 
@@ -62,17 +59,8 @@ func named(name string) *kkpv1.Cluster {
 
 func keep(t *testing.T, c client.Client, namespace string, kubeconfig []byte) {
 	t.Helper()
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "internal-admin-kubeconfig"},
-		Data:       map[string][]byte{"kubeconfig": kubeconfig},
-	}
-	err := c.Update(t.Context(), secret)
-	if client.IgnoreNotFound(err) == nil && err != nil {
-		err = c.Create(t.Context(), secret)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "internal-admin-kubeconfig"}}
+	expect.Put(t, c, secret, func(secret *corev1.Secret) { secret.Data = map[string][]byte{"kubeconfig": kubeconfig} })
 }
 
 // health waits for what the status says of the API server.
@@ -94,7 +82,7 @@ func namespaceOf(name string) *corev1.Namespace {
 func made(*corev1.Namespace) error { return nil }
 
 func TestLifeOfACluster(t *testing.T) {
-	c := seed(t, "")
+	c, manager := seed(t, "")
 	user := fleet.Shared().Cluster("user")
 	kkp := create(t, c, named("life"))
 	expect.Object(t, c, namespaceOf("life"), func(namespace *corev1.Namespace) error {
@@ -112,7 +100,13 @@ func TestLifeOfACluster(t *testing.T) {
 	keep(t, c, "cluster-life", user.Kubeconfig)
 	health(t, c, kkp, binaries.Newer, kkpv1.HealthUp)
 	t.Logf("up %s after the Secret came", time.Since(begin))
-	quiet(t, c, kkp)
+	before := kkp.ResourceVersion
+	whileProbed(t, manager, kkp.Name, func() error {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(kkp), kkp); err != nil || kkp.ResourceVersion != before {
+			return fmt.Errorf("its facts stay the same, and it was written: %+v, %v", kkp.Status, err)
+		}
+		return nil
+	})
 
 	user.StopServer()
 	health(t, c, kkp, binaries.Newer, kkpv1.HealthDown)
@@ -137,19 +131,25 @@ func TestLifeOfACluster(t *testing.T) {
 		t.Fatalf("the Cluster went before its namespace: %v", err)
 	}
 	inside.Finalizers = nil
-	if err := c.Update(t.Context(), inside); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, c, inside)
 	expect.Gone(t, c, kkp)
 	expect.Gone(t, c, namespaceOf("life"))
 }
 
-// quiet holds that a Cluster whose facts stay the same is not written.
-func quiet(t *testing.T, c client.Client, kkp *kkpv1.Cluster) {
+// whileProbed fails the test unless holds returns nil while a Cluster is probed: it is reconciled at each interval, which begins a probe, and
+// at the probe's end; some passes more may come with what was written before.
+func whileProbed(t *testing.T, manager *kit.Manager, name string, holds func() error) {
 	t.Helper()
-	before := kkp.ResourceVersion
-	expect.Never(t, 4*probeInterval, func() bool {
-		return c.Get(t.Context(), client.ObjectKeyFromObject(kkp), kkp) != nil || kkp.ResourceVersion != before
+	before := manager.Ended("standalone", "", name)
+	expect.Eventually(t, expect.Patience, func() error {
+		ended := manager.Ended("standalone", "", name) - before
+		if err := holds(); err != nil {
+			t.Fatalf("after %d passes: %v", ended, err)
+		}
+		if ended < 6 {
+			return fmt.Errorf("%d passes have ended", ended)
+		}
+		return nil
 	})
 }
 
@@ -159,7 +159,7 @@ func TestDeadServersHoldNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	c := seed(t, "")
+	c, _ := seed(t, "")
 	user := fleet.Shared().Cluster("user")
 	dead := strings.Replace(string(user.Kubeconfig), user.URL(), "https://"+listener.Addr().String(), 1)
 	for i := range 8 {
@@ -177,15 +177,17 @@ func TestDeadServersHoldNobody(t *testing.T) {
 }
 
 func TestRefusedKubeconfig(t *testing.T) {
-	c := seed(t, "")
+	c, manager := seed(t, "")
 	user := fleet.Shared().Cluster("user")
 	kkp := create(t, c, named("exec"))
 	expect.Object(t, c, namespaceOf("exec"), made)
 	keep(t, c, "cluster-exec", []byte(strings.Replace(string(user.Kubeconfig), "token:", "exec: {command: sh}\n    token:", 1)))
-	quietlyDown := func() bool {
-		return c.Get(t.Context(), client.ObjectKeyFromObject(kkp), kkp) != nil || kkp.Status.ExtendedHealth.APIServer == kkpv1.HealthUp
-	}
-	expect.Never(t, 3*probeInterval, quietlyDown)
+	whileProbed(t, manager, kkp.Name, func() error {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(kkp), kkp); err != nil || kkp.Status.ExtendedHealth.APIServer == kkpv1.HealthUp {
+			return fmt.Errorf("a program was asked for a token: %+v, %v", kkp.Status, err)
+		}
+		return nil
+	})
 	keep(t, c, "cluster-exec", user.Kubeconfig)
 	health(t, c, kkp, binaries.Newer, kkpv1.HealthUp)
 }
@@ -193,7 +195,7 @@ func TestRefusedKubeconfig(t *testing.T) {
 // TestSwappedClusterHasNoVersion holds that a Cluster does not get the version of a user cluster
 // that is not its own, until somebody confirms that it is.
 func TestSwappedClusterHasNoVersion(t *testing.T) {
-	c := seed(t, "")
+	c, _ := seed(t, "")
 	user := fleet.Shared().Cluster("user")
 	kkp := create(t, c, named("swapped"))
 	expect.Object(t, c, namespaceOf("swapped"), made)
@@ -214,18 +216,13 @@ func TestSwappedClusterHasNoVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := inside.Get(t.Context(), client.ObjectKeyFromObject(system), system); err != nil {
-		t.Fatal(err)
-	}
-	confirmation := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1.AnnotationConfirmCluster, system.UID)
-	if err := c.Patch(t.Context(), kkp, client.RawPatch(types.MergePatchType, []byte(confirmation))); err != nil {
-		t.Fatal(err)
-	}
+	expect.Read(t, inside, system)
+	expect.Annotate(t, c, kkp, v1.AnnotationConfirmCluster, string(system.UID))
 	health(t, c, kkp, binaries.Newer, kkpv1.HealthUp)
 }
 
 func TestClustersThatAreLeftAlone(t *testing.T) {
-	c := seed(t, "")
+	c, _ := seed(t, "")
 	paused := named("paused")
 	paused.Spec.Pause = true
 	others := named("others")
@@ -239,9 +236,7 @@ func TestClustersThatAreLeftAlone(t *testing.T) {
 		k.Status.NamespaceName = "kube-system"
 		return c.Status().Update(t.Context(), k)
 	})
-	if err := c.Delete(t.Context(), elsewhere); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, c, elsewhere)
 	expect.Gone(t, c, elsewhere)
 	var system corev1.Namespace
 	if err := c.Get(t.Context(), client.ObjectKey{Name: "kube-system"}, &system); err != nil || system.DeletionTimestamp != nil {
@@ -259,7 +254,7 @@ func TestClustersThatAreLeftAlone(t *testing.T) {
 }
 
 func TestFormerNamespaceIsWaitedFor(t *testing.T) {
-	c := seed(t, "")
+	c, _ := seed(t, "")
 	former := namespaceOf("again")
 	inside := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: former.Name, Name: "held", Finalizers: []string{"example.com/held"},
@@ -276,9 +271,7 @@ func TestFormerNamespaceIsWaitedFor(t *testing.T) {
 		return nil
 	})
 	inside.Finalizers = nil
-	if err := c.Update(t.Context(), inside); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, c, inside)
 	expect.Object(t, c, namespaceOf("again"), func(namespace *corev1.Namespace) error {
 		if namespace.UID == formerUID {
 			return errors.New("still the former one")

@@ -30,9 +30,9 @@ const clustersOnServer = 1000
 func BenchmarkServer(b *testing.B) {
 	seed := fleet.Shared().Cluster("seed").Config
 	c := world.Client(b, seed)
-	world.Create(b, c, world.Namespace(catalogueNamespace))
+	expect.Create(b, c, world.Namespace(catalogueNamespace))
 	for i := range addons {
-		world.Create(b, c, mergedCatalogue(i, "", i == 0))
+		expect.Create(b, c, mergedCatalogue(i, "", i == 0))
 	}
 	large := newCluster(0)
 	place(b, c, large, "v1.36.3")
@@ -45,9 +45,7 @@ func BenchmarkServer(b *testing.B) {
 
 	// With a small catalogue: 1,000 large ones are etcd's business, and the time is not theirs.
 	for i := 1; i < addons; i++ {
-		if err := c.Delete(b.Context(), mergedCatalogue(i, "", false)); err != nil {
-			b.Fatal(err)
-		}
+		expect.Delete(b, c, mergedCatalogue(i, "", false))
 	}
 	placeMany(b, c)
 	var times []time.Duration
@@ -148,14 +146,10 @@ func sizeOf(b *testing.B, c client.Client, of *kkpv1.Cluster) int {
 // bump takes a cluster to a version that one version of the catalogue does not fit.
 func bump(b *testing.B, c client.Client, of *kkpv1.Cluster) time.Duration {
 	b.Helper()
-	if err := c.Get(b.Context(), client.ObjectKeyFromObject(of), of); err != nil {
-		b.Fatal(err)
-	}
+	expect.Read(b, c, of)
 	of.Status.Versions.ControlPlane = "v1.38.1"
 	begin := time.Now()
-	if err := c.Status().Update(b.Context(), of); err != nil {
-		b.Fatal(err)
-	}
+	expect.UpdateStatus(b, c, of)
 	expect.Object(b, c, availableOf(of), func(object *v1.AddonCatalogue) error {
 		if object.Status.ExcludedCount != 1 {
 			return fmt.Errorf("%d versions are left out", object.Status.ExcludedCount)

@@ -53,9 +53,9 @@ func BenchmarkCharts(b *testing.B) {
 	p.offerChart()
 	capi := &side{name: "cluster-api", flags: ofClusterAPI(), isNamed: true}
 	kkp := &side{name: "kkp", flags: []string{"--cluster-kinds=kkp", "--concurrency=10"}}
-	world.Create(b, p.client, world.Namespace(team))
+	expect.Create(b, p.client, world.Namespace(team))
 	for i, over := range p.servers {
-		world.Create(b, world.Client(b, over.cluster.Config), world.Namespace(chartNamespace))
+		expect.Create(b, world.Client(b, over.cluster.Config), world.Namespace(chartNamespace))
 		installing.SettleDeployments(b, over.cluster.Config, chartNamespace)
 		capi.members = append(capi.members, p.member(team, fmt.Sprintf("capi-%d", i), over))
 		kkp.members = append(kkp.members, p.member(fmt.Sprintf("cluster-kkp-%d", i), fmt.Sprintf("kkp-%d", i), over))
@@ -153,9 +153,7 @@ func (p *platform) installations(of *side) (count int) {
 	p.t.Helper()
 	for _, namespace := range namespacesOf(of) {
 		var list v1.AddonInstallationList
-		if err := p.client.List(p.t.Context(), &list, client.InNamespace(namespace)); err != nil {
-			p.t.Fatal(err)
-		}
+		expect.List(p.t, p.client, &list, client.InNamespace(namespace))
 		count += len(list.Items)
 	}
 	return count
@@ -196,13 +194,11 @@ func (p *platform) addOfKKP(one member) {
 	p.t.Helper()
 	one.over.know(one.token)
 	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: one.Name}}
-	world.Create(p.t, p.client, world.Namespace(one.Namespace), &corev1.Secret{
+	expect.Create(p.t, p.client, world.Namespace(one.Namespace), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: one.Namespace, Name: "internal-admin-kubeconfig"},
 		Data:       map[string][]byte{"kubeconfig": one.over.gate.Kubeconfig(p.t, one.token)},
 	}, made)
 	made.Status.NamespaceName, made.Status.Versions.ControlPlane = one.Namespace, kubernetes
 	made.Status.ExtendedHealth.APIServer = kkpv1.HealthUp
-	if err := p.client.Status().Update(p.t.Context(), made); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.UpdateStatus(p.t, p.client, made)
 }

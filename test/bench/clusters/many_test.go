@@ -38,7 +38,7 @@ const (
 func TestAClusterThatGoesCostsItsNeighboursNothing(t *testing.T) {
 	long.Skip(t, "fleet-sizes", "it takes twenty Clusters")
 	p := newPlatform(t, 4)
-	world.Create(t, p.client, world.Namespace(team), world.Namespace(others))
+	expect.Create(t, p.client, world.Namespace(team), world.Namespace(others))
 	own := p.servers[3]
 	doomed, namesake := p.member(team, "doomed", own), p.member(others, "doomed", p.servers[0])
 	members := []member{doomed, namesake}
@@ -49,7 +49,7 @@ func TestAClusterThatGoesCostsItsNeighboursNothing(t *testing.T) {
 	p.offer(v1.CatalogueCustom, "own", "")
 	p.add(members...)
 	for _, one := range members {
-		world.Create(t, p.client, &v1.AddonInstallation{
+		expect.Create(t, p.client, &v1.AddonInstallation{
 			ObjectMeta: metav1.ObjectMeta{Namespace: one.Namespace, Name: one.Name + "-own"},
 			Spec:       v1.AddonInstallationSpec{ClusterName: one.Name, AddonRef: v1.AddonReference{Name: "own"}, TargetNamespace: "default"},
 		})
@@ -105,28 +105,20 @@ func (p *platform) remove(m *manager, one member) time.Time {
 	const finalizer = "cluster.cluster.x-k8s.io"
 	finalizers := func(list string) {
 		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":`+list+`}}`))
-		if err := p.client.Patch(p.t.Context(), one.object(clusterapi.ClusterKind), patch); err != nil {
-			p.t.Fatal(err)
-		}
+		expect.Patch(p.t, p.client, one.object(clusterapi.ClusterKind), patch)
 	}
 	finalizers(`["` + finalizer + `"]`)
-	if err := p.client.Delete(p.t.Context(), one.object(clusterapi.ClusterKind)); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.Delete(p.t, p.client, one.object(clusterapi.ClusterKind))
 	expect.Eventually(p.t, expect.Patience, func() error {
 		if m.passes()[controller] == before {
 			return errors.New("no installation was reconciled while its Cluster is being deleted")
 		}
 		return nil
 	})
-	if err := p.client.Get(p.t.Context(), one.NamespacedName, one.object(clusterapi.ClusterKind)); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.Get(p.t, p.client, one.NamespacedName, one.object(clusterapi.ClusterKind))
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: one.Namespace, Name: one.Name + "-kubeconfig"}}
 	for _, object := range []client.Object{secret, one.object(clusterapi.ControlPlaneKind)} {
-		if err := p.client.Delete(p.t.Context(), object); err != nil {
-			p.t.Fatal(err)
-		}
+		expect.Delete(p.t, p.client, object)
 	}
 	finalizers("[]")
 	expect.Gone(p.t, p.client, one.object(clusterapi.ClusterKind))
@@ -136,9 +128,7 @@ func (p *platform) remove(m *manager, one member) time.Time {
 func (p *platform) uid(one member) string {
 	p.t.Helper()
 	found := one.object(clusterapi.ClusterKind)
-	if err := p.client.Get(p.t.Context(), one.NamespacedName, found); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.Get(p.t, p.client, one.NamespacedName, found)
 	return string(found.GetUID())
 }
 
@@ -206,9 +196,7 @@ func (p *platform) list(of *fleet.Cluster, kind schema.GroupVersionKind, namespa
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err := reader.List(p.t.Context(), list, client.InNamespace(namespace)); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.List(p.t, reader, list, client.InNamespace(namespace))
 	for _, item := range list.Items {
 		name := strings.Join([]string{of.Name, kind.Kind, namespace, item.GetName()}, " ")
 		for _, owner := range item.GetOwnerReferences() {

@@ -34,7 +34,7 @@ func BenchmarkMemory(b *testing.B) {
 		for i := range manyClusters {
 			namespace := fmt.Sprintf("team-%02d", i%20)
 			if i < 20 {
-				world.Create(b, p.client, world.Namespace(namespace))
+				expect.Create(b, p.client, world.Namespace(namespace))
 			}
 			members = append(members, p.member(namespace, fmt.Sprintf("cluster-%04d", i), p.servers[0]))
 		}

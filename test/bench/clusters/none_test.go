@@ -86,7 +86,7 @@ func bare(t testing.TB) (*fleet.Fleet, client.WithWatch, *gate.Gate) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	world.Create(t, c, world.Namespace(platformNamespace), world.Namespace(catalogueNamespace), world.Namespace(team))
+	expect.Create(t, c, world.Namespace(platformNamespace), world.Namespace(catalogueNamespace), world.Namespace(team))
 	return f, c, gate.New(t, management)
 }
 
@@ -121,11 +121,9 @@ func TestKindsThatAreNotServedCostNothing(t *testing.T) {
 	p := &platform{t: t, client: c, fleet: f}
 	p.add(p.member(team, "one", nil))
 	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "kkp"}}
-	world.Create(t, c, made, world.Namespace("cluster-kkp"))
+	expect.Create(t, c, made, world.Namespace("cluster-kkp"))
 	made.Status.NamespaceName, made.Status.Versions.ControlPlane = "cluster-kkp", kubernetes
-	if err := c.Status().Update(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
+	expect.UpdateStatus(t, c, made)
 	since := time.Now()
 
 	// Meanwhile another one does not ask.

@@ -21,6 +21,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/test/clusterapi"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
 	"github.com/trellis-addons/trellis/test/standins"
@@ -86,7 +87,7 @@ func newPlatform(t testing.TB, servers int) *platform {
 		behind := p.fleet.Cluster(options.Name)
 		p.servers = append(p.servers, &server{cluster: behind, gate: gate.New(t, behind)})
 	}
-	world.Create(t, p.client, world.Namespace(platformNamespace), world.Namespace(catalogueNamespace))
+	expect.Create(t, p.client, world.Namespace(platformNamespace), world.Namespace(catalogueNamespace))
 	return p
 }
 
@@ -119,7 +120,7 @@ func (p *platform) startSources() {
 		return
 	}
 	p.sources = fleet.SourcesForTest(p.t)
-	world.Create(p.t, p.client, &corev1.Secret{
+	expect.Create(p.t, p.client, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: catalogueNamespace, Name: "authority", Labels: map[string]string{v1.LabelUse: v1.UseSource},
 			Annotations: map[string]string{v1.AnnotationHosts: "127.0.0.1"},
@@ -131,7 +132,7 @@ func (p *platform) startSources() {
 // publish has the merged catalogue of an add-on, under its name.
 func (p *platform) publish(kind v1.CatalogueType, addon v1.Addon) {
 	p.t.Helper()
-	world.Create(p.t, p.client, &v1.AddonCatalogue{
+	expect.Create(p.t, p.client, &v1.AddonCatalogue{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: catalogueNamespace, Name: string(addon.Name), Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
 			Annotations: map[string]string{v1.AnnotationKKPVersion: "v2.31.0"},
@@ -145,7 +146,7 @@ func (p *platform) install() {
 	p.t.Helper()
 	p.offer(v1.CatalogueCore, "network", v1.SlotCNI)
 	p.offer(v1.CatalogueCustom, "logs", "")
-	world.Create(p.t, p.client, &corev1.ConfigMap{
+	expect.Create(p.t, p.client, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: platformNamespace, Name: "custom-core-addons"},
 		Data:       map[string]string{"addons.yaml": "- {name: network, addonRef: {name: network}, targetNamespace: default}\n"},
 	})

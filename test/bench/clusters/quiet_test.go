@@ -45,7 +45,7 @@ func BenchmarkQuietClusters(b *testing.B) {
 func churn(t testing.TB, rest time.Duration) (passes int, idle gate.Counts) {
 	t.Helper()
 	p := newPlatform(t, 1)
-	world.Create(t, p.client, world.Namespace(team))
+	expect.Create(t, p.client, world.Namespace(team))
 	var members []member
 	for i := range quietClusters {
 		members = append(members, p.member(team, fmt.Sprintf("c%02d", i), p.servers[0]))

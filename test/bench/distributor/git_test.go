@@ -62,12 +62,12 @@ func BenchmarkGitHost(b *testing.B) {
 		w := newPlatform(b, 0)
 		counter := &counter{looks: map[string][]time.Time{}}
 		server := fetchtest.ServeGit(b, counter.wrap)
-		w.create(&corev1.Secret{
+		expect.Create(w.b, w.master, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: platform, Name: "ca", Labels: map[string]string{v1.LabelUse: v1.UseSource}},
 			Data:       map[string][]byte{"ca.crt": server.CA},
 		})
 		for i := range gitCatalogues {
-			w.create(gitCatalogue(b, server, i))
+			expect.Create(w.b, w.master, gitCatalogue(b, server, i))
 		}
 		begin := time.Now()
 		w.startManager("--allow-source-cidrs=127.0.0.0/8")

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -32,15 +33,8 @@ func newPlatform(b *testing.B, count int) *platformWorld {
 		w.clients[cluster.Name] = kit.Client(b, w.fleet.Cluster(cluster.Name).Config)
 	}
 	w.master = w.clients["master"]
-	w.create(kit.Namespace(platform))
+	expect.Create(w.b, w.master, kit.Namespace(platform))
 	return w
-}
-
-func (w *platformWorld) create(object client.Object) {
-	w.b.Helper()
-	if err := w.master.Create(w.b.Context(), object); err != nil {
-		w.b.Fatal(err)
-	}
 }
 
 // startManager runs the master manager as a process of its own.

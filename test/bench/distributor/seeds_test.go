@@ -43,7 +43,7 @@ func BenchmarkSeeds(b *testing.B) {
 		}
 		for _, object := range large() {
 			object.UID = ""
-			w.create(object)
+			expect.Create(w.b, w.master, object)
 		}
 		begin := time.Now()
 		w.startManager("--webhook-bind-address=0")
@@ -67,9 +67,7 @@ func milliseconds(of time.Duration) float64 { return float64(of.Milliseconds()) 
 func (w *platformWorld) versionsOf(seed string) map[string]string {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(v1.GroupVersion.WithKind("AddonCatalogueList"))
-	if err := w.clients[seed].List(w.b.Context(), list, client.InNamespace("addon-catalogue")); err != nil {
-		w.b.Fatal(err)
-	}
+	expect.List(w.b, w.clients[seed], list, client.InNamespace("addon-catalogue"))
 	versions := map[string]string{}
 	for _, item := range list.Items {
 		versions[item.Name] = item.ResourceVersion
@@ -115,9 +113,7 @@ func (w *platformWorld) everything() map[string]string {
 		}
 	}
 	var list v1.AddonCatalogueList
-	if err := w.master.List(w.b.Context(), &list, client.InNamespace(platform)); err != nil {
-		w.b.Fatal(err)
-	}
+	expect.List(w.b, w.master, &list, client.InNamespace(platform))
 	for _, item := range list.Items {
 		all["master/"+item.Name] = item.ResourceVersion
 	}
@@ -174,17 +170,13 @@ func (w *platformWorld) edit(count int, change func([]v1.Addon)) time.Duration {
 	edits++
 	mark := fmt.Sprintf("edit %d", edits)
 	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: platform, Name: "catalogue-0"}}
-	if err := w.master.Get(w.b.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		w.b.Fatal(err)
-	}
+	expect.Read(w.b, w.master, object)
 	before := object.DeepCopy()
 	change(object.Spec.Addons)
 	object.Spec.Addons[0].Description = mark
 	begin := time.Now()
 	// A patch, since status is written at the same time.
-	if err := w.master.Patch(w.b.Context(), object, client.MergeFrom(before)); err != nil {
-		w.b.Fatal(err)
-	}
+	expect.Patch(w.b, w.master, object, client.MergeFrom(before))
 	var group errgroup.Group
 	for i := range count {
 		group.Go(func() error { return w.awaitMark(seedName(i), string(object.Spec.Addons[0].Name), mark) })
@@ -273,11 +265,11 @@ func kubeconfigAt(w *platformWorld, address string) []byte {
 }
 
 func (w *platformWorld) addSeed(name string, kubeconfig []byte) {
-	w.create(&corev1.Secret{
+	expect.Create(w.b, w.master, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: platform, Name: "kubeconfig-" + name},
 		Data:       map[string][]byte{"kubeconfig": kubeconfig},
 	})
-	w.create(&kkpv1.Seed{
+	expect.Create(w.b, w.master, &kkpv1.Seed{
 		ObjectMeta: metav1.ObjectMeta{Namespace: platform, Name: name},
 		Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "kubeconfig-" + name}},
 	})
@@ -285,7 +277,5 @@ func (w *platformWorld) addSeed(name string, kubeconfig []byte) {
 
 func (w *platformWorld) dropSeed(name string) {
 	seed := &kkpv1.Seed{ObjectMeta: metav1.ObjectMeta{Namespace: platform, Name: name}}
-	if err := w.master.Delete(w.b.Context(), seed); err != nil {
-		w.b.Fatal(err)
-	}
+	expect.Delete(w.b, w.master, seed)
 }

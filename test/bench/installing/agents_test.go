@@ -29,7 +29,7 @@ func BenchmarkAgents(b *testing.B) {
 		b.Fatal(err)
 	}
 	rule := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list"}}
-	w.create(b, &rbacv1.ClusterRole{
+	expect.Create(b, w.seed, &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "agents", Labels: map[string]string{kubermaticv1.LabelAgents: kubermaticv1.AgentsCustom}},
 		Rules:      []rbacv1.PolicyRule{rule},
 	})

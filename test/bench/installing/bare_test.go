@@ -75,11 +75,9 @@ func (w *world) newBare(b *testing.B, sample string, made calls, count int) *bar
 		ObjectMeta: metav1.ObjectMeta{Namespace: clusterNamespace, Name: sample},
 	}).Status)
 	var found corev1.SecretList
-	if err := w.seed.List(b.Context(), &found, client.InNamespace(clusterNamespace), client.MatchingFields{
+	expect.List(b, w.seed, &found, client.InNamespace(clusterNamespace), client.MatchingFields{
 		"type": "addons.kubermatic.k8c.io/release.v1",
-	}); err != nil {
-		b.Fatal(err)
-	}
+	})
 	record := found.Items[0] // all are as large
 	p.secret = encoded(b, &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, Type: record.Type, Data: record.Data,
@@ -91,9 +89,7 @@ func (w *world) newBare(b *testing.B, sample string, made calls, count int) *bar
 
 func (w *world) read(b *testing.B, object *kubermaticv1.AddonInstallation) *kubermaticv1.AddonInstallation {
 	b.Helper()
-	if err := w.seed.Get(b.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		b.Fatal(err)
-	}
+	expect.Read(b, w.seed, object)
 	return object
 }
 

@@ -15,6 +15,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/bench/bar"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -42,8 +43,8 @@ func BenchmarkHealthBombs(b *testing.B) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: targetNamespace, Name: "about"}, Data: map[string]string{"text": "a"},
 	}
 	tenant := kit.Client(b, server.Config)
-	kit.Create(b, tenant, kit.Namespace(targetNamespace), about)
-	w.create(b, kit.Namespace(bombed))
+	expect.Create(b, tenant, kit.Namespace(targetNamespace), about)
+	expect.Create(b, w.seed, kit.Namespace(bombed))
 	w.addCluster(b, "bombed", bombed, server)
 	rules := make([]kubermaticv1.HealthRule, bombRules)
 	for i := range rules {
@@ -68,16 +69,14 @@ func BenchmarkHealthBombs(b *testing.B) {
 		for _, name := range names("bomb", bombers) {
 			one := installation("bomb", name)
 			one.Namespace = bombed
-			w.create(b, one)
+			expect.Create(b, w.seed, one)
 		}
 		w.others(b, watching, names("warm", warmUp))
 		var harmless, dangerous []time.Duration
 		for round := range healthRounds {
 			about.Data["text"] = "a"
 			for _, side := range []*[]time.Duration{&harmless, &dangerous} {
-				if err := tenant.Update(b.Context(), about); err != nil {
-					b.Fatal(err)
-				}
+				expect.Update(b, tenant, about)
 				looks := w.askForLooks(b)
 				*side = append(*side, w.others(b, watching, names(fmt.Sprintf("side-%d-%d", round, len(about.Data["text"])), besides))...)
 				b.Logf("%d looks asked for over %d bytes", looks(), len(about.Data["text"]))

@@ -82,9 +82,7 @@ func (w *world) largeRound(b *testing.B, watching *watcher, round string) time.D
 func (w *world) removeLarge(b *testing.B, round string) {
 	b.Helper()
 	installed := installation(round, round)
-	if err := w.seed.Delete(b.Context(), installed); err != nil {
-		b.Fatal(err)
-	}
+	expect.Delete(b, w.seed, installed)
 	expect.Eventually(b, patience, func() error {
 		err := w.seed.Get(b.Context(), client.ObjectKeyFromObject(installed), installed)
 		if apierrors.IsNotFound(err) {

@@ -13,6 +13,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/binaries"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -44,9 +45,9 @@ func newWorld(b *testing.B, further ...fleet.ClusterOptions) *world {
 	w.both = w.fleet.Cluster("both")
 	w.seed = kit.Client(b, w.both.Config)
 	for _, name := range []string{platformNamespace, catalogueNamespace, clusterNamespace, targetNamespace} {
-		w.create(b, kit.Namespace(name))
+		expect.Create(b, w.seed, kit.Namespace(name))
 	}
-	w.create(b, &corev1.Secret{
+	expect.Create(b, w.seed, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: catalogueNamespace, Name: "authority", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
 			Annotations: map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"},
@@ -57,31 +58,24 @@ func newWorld(b *testing.B, further ...fleet.ClusterOptions) *world {
 	return w
 }
 
-func (w *world) create(b *testing.B, object client.Object) {
-	b.Helper()
-	kit.Create(b, w.seed, object)
-}
-
 // addCluster makes a Cluster, as KKP would have it, in a namespace that is there.
 func (w *world) addCluster(b *testing.B, name, namespace string, server *fleet.Cluster) {
 	b.Helper()
-	w.create(b, &corev1.Secret{
+	expect.Create(b, w.seed, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "internal-admin-kubeconfig"},
 		Data:       map[string][]byte{"kubeconfig": server.Kubeconfig},
 	})
 	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	w.create(b, made)
+	expect.Create(b, w.seed, made)
 	made.Status.Versions.ControlPlane, made.Status.NamespaceName = "v"+binaries.Older, namespace
 	made.Status.ExtendedHealth.APIServer = kkpv1.HealthUp
-	if err := w.seed.Status().Update(b.Context(), made); err != nil {
-		b.Fatal(err)
-	}
+	expect.UpdateStatus(b, w.seed, made)
 }
 
 // offer publishes the merged catalogue of an add-on with one version.
 func (w *world) offer(b *testing.B, addon string, template *kubermaticv1.Template, source *kubermaticv1.Source) {
 	b.Helper()
-	w.create(b, &kubermaticv1.AddonCatalogue{
+	expect.Create(b, w.seed, &kubermaticv1.AddonCatalogue{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: catalogueNamespace, Name: addon, Labels: map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged},
 			Annotations: map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0"},

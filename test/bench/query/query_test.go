@@ -141,13 +141,9 @@ func (b *bench) decisions(url string) {
 	changed := mergedAddon(0)
 	changed.Spec.Addons[0].DisplayName = "Changed"
 	stored := &v1.AddonCatalogue{}
-	if err := b.seed.Get(b.Context(), client.ObjectKeyFromObject(changed), stored); err != nil {
-		b.Fatal(err)
-	}
+	expect.Get(b, b.seed, client.ObjectKeyFromObject(changed), stored)
 	changed.ResourceVersion = stored.ResourceVersion
-	if err := b.seed.Update(b.Context(), changed); err != nil {
-		b.Fatal(err)
-	}
+	expect.Update(b, b.seed, changed)
 	var again time.Duration
 	expect.Eventually(b, expect.Patience, func() error {
 		var got answer
@@ -172,17 +168,12 @@ func newBench(b *testing.B) *bench {
 	server := fleet.ForTest(b, fleet.ClusterOptions{Name: "seed"}).Cluster("seed")
 	made := &bench{B: b, token: server.Config.BearerToken}
 	made.seed = kit.Client(b, server.Config)
-	made.create(kit.Namespace(place))
+	expect.Create(b, made.seed, kit.Namespace(place))
 	for i := range addons {
-		made.create(mergedAddon(i))
+		expect.Create(b, made.seed, mergedAddon(i))
 	}
 	made.serve(kit.Seed(b, server.Config, place))
 	return made
-}
-
-func (b *bench) create(object client.Object) {
-	b.Helper()
-	kit.Create(b, b.seed, object)
 }
 
 // serve starts the endpoint in a manager, and the empty handler.
@@ -209,9 +200,7 @@ func (b *bench) serve(made *kit.Manager) {
 	made.Run()
 	expect.Eventually(b, expect.Patience, func() error { return b.endpoint.Ready(nil) })
 	secret := &corev1.Secret{}
-	if err := b.seed.Get(b.Context(), key, secret); err != nil {
-		b.Fatal(err)
-	}
+	expect.Get(b, b.seed, key, secret)
 	b.authority = secret.Data["ca.crt"]
 	b.serveEmpty(own, reviews)
 }

@@ -90,7 +90,7 @@ func newLarge(b *testing.B) *largeSeed {
 	config := own.Cluster("large").Config
 	made := standins.NewClusters(b, config)
 	l := &largeSeed{config: config, backup: backup{url: own.EtcdURL()}, copies: standins.Copies{Client: made.Client(), Namespace: namespace}}
-	world.Create(b, made.Client(), world.Namespace(namespace))
+	expect.Create(b, made.Client(), world.Namespace(namespace))
 	var versions []v1.AddonVersion
 	for i := range 20 {
 		one := version(fmt.Sprintf("1.%d.0", i), "first")
@@ -119,9 +119,7 @@ func newLarge(b *testing.B) *largeSeed {
 	l.forget(b)
 	l.models = l.backup.records(b, append(endings, "/namespaces/"+standins.NamespaceOf(name))...)
 	whole := world.Namespace(standins.NamespaceOf(name))
-	if err := l.copies.Client.Get(b.Context(), client.ObjectKeyFromObject(whole), whole); err != nil {
-		b.Fatal(err)
-	}
+	expect.Read(b, l.copies.Client, whole)
 	whole.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}
 	text, err := json.Marshal(whole) // an API server reads JSON too
 	if err != nil {
@@ -157,15 +155,11 @@ func (l *largeSeed) spec() v1.AddonSetSpec {
 func (l *largeSeed) install(b *testing.B, name, item string) {
 	b.Helper()
 	found := &v1.AddonInstallation{}
-	if err := l.copies.Client.Get(b.Context(), client.ObjectKey{Namespace: standins.NamespaceOf(name), Name: item}, found); err != nil {
-		b.Fatal(err)
-	}
+	expect.Get(b, l.copies.Client, client.ObjectKey{Namespace: standins.NamespaceOf(name), Name: item}, found)
 	// Long ago: what was written a moment ago is moving, and would be written again, all at once.
 	ref, at := found.Spec.AddonRef, metav1.NewTime(found.CreationTimestamp.Add(-longAgo))
 	found.Annotations[v1.AnnotationMoved] = at.UTC().Format(time.RFC3339Nano)
-	if err := l.copies.Client.Update(b.Context(), found); err != nil {
-		b.Fatal(err)
-	}
+	expect.Update(b, l.copies.Client, found)
 	found.Status = v1.AddonInstallationStatus{
 		ObservedGeneration: found.Generation, Version: ref.Version, Objects: &v1.ObjectCounts{Total: 1, Healthy: 1, Summary: "1/1"},
 		LastApplied: &v1.AppliedState{Addon: item, Version: ref.Version, EntryDigest: ref.Digest, Inputs: "1", Objects: "2", Time: &at},
@@ -179,18 +173,14 @@ func (l *largeSeed) install(b *testing.B, name, item string) {
 			Type: one.kind, Status: metav1.ConditionTrue, Reason: one.reason, ObservedGeneration: found.Generation, LastTransitionTime: at,
 		})
 	}
-	if err := l.copies.Client.Status().Update(b.Context(), found); err != nil {
-		b.Fatal(err)
-	}
+	expect.UpdateStatus(b, l.copies.Client, found)
 }
 
 // forget takes the copy away while no controller runs.
 func (l *largeSeed) forget(b *testing.B) {
 	b.Helper()
 	found := l.copies.Get(b, setName)
-	if err := l.copies.Client.Patch(b.Context(), found, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-		b.Fatal(err)
-	}
+	expect.Merge(b, l.copies.Client, found, []byte(`{"metadata":{"finalizers":null}}`))
 	l.copies.Delete(b, setName)
 }
 
@@ -217,9 +207,7 @@ func (l *largeSeed) put(b *testing.B, name string, models []fleet.Record) {
 func (l *largeSeed) restore(b *testing.B) {
 	b.Helper()
 	var list v1.AddonInstallationList
-	if err := l.copies.Client.List(b.Context(), &list); err != nil {
-		b.Fatal(err)
-	}
+	expect.List(b, l.copies.Client, &list)
 	written := map[string]bool{}
 	for i := range list.Items {
 		if list.Items[i].Generation > 1 {
@@ -238,11 +226,9 @@ func (l *largeSeed) restore(b *testing.B) {
 // from there would not bring the others. A later revision does not come before them.
 func (l *largeSeed) caughtUp(b *testing.B) {
 	b.Helper()
-	world.Create(b, l.copies.Client, world.Namespace(fmt.Sprintf("after-%d", l.backup.number)))
+	expect.Create(b, l.copies.Client, world.Namespace(fmt.Sprintf("after-%d", l.backup.number)))
 	for _, list := range []client.ObjectList{&kkpv1.ClusterList{}, &v1.AddonInstallationList{}} {
-		if err := l.copies.Client.List(b.Context(), list, client.Limit(1)); err != nil {
-			b.Fatal(err)
-		}
+		expect.List(b, l.copies.Client, list, client.Limit(1))
 	}
 }
 
@@ -375,9 +361,7 @@ func (l *largeSeed) tell(b *testing.B, cluster string, isReady bool) {
 		b.Fatal(err)
 	}
 	about := &v1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: standins.NamespaceOf(cluster), Name: addonOf(0)}}
-	if err := l.copies.Client.Status().Patch(b.Context(), about, client.RawPatch(types.MergePatchType, text)); err != nil {
-		b.Fatal(err)
-	}
+	expect.PatchStatus(b, l.copies.Client, about, client.RawPatch(types.MergePatchType, text))
 }
 
 // edit changes the values of all items, and gives what the controller needs until the status is there. The one cluster that may move is

@@ -92,7 +92,7 @@ func newPlatform(t testing.TB, size size) *platform {
 	seed := fleet.Shared().Cluster("seed")
 	clusters := standins.NewClusters(t, seed.Config)
 	p := &platform{size: size, gate: gate.New(t, seed), copies: standins.Copies{Client: clusters.Client(), Namespace: namespace}}
-	world.Create(t, clusters.Client(), world.Namespace(namespace))
+	expect.Create(t, clusters.Client(), world.Namespace(namespace))
 	p.stored = follow(t, seed.Config)
 	begin, rings := time.Now(), map[string]int{}
 	p.names = clusters.Make(t, standins.Shape{Count: size.clusters, Labels: func(number int) map[string]string {

@@ -77,7 +77,7 @@ func (p *platform) newSubject(t *testing.T) *subject {
 	t.Helper()
 	number := int(subjects.Add(1))
 	s := &subject{platform: p, name: fmt.Sprintf("k%04dz", number)}
-	world.Create(t, p.clusters.Client(), world.Namespace(s.name))
+	expect.Create(t, p.clusters.Client(), world.Namespace(s.name))
 	s.copies = standins.Copies{Client: p.clusters.Client(), Namespace: s.name}
 	first := number * clustersOfOne
 	s.names = p.clusters.Make(t, standins.Shape{First: first, Count: clustersOfOne, Labels: func(number int) map[string]string {
@@ -189,9 +189,7 @@ func (s *subject) has(t *testing.T, wanted string, clusters ...string) error {
 func (s *subject) installations(t *testing.T, cluster string) []v1.AddonInstallation {
 	t.Helper()
 	var list v1.AddonInstallationList
-	if err := s.copies.Client.List(t.Context(), &list, client.InNamespace(standins.NamespaceOf(cluster))); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, s.copies.Client, &list, client.InNamespace(standins.NamespaceOf(cluster)))
 	return list.Items
 }
 

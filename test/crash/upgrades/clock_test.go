@@ -73,9 +73,7 @@ func (s *subject) putClockBack(t *testing.T, reason string) {
 		t.Fatalf("the upgrade does not wait at %s any more: %+v", reason, held)
 	}
 	held.LastTransitionTime = metav1.NewTime(held.LastTransitionTime.Add(-stageLasts))
-	if err := s.client.Status().Update(t.Context(), found); err != nil {
-		t.Fatal(err)
-	}
+	expect.UpdateStatus(t, s.client, found)
 }
 
 // isFree is nil once a hold is off.

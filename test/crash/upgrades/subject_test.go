@@ -97,7 +97,7 @@ func (p *platform) newSubject(t *testing.T) *subject {
 		platform: p, name: name, catalogue: name + "-offers", key: types.NamespacedName{Namespace: name, Name: clusterName},
 		rules: upgrade.Rules{Hold: true, Timeout: time.Hour}, log: standins.NewLog(nil),
 	}
-	world.Create(t, p.client, world.Namespace(s.name), world.Namespace(s.catalogue))
+	expect.Create(t, p.client, world.Namespace(s.name), world.Namespace(s.catalogue))
 	s.offer(t)
 	s.gate.Watch(s.name, s.log.Guard(gate.Guard{}))
 	s.make(t)
@@ -108,7 +108,7 @@ func (p *platform) newSubject(t *testing.T) *subject {
 // offer has the merged catalogues, a set for each of two releases, and the core list.
 func (s *subject) offer(t *testing.T) {
 	t.Helper()
-	world.Create(t, s.client,
+	expect.Create(t, s.client,
 		s.entry(t, v1.CatalogueCustom, "cni", v1.SlotCNI, "1.0.0", "< 1.37", bridging, ">= 1.36, < 1.38"),
 		s.entry(t, v1.CatalogueCore, "csi", v1.SlotCSI, bridging, ">= 1.36, < 1.38", last, "~1.37"),
 		&corev1.ConfigMap{
@@ -162,23 +162,19 @@ func (s *subject) make(t *testing.T) {
 	if err := unstructured.SetNestedMap(made.Object, reference, "spec", "controlPlaneRef"); err != nil {
 		t.Fatal(err)
 	}
-	world.Create(t, s.client, plane, s.pool(clusterapi.MachineDeploymentKind, "a"), s.pool(clusterapi.MachineDeploymentKind, "b"),
+	expect.Create(t, s.client, plane, s.pool(clusterapi.MachineDeploymentKind, "a"), s.pool(clusterapi.MachineDeploymentKind, "b"),
 		s.pool(clusterapi.MachinePoolKind, "p"), made)
 	s.uid = made.GetUID()
 	made.Object["status"] = map[string]any{
 		"initialization": map[string]any{"controlPlaneInitialized": true}, "controlPlane": map[string]any{"versions": versions(before)},
 	}
-	if err := s.client.Status().Update(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
+	expect.UpdateStatus(t, s.client, made)
 }
 
 func (s *subject) cluster(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	found := object(clusterapi.ClusterKind, s.key)
-	if err := s.client.Get(t.Context(), s.key, found); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, s.client, s.key, found)
 	return found
 }
 
@@ -268,9 +264,7 @@ func (s *subject) ask(t *testing.T) {
 func (s *subject) installations(t *testing.T) []v1.AddonInstallation {
 	t.Helper()
 	var list v1.AddonInstallationList
-	if err := s.client.List(t.Context(), &list, client.InNamespace(s.key.Namespace)); err != nil {
-		t.Fatal(err)
-	}
+	expect.List(t, s.client, &list, client.InNamespace(s.key.Namespace))
 	return list.Items
 }
 
