@@ -26,11 +26,8 @@ var canary, followers, byHand = sandbox.UserClusters()[0], sandbox.UserClusters(
 
 // setPreview shows what a set would do before it does.
 func (s *story) setPreview(ctx context.Context) error {
-	for _, cluster := range append([]sandbox.UserCluster{canary}, followers...) {
-		var err error
-		if s.before[cluster.Name], err = s.snapshot(ctx, cluster.Name); err != nil {
-			return err
-		}
+	if err := s.noteBefore(ctx, append([]sandbox.UserCluster{canary}, followers...)...); err != nil {
+		return err
 	}
 	if err := s.publishPages(ctx, "1.0.0"); err != nil {
 		return err
@@ -152,7 +149,7 @@ func (s *story) setUnselected(ctx context.Context) error {
 	if err := s.awaitGone(ctx, leaves.Seed, installationOf(leaves)); err != nil {
 		return err
 	}
-	if err := s.awaitAsBefore(ctx, leaves.Name); err != nil {
+	if err := s.awaitAsBefore(ctx, leaves); err != nil {
 		return err
 	}
 	s.progress.Printf("  %s is not selected any more, and is as before", leaves.Name)
@@ -164,12 +161,11 @@ func (s *story) setDeleted(ctx context.Context) error {
 	if err := s.expectVersions(ctx, "1.0.0", byHand); err != nil {
 		return err
 	}
-	var err error
-	if s.before[byHand.Name], err = s.snapshot(ctx, byHand.Name); err != nil {
+	if err := s.noteBefore(ctx, byHand); err != nil {
 		return err
 	}
 	set := &kubermaticv1.AddonSet{ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: page}}
-	err = s.box.Client(sandbox.Master).Delete(ctx, set)
+	err := s.box.Client(sandbox.Master).Delete(ctx, set)
 	if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
 		return fmt.Errorf("deleting the set without a confirmation: %w, want a refusal", err)
 	}
@@ -186,10 +182,8 @@ func (s *story) setDeleted(ctx context.Context) error {
 	if err := s.expectVersions(ctx, "1.0.0", byHand); err != nil {
 		return err
 	}
-	for _, cluster := range sandbox.UserClusters() {
-		if err := s.awaitAsBefore(ctx, cluster.Name); err != nil {
-			return err
-		}
+	if err := each(ctx, sandbox.UserClusters(), s.awaitAsBefore); err != nil {
+		return err
 	}
 	s.progress.Printf("  the set is gone, and user clusters are as before; %s has what was made by hand", byHand.Name)
 	return nil
