@@ -41,15 +41,17 @@ var measuring = regexp.MustCompile(`^test/(bench|soak)(/|$)`)
 func TestEveryTestRunsInFull(t *testing.T) {
 	root, all := checkout(t)
 	test := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)
-	for _, one := range all {
-		var whole []Part
-		race := false
-		for _, part := range Parts() {
-			if part.Bench == "" && slices.Contains(foldersOf(part.packages(all)), one.Folder) {
-				whole, race = append(whole, part), race || part.Race
-			}
+	running, race := map[string][]Part{}, map[string]bool{} // by the package's folder
+	for _, part := range Parts() {
+		if part.Bench != "" {
+			continue
 		}
-		if one.HasTests() && !race && !measuring.MatchString(one.Folder) {
+		for _, one := range part.packages(all) {
+			running[one.Folder], race[one.Folder] = append(running[one.Folder], part), race[one.Folder] || part.Race
+		}
+	}
+	for _, one := range all {
+		if one.HasTests() && !race[one.Folder] && !measuring.MatchString(one.Folder) {
 			t.Errorf("no part runs %s under the race detector", one.Folder)
 		}
 		for _, file := range one.TestFiles {
@@ -58,7 +60,7 @@ func TestEveryTestRunsInFull(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, match := range test.FindAllStringSubmatch(string(text), -1) {
-				if !slices.ContainsFunc(whole, func(part Part) bool { return part.runs(match[1]) }) && match[1] != "TestMain" {
+				if !slices.ContainsFunc(running[one.Folder], func(part Part) bool { return part.runs(match[1]) }) && match[1] != "TestMain" {
 					t.Errorf("no part runs %s of %s", match[1], one.Folder)
 				}
 			}
@@ -69,14 +71,6 @@ func TestEveryTestRunsInFull(t *testing.T) {
 // runs says whether the part's expressions choose a test of its packages.
 func (p Part) runs(test string) bool {
 	return regexp.MustCompile(p.Run).MatchString(test) && (p.Skip == "" || !regexp.MustCompile(p.Skip).MatchString(test))
-}
-
-func foldersOf(packages []suite.Package) []string {
-	var folders []string
-	for _, one := range packages {
-		folders = append(folders, one.Folder)
-	}
-	return folders
 }
 
 // Red when a benchmark is in no part: it would never run.
