@@ -66,7 +66,7 @@ func pageSet() *kubermaticv1.AddonSet {
 				Key: sandbox.LabelRing, Operator: metav1.LabelSelectorOpExists,
 			}}},
 			Addons: []kubermaticv1.AddonSetItem{{
-				Name: page, AddonRef: kubermaticv1.AddonReference{Name: page, Version: "1.x"}, TargetNamespace: page, CreateNamespace: true,
+				Name: page, AddonRef: kubermaticv1.AddonReference{Name: page, Version: "1.x"}, TargetNamespace: "default",
 			}},
 			Rollout: &kubermaticv1.Rollout{
 				Pace: kubermaticv1.Pace{
@@ -130,12 +130,18 @@ func (s *story) setHalted(ctx context.Context) error {
 	return s.expectVersions(ctx, "1.1.0", followers...)
 }
 
-// setFixed publishes the mended version.
+// setFixed publishes the mended version. The set tells that all of it is done, which it does every two seconds at most.
 func (s *story) setFixed(ctx context.Context) error {
 	if err := s.publishPages(ctx, "1.0.0", "1.1.0", "1.2.1"); err != nil {
 		return err
 	}
-	return s.rolls(ctx, "1.2.1")
+	if err := s.rolls(ctx, "1.2.1"); err != nil {
+		return err
+	}
+	_, err := s.awaitSet(ctx, func(set *kubermaticv1.AddonSet) error {
+		return expect.Condition(set, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonComplete)
+	})
+	return err
 }
 
 // setUnselected takes the label off one cluster.
@@ -194,7 +200,7 @@ func (s *story) rolls(ctx context.Context, version string) error {
 	begin := time.Now()
 	var canaryAfter time.Duration
 	var early error
-	_, err := s.awaitSet(ctx, func(set *kubermaticv1.AddonSet) error {
+	_, err := s.awaitSet(ctx, func(*kubermaticv1.AddonSet) error {
 		written, missing := s.followersLack(ctx, version)
 		first := s.hasVersion(ctx, canary, version) // read last: where it is missing, it was missing when the others were read
 		if first != nil && written != "" && early == nil {
@@ -203,7 +209,7 @@ func (s *story) rolls(ctx context.Context, version string) error {
 		if first == nil && canaryAfter == 0 {
 			canaryAfter = time.Since(begin)
 		}
-		return errors.Join(missing, first, expect.Condition(set, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonComplete))
+		return errors.Join(missing, first)
 	})
 	if err = errors.Join(early, err); err != nil {
 		return err
