@@ -191,6 +191,12 @@ fi
 			t.Errorf("%s: it ran %q, want %q:\n%s", test.why, got, test.ran, out)
 		}
 	}
+	for _, part := range chosen {
+		text, err := os.ReadFile(filepath.Join(s.checkout, kept, part.Name+".log"))
+		if err != nil || !strings.Contains(string(text), part.Packages[0]) {
+			t.Errorf("what part %s printed is kept as %q, %v", part.Name, text, err)
+		}
+	}
 }
 
 func TestPartsOrATenthAreChosen(t *testing.T) {
