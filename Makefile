@@ -65,9 +65,9 @@ binaries: ## Build the programs for tests (minutes, once). NEED=name,name: some 
 download-sums: ## Read the checksums that projects publish of the programs' releases into hack/controlplanes/downloads.json.
 	go run ./hack/controlplanes -sums
 
-# The race detector needs gcc, and some of the long parts every program.
+# The race detector needs gcc, and some of the long parts every program. A tenth has none of these.
 test test-long bench check release-check: READY := gcc
-test-long bench release-check: NEED := base,older,cluster-api,clusterctl,promql,cert-manager,ocm
+test-long bench release-check: NEED := $(if $(TENTH),,base,older,cluster-api,clusterctl,promql,cert-manager,ocm)
 
 # A program of its own, so that an interrupt of make reaches what runs the tests.
 .PHONY: .cache/run/tests

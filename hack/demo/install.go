@@ -21,15 +21,13 @@ import (
 // installGreeter installs the go-template add-on in two clusters, after noting what they hold. Each gets the newest version
 // that fits its Kubernetes.
 func (s *story) installGreeter(ctx context.Context) error {
-	s.before = map[string]snapshot{}
-	for _, cluster := range []sandbox.UserCluster{s.first, s.last} {
+	if err := s.noteBefore(ctx, s.both()...); err != nil {
+		return err
+	}
+	return each(ctx, s.both(), func(ctx context.Context, cluster sandbox.UserCluster) error {
 		version := "1.1.0"
 		if cluster.Release == binaries.Older {
 			version = "1.0.0"
-		}
-		var err error
-		if s.before[cluster.Name], err = s.snapshot(ctx, cluster.Name); err != nil {
-			return err
 		}
 		installation, err := s.install(ctx, cluster, "installations/greeter.yaml")
 		if err != nil {
@@ -45,12 +43,12 @@ func (s *story) installGreeter(ctx context.Context) error {
 			return err
 		}
 		s.progress.Printf("  %s: greeter %s, its Greeting says %q", cluster.Name, installation.Status.Version, "good day")
-	}
-	return nil
+		return nil
+	})
 }
 
 func (s *story) installWeb(ctx context.Context) error {
-	for _, cluster := range []sandbox.UserCluster{s.first, s.last} {
+	return each(ctx, s.both(), func(ctx context.Context, cluster sandbox.UserCluster) error {
 		if _, err := s.install(ctx, cluster, "installations/web.yaml"); err != nil {
 			return err
 		}
@@ -66,8 +64,8 @@ func (s *story) installWeb(ctx context.Context) error {
 			return fmt.Errorf("helm list in %s shows %+v, want %+v", cluster.Name, listed, want)
 		}
 		s.progress.Printf("  %s: helm list shows %s, %s, in namespace %s", cluster.Name, want.Chart, want.Status, want.Namespace)
-	}
-	return nil
+		return nil
+	})
 }
 
 type release struct {

@@ -55,18 +55,15 @@ func (s *story) leadersKilled(ctx context.Context) error {
 			AddonRef: kubermaticv1.AddonReference{Name: many}, TargetNamespace: many, CreateNamespace: true,
 		},
 	}
-	killed := s.killAtWork(ctx, s.first.Seed, objects, manyObjects)
+	onSeed := s.killAtWork(ctx, s.first.Seed, objects, manyObjects)
+	onMaster := s.killAtWork(ctx, sandbox.Master, merged, manyCatalogues)
 	if err := s.box.Client(s.first.Seed).Create(ctx, installation); err != nil {
 		return fmt.Errorf("creating installation %q in %s: %w", many, s.first.Name, err)
 	}
-	if err := <-killed; err != nil {
-		return err
-	}
-	killed = s.killAtWork(ctx, sandbox.Master, merged, manyCatalogues)
 	if err := s.makeMany(ctx, 0, manyCatalogues/2); err != nil {
 		return err
 	}
-	if err := <-killed; err != nil {
+	if err := errors.Join(<-onSeed, <-onMaster); err != nil {
 		return err
 	}
 	if err := s.makeMany(ctx, manyCatalogues/2, manyCatalogues); err != nil {

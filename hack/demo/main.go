@@ -98,8 +98,8 @@ func part(ctx context.Context, progress *fleet.Progress, clusters string, twoMin
 }
 
 // Times of the managers in the demo. By default a lease lasts 15 s, and user clusters are compared with the record every 10 min.
-const flags = `master --leader-elect-lease-duration=6s --leader-elect-renew-deadline=4s --leader-elect-retry-period=1s
-seed --leader-elect-lease-duration=6s --leader-elect-renew-deadline=4s --leader-elect-retry-period=1s --drift-interval=3s
+const flags = `master --leader-elect-lease-duration=4s --leader-elect-renew-deadline=3s --leader-elect-retry-period=1s
+seed --leader-elect-lease-duration=4s --leader-elect-renew-deadline=3s --leader-elect-retry-period=1s --drift-interval=2s
 `
 
 // quicken gives the managers of the sandbox in the folder shorter times than a platform's.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -30,7 +31,7 @@ type snapshot map[string]types.UID
 // remove deletes the installations of both clusters and compares the clusters with what they held before.
 func (s *story) remove(ctx context.Context) error {
 	group, deleting := errgroup.WithContext(ctx)
-	for _, cluster := range []sandbox.UserCluster{s.first, s.last} {
+	for _, cluster := range s.both() {
 		bystander := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bystander", Namespace: "default"}}
 		if err := s.box.Client(cluster.Name).Create(ctx, bystander); err != nil {
 			return fmt.Errorf("creating a bystander: %w", err)
@@ -50,14 +51,26 @@ func (s *story) remove(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	for _, cluster := range []sandbox.UserCluster{s.first, s.last} {
-		if err := s.awaitAsBefore(ctx, cluster.Name); err != nil {
+	return each(ctx, s.both(), func(ctx context.Context, cluster sandbox.UserCluster) error {
+		if err := s.awaitAsBefore(ctx, cluster); err != nil {
 			return err
 		}
 		s.progress.Printf("  %s holds the %d objects of before the installations, and no other",
 			cluster.Name, len(s.before[cluster.Name]))
-	}
-	return nil
+		return nil
+	})
+}
+
+// noteBefore keeps what clusters hold now, for awaitAsBefore.
+func (s *story) noteBefore(ctx context.Context, clusters ...sandbox.UserCluster) error {
+	var mutex sync.Mutex
+	return each(ctx, clusters, func(ctx context.Context, cluster sandbox.UserCluster) error {
+		found, err := s.snapshot(ctx, cluster.Name)
+		mutex.Lock()
+		defer mutex.Unlock()
+		s.before[cluster.Name] = found
+		return err
+	})
 }
 
 func (s *story) delete(ctx context.Context, cluster sandbox.UserCluster, name string) error {
@@ -78,18 +91,18 @@ func (s *story) delete(ctx context.Context, cluster sandbox.UserCluster, name st
 }
 
 // awaitAsBefore waits until the cluster holds what it held, since what Kubernetes itself collects goes a little later.
-func (s *story) awaitAsBefore(ctx context.Context, name string) error {
+func (s *story) awaitAsBefore(ctx context.Context, cluster sandbox.UserCluster) error {
 	var differences []string
-	err := wait.PollUntilContextTimeout(ctx, time.Second, time.Minute, true, func(ctx context.Context) (bool, error) {
-		now, err := s.snapshot(ctx, name)
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		now, err := s.snapshot(ctx, cluster.Name)
 		if err != nil {
 			return false, err
 		}
-		differences = compare(s.before[name], now)
+		differences = compare(s.before[cluster.Name], now)
 		return len(differences) == 0, nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s is not as before: %w: %s", name, err, strings.Join(differences, "; "))
+		return fmt.Errorf("%s is not as before: %w: %s", cluster.Name, err, strings.Join(differences, "; "))
 	}
 	return nil
 }

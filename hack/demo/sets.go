@@ -26,11 +26,8 @@ var canary, followers, byHand = sandbox.UserClusters()[0], sandbox.UserClusters(
 
 // setPreview shows what a set would do before it does.
 func (s *story) setPreview(ctx context.Context) error {
-	for _, cluster := range append([]sandbox.UserCluster{canary}, followers...) {
-		var err error
-		if s.before[cluster.Name], err = s.snapshot(ctx, cluster.Name); err != nil {
-			return err
-		}
+	if err := s.noteBefore(ctx, append([]sandbox.UserCluster{canary}, followers...)...); err != nil {
+		return err
 	}
 	if err := s.publishPages(ctx, "1.0.0"); err != nil {
 		return err
@@ -69,7 +66,7 @@ func pageSet() *kubermaticv1.AddonSet {
 				Key: sandbox.LabelRing, Operator: metav1.LabelSelectorOpExists,
 			}}},
 			Addons: []kubermaticv1.AddonSetItem{{
-				Name: page, AddonRef: kubermaticv1.AddonReference{Name: page, Version: "1.x"}, TargetNamespace: page, CreateNamespace: true,
+				Name: page, AddonRef: kubermaticv1.AddonReference{Name: page, Version: "1.x"}, TargetNamespace: "default",
 			}},
 			Rollout: &kubermaticv1.Rollout{
 				Pace: kubermaticv1.Pace{
@@ -133,12 +130,18 @@ func (s *story) setHalted(ctx context.Context) error {
 	return s.expectVersions(ctx, "1.1.0", followers...)
 }
 
-// setFixed publishes the mended version.
+// setFixed publishes the mended version. The set tells that all of it is done, which it does every two seconds at most.
 func (s *story) setFixed(ctx context.Context) error {
 	if err := s.publishPages(ctx, "1.0.0", "1.1.0", "1.2.1"); err != nil {
 		return err
 	}
-	return s.rolls(ctx, "1.2.1")
+	if err := s.rolls(ctx, "1.2.1"); err != nil {
+		return err
+	}
+	_, err := s.awaitSet(ctx, func(set *kubermaticv1.AddonSet) error {
+		return expect.Condition(set, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonComplete)
+	})
+	return err
 }
 
 // setUnselected takes the label off one cluster.
@@ -152,7 +155,7 @@ func (s *story) setUnselected(ctx context.Context) error {
 	if err := s.awaitGone(ctx, leaves.Seed, installationOf(leaves)); err != nil {
 		return err
 	}
-	if err := s.awaitAsBefore(ctx, leaves.Name); err != nil {
+	if err := s.awaitAsBefore(ctx, leaves); err != nil {
 		return err
 	}
 	s.progress.Printf("  %s is not selected any more, and is as before", leaves.Name)
@@ -164,12 +167,11 @@ func (s *story) setDeleted(ctx context.Context) error {
 	if err := s.expectVersions(ctx, "1.0.0", byHand); err != nil {
 		return err
 	}
-	var err error
-	if s.before[byHand.Name], err = s.snapshot(ctx, byHand.Name); err != nil {
+	if err := s.noteBefore(ctx, byHand); err != nil {
 		return err
 	}
 	set := &kubermaticv1.AddonSet{ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: page}}
-	err = s.box.Client(sandbox.Master).Delete(ctx, set)
+	err := s.box.Client(sandbox.Master).Delete(ctx, set)
 	if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
 		return fmt.Errorf("deleting the set without a confirmation: %w, want a refusal", err)
 	}
@@ -186,10 +188,8 @@ func (s *story) setDeleted(ctx context.Context) error {
 	if err := s.expectVersions(ctx, "1.0.0", byHand); err != nil {
 		return err
 	}
-	for _, cluster := range sandbox.UserClusters() {
-		if err := s.awaitAsBefore(ctx, cluster.Name); err != nil {
-			return err
-		}
+	if err := each(ctx, sandbox.UserClusters(), s.awaitAsBefore); err != nil {
+		return err
 	}
 	s.progress.Printf("  the set is gone, and user clusters are as before; %s has what was made by hand", byHand.Name)
 	return nil
@@ -200,7 +200,7 @@ func (s *story) rolls(ctx context.Context, version string) error {
 	begin := time.Now()
 	var canaryAfter time.Duration
 	var early error
-	_, err := s.awaitSet(ctx, func(set *kubermaticv1.AddonSet) error {
+	_, err := s.awaitSet(ctx, func(*kubermaticv1.AddonSet) error {
 		written, missing := s.followersLack(ctx, version)
 		first := s.hasVersion(ctx, canary, version) // read last: where it is missing, it was missing when the others were read
 		if first != nil && written != "" && early == nil {
@@ -209,7 +209,7 @@ func (s *story) rolls(ctx context.Context, version string) error {
 		if first == nil && canaryAfter == 0 {
 			canaryAfter = time.Since(begin)
 		}
-		return errors.Join(missing, first, expect.Condition(set, kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonComplete))
+		return errors.Join(missing, first)
 	})
 	if err = errors.Join(early, err); err != nil {
 		return err

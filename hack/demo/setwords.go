@@ -90,8 +90,10 @@ func (s *story) publishPages(ctx context.Context, versions ...string) error {
 			return err
 		}
 		offered = append(offered, kubermaticv1.AddonVersion{
-			Version:  version,
-			Template: &kubermaticv1.Template{Method: kubermaticv1.MethodHelm, Atomic: true, Timeout: &metav1.Duration{Duration: 5 * time.Second}},
+			Version: version,
+			Template: &kubermaticv1.Template{
+				Method: kubermaticv1.MethodHelm, Atomic: true, Timeout: &metav1.Duration{Duration: patienceWith(version)},
+			},
 			Source: &kubermaticv1.Source{Helm: &kubermaticv1.HelmSource{
 				URL: s.box.Sources.ChartsURL, Chart: page, Version: version,
 				CASecretRef: &kubermaticv1.LocalReference{Name: sandbox.CASecret},
@@ -109,6 +111,14 @@ func (s *story) publishPages(ctx context.Context, versions ...string) error {
 		return master.Create(ctx, found)
 	}
 	return master.Update(ctx, found)
+}
+
+// patienceWith is how long a version may take until it is healthy: one that never is need not be waited for.
+func patienceWith(version string) time.Duration {
+	if version == brokenPage {
+		return time.Second
+	}
+	return 5 * time.Second
 }
 
 func pageChart(version string) map[string]string {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/sandbox"
 )
@@ -24,7 +26,7 @@ type story struct {
 // newStory is a story on a sandbox that runs.
 func newStory(box *sandbox.Sandbox, progress *fleet.Progress) *story {
 	clusters := box.UserClusters()
-	return &story{box: box, progress: progress, first: clusters[0], last: clusters[len(clusters)-1]}
+	return &story{box: box, progress: progress, before: map[string]snapshot{}, first: clusters[0], last: clusters[len(clusters)-1]}
 }
 
 // bar is a measured time, of several the median, with its limit.
@@ -76,6 +78,20 @@ func (s *story) tell(ctx context.Context) error {
 	_, err = s.follow(ctx, last)
 	return err
 }
+
+// each does something in clusters, in all at once.
+func each(
+	ctx context.Context, clusters []sandbox.UserCluster, do func(context.Context, sandbox.UserCluster) error,
+) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, cluster := range clusters {
+		group.Go(func() error { return do(ctx, cluster) })
+	}
+	return group.Wait()
+}
+
+// both are the clusters that most of the story is about.
+func (s *story) both() []sandbox.UserCluster { return []sandbox.UserCluster{s.first, s.last} }
 
 // tellUpgrade is the story of an upgrade, on a sandbox with Cluster API.
 func (s *story) tellUpgrade(ctx context.Context) error {

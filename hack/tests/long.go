@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -74,8 +75,8 @@ func (s *session) choose(name, tenth string) ([]parts.Part, error) {
 	case name != "":
 		return parts.Named(name)
 	case tenth == "commit":
-		number := parts.TenthOf(s.commit.hash)
-		fmt.Fprintf(s.out, "tenth %d of all parts has its turn at %s\n", number, s.commit)
+		number := parts.TenthOf(s.rotation())
+		fmt.Fprintf(s.out, "tenth %d has its turn at %s: make test-long TENTH=%d runs it again\n", number, s.commit, number)
 		return parts.Tenths(parts.Parts())[number], nil
 	case tenth != "":
 		number, err := strconv.Atoi(tenth)
@@ -104,14 +105,28 @@ func (s *session) state(record parts.Record, part parts.Part) (line string, isDo
 }
 
 func (s *session) list(record parts.Record) error {
+	line := func(tenth string, part parts.Part) error {
+		state, _, err := s.state(record, part)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(s.out, "%-17s %5s %4d  %s: %s\n", part.Name, tenth, part.Minutes, state, part.Why)
+		return nil
+	}
 	fmt.Fprintf(s.out, "%-17s %5s %4s  %s\n", "PART", "TENTH", "MIN", "AT "+s.commit.String())
 	for i, tenth := range parts.Tenths(parts.Parts()) {
 		for _, part := range tenth {
-			state, _, err := s.state(record, part)
-			if err != nil {
+			if err := line(strconv.Itoa(i), part); err != nil {
 				return err
 			}
-			fmt.Fprintf(s.out, "%-17s %5d %4d  %s: %s\n", part.Name, i, part.Minutes, state, part.Why)
+		}
+	}
+	for _, part := range parts.Parts() {
+		if part.Apart == "" {
+			continue
+		}
+		if err := line("-", part); err != nil {
+			return err
 		}
 	}
 	fmt.Fprintf(s.out, "%-17s %5s %4d\n", "all", "", parts.Minutes(parts.Parts()))
@@ -137,7 +152,7 @@ func (s *session) runParts(ctx context.Context, chosen []parts.Part, record part
 		}
 		fmt.Fprintf(s.out, "%s: %s\n", heading, part.Why)
 		begin := time.Now()
-		passed, err := s.runPart(ctx, part, all, how.arguments)
+		passed, err := s.keepPart(ctx, part, all, how.arguments)
 		if err != nil {
 			return err
 		}
@@ -179,11 +194,33 @@ func (s *session) toolchain() []string {
 	return nil
 }
 
+// kept is the folder below the checkout with what parts printed, and with what their tests leave (`go test -artifacts`).
+const kept = "bin/long"
+
+// keepPart runs a part, and keeps what it prints.
+func (s *session) keepPart(
+	ctx context.Context, part parts.Part, all []suite.Package, more []string,
+) (passed bool, err error) {
+	if err := os.MkdirAll(filepath.Join(s.checkout, kept), 0o755); err != nil {
+		return false, err
+	}
+	file, err := os.Create(filepath.Join(s.checkout, kept, part.Name+".log"))
+	if err != nil {
+		return false, err
+	}
+	out := s.out
+	s.out = io.MultiWriter(out, file)
+	passed, err = s.runPart(ctx, part, all, more)
+	s.out = out
+	return passed, errors.Join(err, file.Close())
+}
+
 func (s *session) runPart(
 	ctx context.Context, part parts.Part, all []suite.Package, more []string,
 ) (passed bool, err error) {
 	s.failed = false
 	for _, call := range part.Invocations(all, more) {
+		call.Flags = append(call.Flags, "-artifacts", "-outputdir="+filepath.Join(s.checkout, kept))
 		if part.Pinned {
 			call.Variables = append(call.Variables, s.toolchain()...)
 		}

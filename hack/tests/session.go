@@ -81,7 +81,7 @@ func (s *session) call(ctx context.Context, call suite.Invocation) error {
 func (s *session) run(ctx context.Context, command run.Command) error {
 	runner := run.Runner{Checkout: s.checkout, Grace: grace}
 	if !s.everyTest {
-		runner.Environment = []string{long.RotationVariable + "=" + cmp.Or(os.Getenv(long.RotationVariable), s.commit.rotation())}
+		runner.Environment = []string{long.RotationVariable + "=" + s.rotation()}
 	}
 	if os.Getenv("GOFLAGS") == "" {
 		runner.Environment = append(runner.Environment, "GOFLAGS="+binaries.CompileFlags) // as the Makefile exports
@@ -104,6 +104,11 @@ func (s *session) run(ctx context.Context, command run.Command) error {
 		return nil
 	}
 	return err
+}
+
+// rotation is the commit's, or the one that is asked for.
+func (s *session) rotation() string {
+	return cmp.Or(os.Getenv(long.RotationVariable), s.commit.rotation())
 }
 
 // show prints text and notes which packages end in it.

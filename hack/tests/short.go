@@ -12,9 +12,6 @@ import (
 	"github.com/trellis-addons/trellis/hack/tests/suite"
 )
 
-// slowest is how many packages the table of times has.
-const slowest = 15
-
 // runShort runs every package in its short form, or those whose folders are given.
 func runShort(ctx context.Context, arguments []string) (err error) {
 	flags := flag.NewFlagSet("tests", flag.ExitOnError)
@@ -91,7 +88,7 @@ func (s *session) record(all []suite.Package) error {
 func (s *session) runAll(ctx context.Context, plan []suite.Invocation) error {
 	for i, call := range plan {
 		if i > 0 && i == len(plan)-1 {
-			fmt.Fprintf(s.out, "\nthe slowest packages:\n%s\n", results.Table(results.Slowest(s.ended, slowest)))
+			fmt.Fprintf(s.out, "\nseconds of packages:\n%s\n", results.Table(s.ended))
 		}
 		if err := s.call(ctx, call); err != nil {
 			return err

@@ -65,8 +65,9 @@ func TestARunGoesOnAndFails(t *testing.T) {
 	want := `FAIL	github.com/trellis-addons/trellis/pkg/bad	2.50s
 FAIL
 
-the slowest packages:
+seconds of packages:
      2.5 s  github.com/trellis-addons/trellis/pkg/bad
+     2.5 s  all 1 packages, 0 of them in less than 1 s, of which 0 cached
 
 ok  	github.com/trellis-addons/trellis/pkg/good	1.50s
 `
@@ -190,9 +191,16 @@ fi
 			t.Errorf("%s: it ran %q, want %q:\n%s", test.why, got, test.ran, out)
 		}
 	}
+	for _, part := range chosen {
+		text, err := os.ReadFile(filepath.Join(s.checkout, kept, part.Name+".log"))
+		if err != nil || !strings.Contains(string(text), part.Packages[0]) {
+			t.Errorf("what part %s printed is kept as %q, %v", part.Name, text, err)
+		}
+	}
 }
 
 func TestPartsOrATenthAreChosen(t *testing.T) {
+	t.Setenv(long.RotationVariable, "") // this run may have one
 	s, _ := newTestSession(t)
 	number := parts.TenthOf(s.commit.hash)
 	for _, test := range []struct {
@@ -211,6 +219,11 @@ func TestPartsOrATenthAreChosen(t *testing.T) {
 		if diff := cmp.Diff(test.want, got); diff != "" || (err == nil) != (test.want != nil) {
 			t.Errorf("part %q, tenth %q: %v, %s", test.name, test.tenth, err, diff)
 		}
+	}
+	t.Setenv(long.RotationVariable, "00000007")
+	got, err := s.choose("", "commit")
+	if diff := cmp.Diff(parts.Tenths(parts.Parts())[7], got); diff != "" || err != nil {
+		t.Errorf("with a rotation of its own: %v, %s", err, diff)
 	}
 }
 

@@ -136,7 +136,7 @@ func ownKey(ctx context.Context, root string, flags []string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:12]), nil
 }
 
-// isInPrograms is false for what Go ignores, what is built, tests, and pages.
+// isInPrograms is false for what Go ignores, what is built, tests, pages, and tools of the checkout.
 func isInPrograms(path, root string) bool {
 	name := filepath.Base(path)
 	switch {
@@ -145,7 +145,7 @@ func isInPrograms(path, root string) bool {
 	case strings.HasSuffix(name, "_test.go"), strings.HasSuffix(name, ".md"):
 		return false
 	}
-	return path != filepath.Join(root, "bin") && path != filepath.Join(root, "docs")
+	return path != filepath.Join(root, "bin") && path != filepath.Join(root, "docs") && path != filepath.Join(root, "hack")
 }
 
 func addFile(sum io.Writer, root, path string) error {

@@ -150,7 +150,7 @@ func await(t testing.TB, holds func() error) {
 // as the first one did. It gives the number of boundaries.
 func (s story) tell(t *testing.T, p *platform) int {
 	t.Helper()
-	long.Turn(t, "kills", 3)
+	long.Turn(t, "kills*", 3)
 	clean := p.newSubject(t, s.name)
 	s.begin(t, p, clean)
 	s.edit(t, clean)

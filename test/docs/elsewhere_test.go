@@ -121,7 +121,7 @@ func TestBlocksThatTakeABareServer(t *testing.T) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			if !slices.Contains(first, name) {
-				long.Turn(t, "docs", 3)
+				long.Turn(t, "docs-elsewhere", 3)
 			}
 			place, page := visit(t, root, folder), read(t, root, name)
 			write(t, place, files(page))

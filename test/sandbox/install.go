@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -97,25 +99,41 @@ func (s *Sandbox) install(ctx context.Context) error {
 			return fmt.Errorf("finding a port for the webhooks: %w", err)
 		}
 		s.webhooks[cluster] = fmt.Sprintf("127.0.0.1:%d", port)
-		_, objects, err := charts.Render(chartOf(cluster), Namespace, s.ChartValues(cluster))
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	var mutex sync.Mutex
+	for _, cluster := range s.managed() {
+		group.Go(func() error {
+			deployed, err := s.installChart(ctx, cluster)
+			mutex.Lock()
+			defer mutex.Unlock()
+			s.deployed[cluster] = deployed
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// installChart applies what the chart of a control plane's manager brings, and gives the pod of its Deployment.
+func (s *Sandbox) installChart(ctx context.Context, cluster string) (deployed corev1.PodSpec, err error) {
+	_, objects, err := charts.Render(chartOf(cluster), Namespace, s.ChartValues(cluster))
+	if err != nil {
+		return deployed, err
+	}
+	if err := charts.AskAt(objects, s.webhooks[cluster]); err != nil {
+		return deployed, err
+	}
+	for _, object := range objects {
+		if object.GetKind() != "Deployment" {
+			err = s.create(ctx, cluster, object)
+		} else {
+			deployed, err = pod.SpecOf(object)
+		}
 		if err != nil {
-			return err
-		}
-		if err := charts.AskAt(objects, s.webhooks[cluster]); err != nil {
-			return err
-		}
-		for _, object := range objects {
-			if object.GetKind() != "Deployment" {
-				err = s.create(ctx, cluster, object)
-			} else {
-				s.deployed[cluster], err = pod.SpecOf(object)
-			}
-			if err != nil {
-				return err
-			}
+			return deployed, err
 		}
 	}
-	return nil
+	return deployed, nil
 }
 
 // allowDistributor gives the master's manager on a seed what deploy/seed/rights.yaml grants, and returns the kubeconfig for the Seed.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -53,20 +54,31 @@ func (s *Sandbox) startManagers(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, manager := range s.managers {
-		if err := manager.Start(ctx); err != nil {
+	if s.replicated {
+		for cluster := range s.managers {
+			if _, err := s.addStandby(cluster); err != nil {
+				return err
+			}
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for cluster := range s.managers {
+		group.Go(func() error { return s.startReplicas(ctx, cluster) })
+	}
+	return group.Wait()
+}
+
+// startReplicas starts the managers of a control plane, the second once the first is ready.
+func (s *Sandbox) startReplicas(ctx context.Context, cluster string) error {
+	for number, replica := range s.Replicas(cluster) {
+		if err := replica.Start(ctx); err != nil {
 			return err
 		}
-		s.progress.Printf("%s runs", manager.Name)
-	}
-	if !s.replicated {
-		return nil
-	}
-	for cluster, first := range s.managers {
-		if _, err := s.Standby(ctx, cluster); err != nil {
-			return err
+		if number == 0 {
+			s.progress.Printf("%s runs", replica.Name)
+		} else {
+			s.progress.Printf("%s has a second replica, which waits", s.managers[cluster].Name)
 		}
-		s.progress.Printf("%s has a second replica, which waits", first.Name)
 	}
 	return nil
 }

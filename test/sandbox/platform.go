@@ -37,34 +37,37 @@ func (s *Sandbox) layOut(ctx context.Context) error {
 			return s.create(grouped, Master, namespace(Namespace))
 		})
 	}
-	for _, seed := range s.seeds() {
+	kubeconfigs := make([][]byte, len(s.seeds()))
+	for number, seed := range s.seeds() {
 		group.Go(func() error {
 			crds := filepath.Join(s.root, "charts", "trellis-seed", "crds")
 			if err := fleet.InstallCRDs(grouped, s.Server(seed).Config, crds, standalone); err != nil {
 				return err
 			}
-			return s.create(grouped, seed, namespace(Namespace), namespace(CatalogueNamespace))
+			err := s.create(grouped, seed, namespace(Namespace), namespace(CatalogueNamespace))
+			if err != nil {
+				return err
+			}
+			kubeconfigs[number], err = s.allowDistributor(grouped, seed)
+			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return s.createOnMaster(ctx)
+	return s.createOnMaster(ctx, kubeconfigs)
 }
 
-func (s *Sandbox) createOnMaster(ctx context.Context) error {
+// createOnMaster creates what the master has, with the kubeconfigs of the seeds in their order.
+func (s *Sandbox) createOnMaster(ctx context.Context, kubeconfigs [][]byte) error {
 	authority := secret(CASecret, Namespace, "ca.crt", s.Sources.CA)
 	authority.Labels = map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource}
 	authority.Annotations = map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"}
 	objects := []client.Object{authority}
-	for _, seed := range s.seeds() {
-		kubeconfig, err := s.allowDistributor(ctx, seed)
-		if err != nil {
-			return err
-		}
+	for number, seed := range s.seeds() {
 		name := "kubeconfig-" + seed
 		objects = append(objects,
-			secret(name, Namespace, "kubeconfig", kubeconfig),
+			secret(name, Namespace, "kubeconfig", kubeconfigs[number]),
 			&kkpv1.Seed{
 				ObjectMeta: metav1.ObjectMeta{Name: seed, Namespace: Namespace},
 				Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: name, Namespace: Namespace}},

@@ -57,6 +57,14 @@ var leads = regexp.MustCompile(`(?m)^leader_election_master_status\{.*\} 1$`)
 // Standby starts a second replica of a control plane's manager, as its Deployment has with two: another pod of the same Deployment. It
 // waits for the lease. What is asked of webhooks and queries goes to the first.
 func (s *Sandbox) Standby(ctx context.Context, cluster string) (*Manager, error) {
+	standby, err := s.addStandby(cluster)
+	if err != nil {
+		return nil, err
+	}
+	return standby, standby.Start(ctx)
+}
+
+func (s *Sandbox) addStandby(cluster string) (*Manager, error) {
 	first := s.managers[cluster]
 	second := first.container
 	second.Name += "-standby"
@@ -73,5 +81,5 @@ func (s *Sandbox) Standby(ctx context.Context, cluster string) (*Manager, error)
 	}
 	standby := s.newManager(cluster, second)
 	s.standbys[cluster] = standby
-	return standby, standby.Start(ctx)
+	return standby, nil
 }

@@ -43,14 +43,11 @@ const enough = 100
 // perform has every act of the kit in turns with quiet runs.
 func (s *siege) perform(b *testing.B) {
 	b.Helper()
-	acts := slices.DeleteFunc(hostile.Acts(), func(act hostile.Act) bool { return !isChosen(act.Name) })
+	acts := slices.DeleteFunc(hostile.Acts(), func(act hostile.Act) bool { return !isChosen(act.Name, allActs) })
 	if len(acts) == 0 {
 		return
 	}
-	held, merged := map[string]usage{}, s.merged(b)
-	for _, manager := range s.managers() {
-		held[manager] = s.resting(b, manager)
-	}
+	held, merged := s.resting(b), s.merged(b)
 	for _, act := range acts {
 		pids := s.pids()
 		var quiet, under []measured

@@ -30,6 +30,20 @@ func TestWhatGrewIsTold(t *testing.T) {
 	}
 }
 
+// TestWordsOfModes: Red when a word that names nothing is taken, and a siege with no attack passes.
+func TestWordsOfModes(t *testing.T) {
+	for _, words := range []string{"servers,acts", "acts", "silent,large-values"} {
+		if err := areKnown(words); err != nil {
+			t.Errorf("%q: %v", words, err)
+		}
+	}
+	for _, words := range []string{"", "server", "silent,", "large-value"} {
+		if areKnown(words) == nil {
+			t.Errorf("%q is taken", words)
+		}
+	}
+}
+
 // TestFiguresOfRuns: Red when a p99 of few times leaves the slowest out, or a median of turns is that of the worst.
 func TestFiguresOfRuns(t *testing.T) {
 	times := []time.Duration{1, 2, 3, 4, 50}

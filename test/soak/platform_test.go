@@ -52,6 +52,8 @@ func start(t testing.TB) *platform {
 		if t.Failed() {
 			p.report(t)
 		}
+		logs := t.ArtifactDir() + "/logs"
+		t.Logf("logs: %s, %v", logs, os.CopyFS(logs, os.DirFS(p.Folder+"/logs")))
 	})
 	for _, cluster := range sandbox.UserClusters() {
 		p.servers[cluster.Name] = hostile.New(t, box.Fleet.Cluster(cluster.Name))

@@ -2,7 +2,6 @@ package soak
 
 import (
 	"context"
-	"os"
 	"testing"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/test/sandbox"
 )
 
-// report says how things stand at a failure, as far as that can be read still, and keeps the logs (`-artifacts` has them stay).
+// report says how things stand at a failure, as far as that can be read still.
 func (p *platform) report(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
@@ -23,8 +22,6 @@ func (p *platform) report(t testing.TB) {
 	for _, cluster := range sandbox.UserClusters() {
 		p.reportOne(ctx, t, cluster)
 	}
-	logs := t.ArtifactDir() + "/logs"
-	t.Logf("logs: %s, %v", logs, os.CopyFS(logs, os.DirFS(p.Folder+"/logs")))
 }
 
 func (p *platform) reportOne(ctx context.Context, t testing.TB, cluster sandbox.UserCluster) {

@@ -34,20 +34,20 @@ func TestSoak(t *testing.T) {
 
 	p.happen(t, random, *duration/2, append(slices.Clip(events), kills))
 	p.settle(t, before)
-	held := map[string]usage{}
-	processes := map[string]int{}
+	held, processes := p.resting(t), map[string]int{}
 	for _, manager := range p.managers() {
-		held[manager], processes[manager] = p.resting(t, manager), p.Manager(manager).Process().PID()
+		processes[manager] = p.pid(manager)
 	}
 
 	p.happen(t, random, *duration/2, events)
 	p.settle(t, before)
+	now := p.resting(t)
 	for _, manager := range p.managers() {
-		if pid := p.Manager(manager).Process().PID(); pid != processes[manager] {
+		if pid := p.pid(manager); pid != processes[manager] {
 			t.Errorf("the manager of %s ended, and nobody killed it", manager)
 			continue
 		}
-		expectFlat(t, manager, held[manager], p.resting(t, manager))
+		expectFlat(t, manager, held[manager], now[manager])
 	}
 }
 

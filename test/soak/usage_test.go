@@ -33,19 +33,27 @@ func (u usage) String() string {
 
 func (p *platform) managers() []string { return append(sandbox.Seeds(), sandbox.Master) }
 
-// resting takes the least of several looks: what is used between two collections of garbage is not held.
-func (p *platform) resting(t testing.TB, manager string) usage {
+// resting is what each manager holds. It takes the least of several looks: what is used between two collections of garbage is not held.
+func (p *platform) resting(t testing.TB) map[string]usage {
 	t.Helper()
-	least := p.usage(t, manager)
-	for range 8 {
-		p.pause(t, time.Second)
-		now := p.usage(t, manager)
-		least = usage{
-			min(least.heap, now.heap), min(least.goroutines, now.goroutines), min(least.files, now.files),
-			min(least.children, now.children), min(least.stored, now.stored),
+	held := map[string]usage{}
+	for look := range 9 {
+		if look > 0 {
+			p.pause(t, time.Second)
+		}
+		for _, manager := range p.managers() {
+			now := p.usage(t, manager)
+			least, known := held[manager]
+			if !known {
+				least = now
+			}
+			held[manager] = usage{
+				min(least.heap, now.heap), min(least.goroutines, now.goroutines), min(least.files, now.files),
+				min(least.children, now.children), min(least.stored, now.stored),
+			}
 		}
 	}
-	return least
+	return held
 }
 
 func (p *platform) usage(t testing.TB, manager string) usage {

@@ -32,7 +32,7 @@ const (
 // nobody takes a field away that he does not know, nothing that stays asked for is written or removed in the user cluster, and nobody
 // turns in a circle.
 func TestManagersOfTwoReleases(t *testing.T) {
-	long.Skip(t, "upgrade", "two releases run beside each other for minutes")
+	long.Skip(t, "upgrade-beside", "two releases run beside each other for minutes")
 	t.Parallel() // most of the time somebody waits
 	before, now := both(t, older)
 	p := newPlatform(t)

@@ -2,6 +2,12 @@ package parts
 
 import "slices"
 
+// Why no tenth has a part.
+const (
+	measures = "it measures: run it where little else runs"
+	builds   = "it builds programs that nothing else needs"
+)
+
 // Parts is the table. Each package runs in full in some part, without -short, and all but those that measure under
 // the race detector.
 func Parts() []Part {
@@ -34,16 +40,24 @@ var inProcess = []Part{
 // tests' own process.
 var platform = []Part{
 	{
-		Name: "docs", Minutes: 5, Packages: []string{"test/docs"}, Race: true,
+		Name: "docs", Minutes: 3, Packages: []string{"test/docs"}, Race: true, Skip: elsewhere,
 		Why: "the pages' commands on both kinds of sandbox",
+	},
+	{
+		Name: "docs-elsewhere", Minutes: 2, Packages: []string{"test/docs"}, Race: true, Run: elsewhere,
+		Why: "the pages' other commands, most of them on API servers of their own",
 	},
 	{
 		Name: "endtoend", Minutes: 4, Packages: []string{"test/endtoend", "test/traces"}, Race: true,
 		Why: "the whole platform with KKP's Clusters and with Cluster API's, and a story's traces",
 	},
 	{
-		Name: "charts", Minutes: 5, Packages: []string{"test/charts", "test/admission"}, Race: true,
-		Why: "charts and policies on both minors of Kubernetes, each query of dashboards and alerts",
+		Name: "charts", Minutes: 3, Packages: []string{"test/charts"}, Race: true,
+		Why: "charts on both minors of Kubernetes, each query of dashboards and alerts",
+	},
+	{
+		Name: "admission", Minutes: 2, Packages: []string{"test/admission"}, Race: true,
+		Why: "policies on both minors of Kubernetes",
 	},
 	{
 		Name: "cluster-api", Minutes: 4, Packages: []string{"test/boot", "test/clusterapi"}, Race: true,
@@ -54,16 +68,27 @@ var platform = []Part{
 		Why: "stories of AddonSets in full",
 	},
 	{
-		Name: "foundations", Minutes: 5, Packages: []string{"test/..."}, Race: true,
+		Name: "hostile", Minutes: 2, Packages: []string{"test/hostile"}, Race: true,
+		Why: "every mode of a hostile API server, and every act, in full",
+	},
+	{
+		Name: "foundations", Minutes: 3, Packages: []string{"test/..."}, Race: true,
 		Why: "fleets, pods, gates, the kinds on both minors and all else that tests need, in full",
 	},
 }
 
+// elsewhere are the tests of test/docs whose commands run elsewhere than on the sandbox.
+const elsewhere = "^Test(EveryOtherBlockIsTriedElsewhere|BlocksThat)"
+
 // kills are the places at which a controller is killed. `make test` takes some, which the commit's hash chooses.
 var kills = []Part{
 	{
-		Name: "kills", Minutes: 8, Packages: []string{"test/crash"}, Race: true, Run: "TestKilledAtEveryWrite", Verbose: true,
+		Name: "kills", Minutes: 4, Packages: []string{"test/crash"}, Race: true, Run: "^TestKilledAtEveryWriteEndsTheSame$", Verbose: true,
 		Why: "the manager of installations is killed before and after every write of each story",
+	},
+	{
+		Name: "kills-access", Minutes: 4, Packages: []string{"test/crash"}, Race: true, Run: "^TestKilledAtEveryWriteOf", Verbose: true,
+		Why: "the same where it writes copies of pull Secrets and credentials of agents",
 	},
 	{
 		Name: "outages", Minutes: 4, Packages: []string{"test/crash"}, Race: true, Skip: "TestKilledAtEveryWrite",
@@ -84,24 +109,33 @@ var kills = []Part{
 	},
 }
 
-// attacks take as long as their arguments say.
+// attacks take as long as their arguments say. The first is a test, the others tell figures.
 var attacks = []Part{
 	{
-		Name: "soak", Minutes: 5, Packages: []string{"test/soak"}, Verbose: true, Arguments: []string{"-soak", "4m"},
+		Name: "soak", Minutes: 4, Packages: []string{"test/soak"}, Verbose: true, Arguments: []string{"-soak", "150s"},
 		Why: "a platform under every attack at once; ARGS='-soak 20m', and '-seed n' to repeat an order of events",
 	},
 	{
-		Name: "siege", Minutes: 5, Packages: []string{"test/soak"}, Bench: "HostileTenant", Verbose: true,
-		Arguments: []string{"-each", "10s", "-turns", "1"},
-		Why:       "what one tenant and one author cost the others by every attack; ARGS='-each 1m -turns 3', '-modes name,name' for some",
+		Name: "siege", Minutes: 4, Packages: []string{"test/soak"}, Bench: "HostileTenant", Verbose: true, Apart: measures,
+		Arguments: []string{"-each", "2s", "-modes", "servers"},
+		Why:       "what one tenant's API server costs the others, by every mode of attack; ARGS='-each 1m', '-modes name,name' for some",
+	},
+	{
+		Name: "siege-acts", Minutes: 3, Packages: []string{"test/soak"}, Bench: "HostileTenant", Verbose: true, Apart: measures,
+		Arguments: []string{"-each", "3s", "-turns", "1", "-modes", "acts"},
+		Why:       "what an author and a tenant cost the others by every act; ARGS='-each 1m -turns 3', '-modes name,name' for some",
 	},
 }
 
 // upgrades put one release in the place of another, out of the repository's history.
 var upgrades = []Part{
 	{
-		Name: "upgrade", Minutes: 6, Packages: []string{"test/upgrade"}, Race: true, Verbose: true,
-		Why: "from an early commit, back, two beside each other, a seed from a backup",
+		Name: "upgrade", Minutes: 3, Packages: []string{"test/upgrade"}, Race: true, Verbose: true, Skip: beside,
+		Why: "from an early commit and back, and a seed from a backup",
+	},
+	{
+		Name: "upgrade-beside", Minutes: 3, Packages: []string{"test/upgrade"}, Race: true, Verbose: true, Run: beside,
+		Why: "managers of two releases beside each other",
 	},
 	{
 		Name: "upgrade-last", Minutes: 4, Packages: []string{"test/upgrade"}, Verbose: true,
@@ -110,22 +144,25 @@ var upgrades = []Part{
 	},
 }
 
+// beside is the test of two releases beside each other.
+const beside = "^TestManagersOfTwoReleases$"
+
 // programs of others, which are built from source.
 var programs = []Part{
 	{
-		Name: "cert-manager", Minutes: 2, Packages: []string{"test/certmanager"}, Race: true, Verbose: true,
+		Name: "cert-manager", Apart: builds, Minutes: 2, Packages: []string{"test/certmanager"}, Race: true, Verbose: true,
 		Why: "the charts' webhooks with certificates by cert-manager, whose controllers are built from source",
 	},
 	{
-		Name: "clusterctl", Minutes: 2, Packages: []string{"test/clusterctl"}, Race: true, Verbose: true,
+		Name: "clusterctl", Apart: builds, Minutes: 2, Packages: []string{"test/clusterctl"}, Race: true, Verbose: true,
 		Why: "a release installed, upgraded and removed by clusterctl, which is built from source",
 	},
 	{
-		Name: "ocm", Minutes: 2, Packages: []string{"test/ocm"}, Race: true, Verbose: true,
+		Name: "ocm", Apart: builds, Minutes: 2, Packages: []string{"test/ocm"}, Race: true, Verbose: true,
 		Why: "an agent of Open Cluster Management, built from source, with credentials of ours",
 	},
 	{
-		Name: "install", Minutes: 3, Packages: []string{"test/release"}, Race: true, Verbose: true, Pinned: true,
+		Name: "install", Apart: builds, Minutes: 3, Packages: []string{"test/release"}, Race: true, Verbose: true, Pinned: true,
 		Why: "a release is made, and installed where one registry is the only host",
 	},
 }
@@ -133,38 +170,38 @@ var programs = []Part{
 // figures are held to their bars, so nothing else of the run is beside them and no detector slows them.
 var figures = []Part{
 	{
-		Name: "fleet-sizes", Minutes: 5, Packages: []string{"test/bench/clusters", "test/bench/sets"}, Verbose: true,
+		Name: "fleet-sizes", Apart: measures, Minutes: 5, Packages: []string{"test/bench/clusters", "test/bench/sets"}, Verbose: true,
 		Why: "hundreds of Clusters of either kind at rest and while a set rolls out",
 	},
 	{
-		Name: "proportions", Minutes: 2, Verbose: true,
+		Name: "proportions", Apart: measures, Minutes: 2, Verbose: true,
 		Packages: []string{"test/bench/..."},
 		Why:      "how costs grow with what is given: tests of measurements",
 	},
 	{
-		Name: "bench-installing", Minutes: 5, Packages: []string{"test/bench/installing"}, Bench: ".", Verbose: true,
+		Name: "bench-installing", Apart: measures, Minutes: 5, Packages: []string{"test/bench/installing"}, Bench: ".", Verbose: true,
 		Skip: "Tracing",
 		Why:  "figures of one installation, and of one release in another's place",
 	},
 	{
-		Name: "bench-tracing", Minutes: 3, Packages: []string{"test/bench/installing"}, Bench: "Tracing", Verbose: true,
+		Name: "bench-tracing", Apart: measures, Minutes: 3, Packages: []string{"test/bench/installing"}, Bench: "Tracing", Verbose: true,
 		Arguments: []string{"-hold-tracing"}, Why: "what traces cost, in pairs of rounds",
 	},
 	{
-		Name: "bench-clusters", Minutes: 3, Packages: []string{"test/bench/clusters"}, Bench: ".", Verbose: true,
+		Name: "bench-clusters", Apart: measures, Minutes: 3, Packages: []string{"test/bench/clusters"}, Bench: ".", Verbose: true,
 		Why: "figures of thousands of Clusters of Cluster API",
 	},
 	{
-		Name: "bench-sets", Minutes: 4, Packages: []string{"test/bench/sets"}, Bench: ".", Verbose: true,
+		Name: "bench-sets", Apart: measures, Minutes: 4, Packages: []string{"test/bench/sets"}, Bench: ".", Verbose: true,
 		Why: "figures of sets over 5,000 and 10,000 Clusters",
 	},
 	{
-		Name: "bench-catalogues", Minutes: 3, Bench: ".", Verbose: true,
+		Name: "bench-catalogues", Apart: measures, Minutes: 3, Bench: ".", Verbose: true,
 		Packages: []string{"test/bench/addon", "test/bench/distributor", "test/bench/query", "test/bench/rendering"},
 		Why:      "figures of catalogues, seeds, queries and renderers",
 	},
 	{
-		Name: "bench-rooms", Minutes: 2, Bench: ".", Verbose: true,
+		Name: "bench-rooms", Apart: measures, Minutes: 2, Bench: ".", Verbose: true,
 		Packages: []string{
 			"pkg/controllers/coreaddon", "pkg/controllers/addoninstallation", "pkg/catalogue", "pkg/fetch/store", "pkg/lru",
 			"pkg/remote", "pkg/rollout", "pkg/tracing",

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -52,13 +53,6 @@ func Line(line string) (Package, bool) {
 func number(text string) float64 {
 	value, _ := strconv.ParseFloat(text, 64) // "" is no time: the package was not built
 	return value
-}
-
-// Slowest are the packages that took longest, at most so many, the slowest first.
-func Slowest(all []Package, most int) []Package {
-	ran := slices.DeleteFunc(slices.Clone(all), func(p Package) bool { return p.Seconds == 0 })
-	slices.SortStableFunc(ran, func(a, b Package) int { return cmp.Compare(b.Seconds, a.Seconds) })
-	return ran[:min(most, len(ran))]
 }
 
 // Event is one line of the output of `go test -json`.
@@ -121,11 +115,30 @@ func (r *Report) take(key string) []string {
 	return lines
 }
 
-// Table are lines that say how long packages took.
-func Table(packages []Package) string {
-	var text strings.Builder
-	for _, one := range packages {
-		fmt.Fprintf(&text, "%8.1f s  %s\n", one.Seconds, one.Path)
+// worth is how many seconds a package takes that has a line of its own in a table.
+const worth = 1
+
+// Table are lines that say how long packages took, the slowest first, a package of several calls once. Packages that took
+// little have a line together, and so do all.
+func Table(all []Package) string {
+	took, sum, little, cached := map[string]float64{}, 0.0, 0, 0
+	for _, one := range all {
+		took[one.Path], sum = took[one.Path]+one.Seconds, sum+one.Seconds
+		if one.State == Cached {
+			cached++
+		}
 	}
+	paths := slices.SortedFunc(maps.Keys(took), func(a, b string) int {
+		return cmp.Or(cmp.Compare(took[b], took[a]), cmp.Compare(a, b))
+	})
+	var text strings.Builder
+	for _, path := range paths {
+		if took[path] < worth {
+			little++
+			continue
+		}
+		fmt.Fprintf(&text, "%8.1f s  %s\n", took[path], path)
+	}
+	fmt.Fprintf(&text, "%8.1f s  all %d packages, %d of them in less than %d s, of which %d cached\n", sum, len(paths), little, worth, cached)
 	return text.String()
 }
