@@ -278,8 +278,8 @@ func TestWhatACommitTakesFromInstallationsIsTold(t *testing.T) {
 
 	owner := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "owner"}, Spec: *children["c"].Spec.DeepCopy()}
 	owner.Spec.Addons[0].Versions[0].Version = "2.0.0"
-	w.create(owner)
-	w.create(&corev1.ConfigMap{
+	expect.Create(w.t, w.client, owner)
+	expect.Create(w.t, w.client, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.ConfigMapOwners}, Data: catalogue.Owners{"c": {"owner"}}.Encode(),
 	})
 	w.look(object)

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // Red when a commit fills the master beyond what all Custom catalogues may have, or when what it had before goes, or nothing comes any more.
@@ -24,12 +25,12 @@ func TestACommitBeyondTheTotalsIsNotTaken(t *testing.T) {
 				object.Spec.Addons = append(object.Spec.Addons, addon)
 			}
 		}
-		w.create(object)
+		expect.Create(w.t, w.client, object)
 	}
 	first := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0")})
 	w.start("", "")
 	object := w.catalogue("platform")
-	w.create(object)
+	expect.Create(w.t, w.client, object)
 	w.expectAddons(object, first, "loki", "1.0.0")
 
 	pairs := []string{"loki", "2.0.0"}
