@@ -116,8 +116,8 @@ var attacks = []Part{
 		Why: "a platform under every attack at once; ARGS='-soak 20m', and '-seed n' to repeat an order of events",
 	},
 	{
-		Name: "siege", Minutes: 4, Packages: []string{"test/soak"}, Bench: "HostileTenant", Verbose: true, Apart: measures,
-		Arguments: []string{"-each", "2s", "-modes", "servers"},
+		Name: "siege", Minutes: 3, Packages: []string{"test/soak"}, Bench: "HostileTenant", Verbose: true, Apart: measures,
+		Arguments: []string{"-each", "1400ms", "-modes", "servers"},
 		Why:       "what one tenant's API server costs the others, by every mode of attack; ARGS='-each 1m', '-modes name,name' for some",
 	},
 	{
