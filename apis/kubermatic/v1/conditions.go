@@ -483,8 +483,8 @@ const (
 	ReasonLeftOut = "LeftOut"
 )
 
-// Causes that a user cluster may have of its own, in fields cause and as reasons of clusters of an AddonSet: they make a cluster sick and
-// not failed, so that it halts no other, until a second one has the same.
+// Causes, in fields cause and as reasons of clusters of an AddonSet: the user cluster, and not the add-on, may be at fault. A cluster with
+// one is sick and not failed, so that it halts no other, until a second one has the same.
 const (
 	// ReasonUnschedulable: no node is found for a pod, for example because nodes are cordoned or full.
 	ReasonUnschedulable = "Unschedulable"
