@@ -13,10 +13,7 @@ import (
 func admit(made manager.Manager, master cluster.Cluster, flags *trellis.Flags) error {
 	reader := webhook.Master(master.GetClient(), master.GetAPIReader())
 	return flags.Admit(made, map[string]admission.Handler{
-		webhook.PathCatalogues: &webhook.Catalogues{
-			Master: reader, Namespace: flags.Namespace, WorkerName: flags.WorkerName,
-			Room: &webhook.Room{Cached: master.GetClient()},
-		},
-		webhook.PathSets: &webhook.Sets{Master: reader, Namespace: flags.Namespace},
+		webhook.PathCatalogues: &webhook.Catalogues{Master: reader, Namespace: flags.Namespace, WorkerName: flags.WorkerName},
+		webhook.PathSets:       &webhook.Sets{Master: reader, Namespace: flags.Namespace},
 	})
 }

@@ -33,8 +33,9 @@ type Refusal struct{ Text, Cause string }
 // PodRefusal is a reason why a Pod is not made, with the part of the message that can't hold a
 // secret, or else a hint.
 func PodRefusal(reason, message string) Refusal {
+	excerpt := Excerpt(message)
 	for _, one := range refusals {
-		if found := one.words.FindString(Excerpt(message)); found != "" {
+		if found := one.words.FindString(excerpt); found != "" {
 			return Refusal{ReasonWord(reason) + ": " + found, one.cause}
 		}
 	}

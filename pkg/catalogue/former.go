@@ -99,9 +99,11 @@ func (m *merger) had(name, owner string) (parts []string, isKnown bool) {
 	if !isKnown {
 		return nil, false
 	}
-	if m.former += len(formerLine(name, owner, parts)); m.former > formerLimit {
+	size := len(formerLine(name, owner, parts))
+	if m.former+size > formerLimit {
 		return nil, true
 	}
+	m.former += size
 	return parts, true
 }
 

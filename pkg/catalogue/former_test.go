@@ -139,3 +139,19 @@ func TestWhatFormerOwnersHadIsBounded(t *testing.T) {
 		t.Errorf("%d of %d add-ons have a former owner", len(merged.Former), len(names))
 	}
 }
+
+// Red when what is not kept of former owners, as there is no room, takes the room of new add-ons.
+func TestWhatIsNotKeptOfFormerOwnersTakesNoRoom(t *testing.T) {
+	t.Parallel()
+	victim, taken, owners := flood("victim", 4700), authored("other", "", 0), catalogue.Owners{}
+	var names []string
+	for _, addon := range victim.Spec.Addons {
+		owners[string(addon.Name)], names = []string{"victim"}, append(names, string(addon.Name))
+		taken.Spec.Addons = append(taken.Spec.Addons, v1.Addon{Name: addon.Name, Versions: []v1.AddonVersion{{Version: "9.0.0"}}})
+	}
+	objects := []*v1.AddonCatalogue{victim, takes(taken, strings.Join(names, ",")), authored("fresh", "", 0, "new: 1.0.0")}
+	merged := catalogue.Merge(sourcesOf(t, objects...), claimsOf(owners, objects...))
+	if refused := merged.Refused["new"]; refused != nil || merged.Addons["new"] == nil {
+		t.Errorf("refused: %v", refused)
+	}
+}

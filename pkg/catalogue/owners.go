@@ -64,10 +64,13 @@ func (o Owners) Encode() map[string]string {
 	return data
 }
 
-// DecodeOwners reads the result of Encode. False: entries that can't be read are left out.
+// DecodeOwners reads the result of Encode. False: entries that can't be read are left out. Keys that begin with _ are no add-ons.
 func DecodeOwners(data map[string]string) (found Owners, whole bool) {
 	found, whole = make(Owners, len(data)), true
 	for name, text := range data {
+		if strings.HasPrefix(name, "_") {
+			continue
+		}
 		owners := strings.Fields(text)
 		if !namePattern.MatchString(name) || len(owners) == 0 || strings.Join(owners, " ") != text {
 			whole = false

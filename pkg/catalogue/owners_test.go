@@ -241,6 +241,10 @@ func TestOwnersAreStoredAsTheyAre(t *testing.T) {
 		t.Errorf("whole %t, %v", whole, got)
 	}
 	data := owners.Encode()
+	data["_former"] = "web victim 0123"
+	if got, whole := catalogue.DecodeOwners(data); !whole || cmp.Diff(owners, got) != "" {
+		t.Errorf("whole %t, %v", whole, got)
+	}
 	data["empty"], data["Upper"], data["spaced"] = "", "victim", "  a b"
 	if got, whole := catalogue.DecodeOwners(data); whole || cmp.Diff(owners, got) != "" {
 		t.Errorf("whole %t, %v", whole, got)

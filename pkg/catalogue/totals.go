@@ -19,11 +19,11 @@ type Weight struct {
 	Bytes    int
 }
 
-// Totals is what all Custom catalogues together take at most, and Share what those of one author (see Author) take of it: the largest
-// repository has 8192 versions.
+// mostOfAll is what all Custom catalogues together take at most, and mostOfAuthor what those of one author (see Author) take of it: the
+// largest repository has 8192 versions.
 var (
-	Totals = Weight{Versions: 20_000, Bytes: 64 << 20}
-	Share  = Weight{Versions: Totals.Versions / 2, Bytes: Totals.Bytes / 2}
+	mostOfAll    = Weight{Versions: 20_000, Bytes: 64 << 20}
+	mostOfAuthor = Weight{Versions: mostOfAll.Versions / 2, Bytes: mostOfAll.Bytes / 2}
 )
 
 const (
@@ -56,12 +56,12 @@ type NoRoomError struct {
 }
 
 func (e *NoRoomError) Error() string {
-	what, whose, most := "", "all Custom catalogues together", Totals
+	what, whose, most := "", "all Custom catalogues together", mostOfAll
 	if e.Catalogue != "" {
 		what, whose = fmt.Sprintf("catalogue %q is not merged: ", e.Catalogue), "all Custom catalogues that are not newer, together,"
 	}
 	if e.Author != "" {
-		whose, most = fmt.Sprintf("catalogue %q, with all that is generated from it,", e.Author), Share
+		whose, most = fmt.Sprintf("catalogue %q, with all that is generated from it,", e.Author), mostOfAuthor
 	}
 	return fmt.Sprintf("%swith it, %s would have more than %d versions or %d MiB: take out versions or catalogues that are not needed",
 		what, whose, most.Versions, most.Bytes>>20)
@@ -73,9 +73,9 @@ func CheckRoom(author string, others func() Weight, before, after Weight) error 
 	switch {
 	case after.within(before):
 		return nil
-	case !after.within(Share):
+	case !after.within(mostOfAuthor):
 		return &NoRoomError{Author: author}
-	case !others().Plus(after).within(Totals):
+	case !others().Plus(after).within(mostOfAll):
 		return &NoRoomError{}
 	}
 	return nil
@@ -125,9 +125,9 @@ func beyond(sources []*Source) map[types.UID]*NoRoomError {
 		own, sum := of[author].Plus(source.weight), all.Plus(source.weight)
 		switch {
 		case source.Type == v1.CatalogueCore:
-		case !own.within(Share):
+		case !own.within(mostOfAuthor):
 			left[source.UID] = &NoRoomError{Catalogue: source.Name, Author: author}
-		case !sum.within(Totals):
+		case !sum.within(mostOfAll):
 			left[source.UID] = &NoRoomError{Catalogue: source.Name}
 		default:
 			of[author], all = own, sum

@@ -60,18 +60,19 @@ func Bytes(object *v1.AddonInstallation) int {
 	return sum
 }
 
-// CheckManagers refuses managedFields that are many times as large as the installation: a user may apply it as any number of managers.
-func CheckManagers(object *v1.AddonInstallation) error {
-	managed, most := ManagedBytes(object), freeManaged+mostManaged*Bytes(object)
-	if managed <= most {
+// CheckManagers refuses managedFields that are many times as large as the installation, and grow: a user may apply it as any number of
+// managers. Before is nil for a new one.
+func CheckManagers(before, object *v1.AddonInstallation) error {
+	managed, most := managedBytes(object), freeManaged+mostManaged*Bytes(object)
+	if managed <= most || before != nil && managed <= managedBytes(before) {
 		return nil
 	}
 	return fmt.Errorf("metadata.managedFields: %d field managers would take %d KiB, and at most %d KiB are allowed for an "+
 		"installation of this size: apply it by fewer of them", len(object.ManagedFields), managed>>10, most>>10)
 }
 
-// ManagedBytes is the size of an installation's managedFields.
-func ManagedBytes(object *v1.AddonInstallation) (sum int) {
+// managedBytes is the size of an installation's managedFields.
+func managedBytes(object *v1.AddonInstallation) (sum int) {
 	for _, entry := range object.ManagedFields {
 		sum += len(entry.Manager)
 		if entry.FieldsV1 != nil {

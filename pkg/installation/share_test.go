@@ -82,7 +82,7 @@ func TestManagedFieldsGoByWhatTheyAreAbout(t *testing.T) {
 		{"larger ones of large values", of(4, 350<<10, 256<<10), true},
 		{"many of small values", of(100, 1<<10, 1<<10), true},
 	} {
-		if err := installation.CheckManagers(test.object); (err != nil) != test.isRefused {
+		if err := installation.CheckManagers(nil, test.object); (err != nil) != test.isRefused {
 			t.Errorf("%s: %v", test.why, err)
 		}
 	}

@@ -71,33 +71,39 @@ func (r *Records) makeRoom(ctx context.Context, namespace string, record *Record
 	return r.remove(ctx, namespace, owner, func(name named) bool { return goes[name.revision] })
 }
 
-// needsRoom says whether a record of so many bytes is a new one that the budget is for.
-func (r *Record) needsRoom(size int) bool {
-	return size > smallRecord && r.State == StateIntent && r.stored.resourceVersion == "" && !r.Core && r.Rollback == nil
+// takeRoom makes room for a new record that the budget is for, in the turn of its Cluster, which lasts until end.
+func (r *Records) takeRoom(ctx context.Context, namespace string, record *Record, size int) (end func(), err error) {
+	isNew := record.State == StateIntent && record.stored.resourceVersion == ""
+	if size <= smallRecord || !isNew || record.Core || record.Rollback != nil {
+		return func() {}, nil
+	}
+	if end, err = r.turns.take(ctx, record.ClusterUID); err != nil {
+		return nil, err
+	}
+	if err := r.makeRoom(ctx, namespace, record, size); err != nil {
+		end()
+		return nil, err
+	}
+	return end, nil
 }
 
 // turns let the records of one Cluster that need room be written one after the other: those that are being written at the same time would
-// not be counted. Only the leader writes records.
-type turns struct {
-	ended sync.Cond
-	busy  map[types.UID]bool
-}
-
-func newTurns() *turns { return &turns{ended: sync.Cond{L: &sync.Mutex{}}, busy: map[types.UID]bool{}} }
+// not be counted. Only the leader writes records. Each turn has a channel that is closed at its end.
+type turns struct{ busy sync.Map }
 
 // take waits for the turn of a Cluster, which lasts until end.
-func (t *turns) take(of types.UID) (end func()) {
-	t.ended.L.Lock()
-	defer t.ended.L.Unlock()
-	for t.busy[of] {
-		t.ended.Wait()
-	}
-	t.busy[of] = true
-	return func() {
-		t.ended.L.Lock()
-		defer t.ended.L.Unlock()
-		delete(t.busy, of)
-		t.ended.Broadcast()
+func (t *turns) take(ctx context.Context, of types.UID) (end func(), err error) {
+	mine := make(chan struct{})
+	for {
+		other, isBusy := t.busy.LoadOrStore(of, mine)
+		if !isBusy {
+			return func() { t.busy.Delete(of); close(mine) }, nil
+		}
+		select {
+		case <-other.(chan struct{}):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for other records of the cluster: %w", context.Cause(ctx))
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package revision
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -106,9 +107,30 @@ func TestRecordsThatAreWrittenTogetherKeepTheBudget(t *testing.T) {
 	if taken != 1 {
 		t.Errorf("%d of %d records were taken, and the budget is for one", taken, together)
 	}
-	if left := len(records.turns.busy); left > 0 {
-		t.Errorf("%d turns have not ended", left)
+	records.turns.busy.Range(func(of, _ any) bool {
+		t.Errorf("the turn of %v has not ended", of)
+		return true
+	})
+}
+
+// TestNoPassWaitsForRecordsOfOthersBeyondItsTime turns red when a pass goes on waiting after its context ended.
+func TestNoPassWaitsForRecordsOfOthersBeyondItsTime(t *testing.T) {
+	var all turns
+	end, err := all.take(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer end()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := all.take(ctx, "a"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a second turn: %v", err)
+	}
+	other, err := all.take(ctx, "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other()
 }
 
 // Secrets of an earlier release have no size on them.

@@ -42,13 +42,13 @@ type Records struct {
 	revisions *listcache.Lists
 	// budget is Budget, or less in tests.
 	budget int
-	turns  *turns
+	turns  turns
 }
 
 // NewRecords takes a reader that must read past caches: a record that is a second old would be
 // wrong. Only LoadFirst uses a list of up to ten seconds before.
 func NewRecords(c Writer, reader client.Reader, seal Seal) *Records {
-	return &Records{client: c, reader: reader, seal: seal, revisions: listcache.New(time.Now), budget: Budget, turns: newTurns()}
+	return &Records{client: c, reader: reader, seal: seal, revisions: listcache.New(time.Now), budget: Budget}
 }
 
 // Load returns the newest complete record of an installation, nil where there is none. Errors:
@@ -200,12 +200,11 @@ func (r *Records) write(ctx context.Context, namespace string, record *Record) e
 	}
 	chunks := split(packed)
 	unsure := record.State == StateIntent && record.stored.resourceVersion == ""
-	if record.needsRoom(len(packed)) {
-		defer r.turns.take(record.ClusterUID)()
-		if err := r.makeRoom(ctx, namespace, record, len(packed)); err != nil {
-			return err
-		}
+	end, err := r.takeRoom(ctx, namespace, record, len(packed))
+	if err != nil {
+		return err
 	}
+	defer end()
 	if unsure && len(chunks) > 0 { // parts of a stored intent are not overwritten
 		if err := r.replaceIntent(ctx, namespace, record); err != nil {
 			return err

@@ -90,7 +90,7 @@ const deadlineExceeded = "Progress deadline exceeded"
 // is enough for that.
 func (h Health) Cause() (cause string) {
 	for _, note := range h.Unhealthy {
-		if note.Cause == "" && failedFirst(note) == 0 && note.Message != deadlineExceeded {
+		if note.Cause == "" && note.Reason == string(status.FailedStatus) && note.Message != deadlineExceeded {
 			return ""
 		}
 		cause = cmp.Or(cause, note.Cause)

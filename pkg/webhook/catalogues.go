@@ -34,10 +34,10 @@ type Catalogues struct {
 	// Seed bypasses caches; nil on the master.
 	Seed      client.Reader
 	Namespace string
-	// Room bounds all Custom catalogues together; nil on a seed.
-	Room *Room
 	// WorkerName selects the Seeds to count, as for the distributor.
 	WorkerName string
+
+	scale catalogue.Scale
 }
 
 // Handle implements admission.Handler.
@@ -58,7 +58,7 @@ func (c *Catalogues) Handle(ctx context.Context, request admission.Request) admi
 	if err := checkCatalogue(ctx, found.after); err != nil {
 		return invalid(request, found.after, err)
 	}
-	if err := c.Room.check(ctx, found); err != nil {
+	if err := c.checkRoom(ctx, found); err != nil {
 		return forbidden(fmt.Sprintf("%s: %v", name(request, found.after), err))
 	}
 	warnings := append(droppedNulls(request), slips(found.before, found.after)...)

@@ -181,10 +181,8 @@ func (i *Installations) checkOrder(ctx context.Context, sent change[v1.AddonInst
 // checkShare refuses what would take more of the seed than one cluster may. What does not grow is always taken.
 func (i *Installations) checkShare(ctx context.Context, sent change[v1.AddonInstallation]) error {
 	before, object := sent.before, sent.after
-	if before == nil || installation.ManagedBytes(object) > installation.ManagedBytes(before) {
-		if err := installation.CheckManagers(object); err != nil {
-			return err
-		}
+	if err := installation.CheckManagers(before, object); err != nil {
+		return err
 	}
 	if before != nil && before.Spec.ClusterName == object.Spec.ClusterName && installation.Bytes(object) <= installation.Bytes(before) {
 		return nil

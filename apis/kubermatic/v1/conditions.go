@@ -481,9 +481,12 @@ const (
 	ReasonSetUnreadable = "SetUnreadable"
 	// ReasonLeftOut: annotation leave-out names the cluster.
 	ReasonLeftOut = "LeftOut"
-	// ReasonUnschedulable: no node is found for a pod, for example because nodes are cordoned or full. This reason and those below it, up to
-	// BeingDeleted, may be the cluster's own, and field cause has them: they make it sick and not failed, so that it halts no other, until a
-	// second one reports the same.
+)
+
+// Causes, in fields cause and as reasons of clusters of an AddonSet: the user cluster, and not the add-on, may be at fault. A cluster with
+// one is sick and not failed, so that it halts no other, until a second one has the same.
+const (
+	// ReasonUnschedulable: no node is found for a pod, for example because nodes are cordoned or full.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonRequestsTooLarge: a pod requests more than any node of the user cluster has.
 	ReasonRequestsTooLarge = "RequestsTooLarge"

@@ -29,11 +29,12 @@ import (
 // bring it back in that time.
 const returnsWithin = 10 * time.Minute
 
-// keyIgnored of ConfigMap v1.ConfigMapOwners has the marks of annotations take-over that don't count. No add-on has such a name.
-const keyIgnored = "_ignored"
-
-// keyFormer has what owners had when others took over.
-const keyFormer = "_former"
+// Keys of ConfigMap v1.ConfigMapOwners beside its add-ons: the marks of annotations take-over that don't count, and what owners had when
+// others took over.
+const (
+	keyIgnored = "_ignored"
+	keyFormer  = "_former"
+)
 
 // owners knows whose the add-ons of Custom catalogues are, as ConfigMap v1.ConfigMapOwners has it.
 type owners struct {
@@ -173,10 +174,7 @@ func (r *Reconciler) readOwners(ctx context.Context) error {
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading ConfigMap %q: %w", v1.ConfigMapOwners, err)
 	}
-	data := maps.Clone(kept.Data)
-	delete(data, keyIgnored)
-	delete(data, keyFormer)
-	stored, whole := catalogue.DecodeOwners(data)
+	stored, whole := catalogue.DecodeOwners(kept.Data)
 	if !whole {
 		log.FromContext(ctx).Info("owners of add-ons can't be read, and are found again by precedence", "configMap", v1.ConfigMapOwners)
 	}

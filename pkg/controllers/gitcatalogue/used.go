@@ -25,16 +25,16 @@ func (r *Reconciler) used(ctx context.Context, f *facts) string {
 	if err := r.cached.List(ctx, &all, client.InNamespace(f.object.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return unknown + "the catalogues can't be listed"
 	}
-	var book, kept corev1.ConfigMap
-	for name, object := range map[string]*corev1.ConfigMap{v1.ConfigMapUsage: &book, v1.ConfigMapOwners: &kept} {
-		err := r.direct.Get(ctx, client.ObjectKey{Namespace: f.object.Namespace, Name: name}, object)
+	var kept [2]corev1.ConfigMap
+	for i, name := range []string{v1.ConfigMapUsage, v1.ConfigMapOwners} {
+		err := r.direct.Get(ctx, client.ObjectKey{Namespace: f.object.Namespace, Name: name}, &kept[i])
 		if client.IgnoreNotFound(err) != nil {
 			return unknown + fmt.Sprintf("ConfigMap %q can't be read", name)
 		}
 	}
-	owners, _ := catalogue.DecodeOwners(kept.Data)
+	owners, _ := catalogue.DecodeOwners(kept[1].Data)
 	var usages []catalogue.SeedUsage
-	for seed, encoded := range book.Data {
+	for seed, encoded := range kept[0].Data {
 		if usage, err := catalogue.DecodeUsage(seed, encoded); err == nil {
 			usages = append(usages, usage)
 		}

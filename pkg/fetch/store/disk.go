@@ -15,6 +15,7 @@ import (
 	"weak"
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
+	"github.com/trellis-addons/trellis/pkg/times"
 )
 
 const (
@@ -82,11 +83,7 @@ func (d *disk) clean(folder string, keep func(name string) bool) error {
 func (d *disk) adopt(name string) bool {
 	known, ok := d.index.Contents["sha256:"+name]
 	if ok {
-		used := known.Used
-		if now := time.Now(); used.After(now) {
-			used = now
-		}
-		d.contents["sha256:"+name] = &content{size: known.Size, used: used, owner: known.Owner}
+		d.contents["sha256:"+name] = &content{size: known.Size, used: times.Past(known.Used, time.Now()), owner: known.Owner}
 		d.kept += known.Size
 	}
 	return ok
