@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -58,7 +60,7 @@ type NoRoomError struct {
 func (e *NoRoomError) Error() string {
 	what, whose, most := "", "all Custom catalogues together", Totals
 	if e.Catalogue != "" {
-		what, whose = fmt.Sprintf("catalogue %q is not merged: ", e.Catalogue), "all Custom catalogues that are not newer, together,"
+		what, whose = fmt.Sprintf("catalogue %q is not merged: ", e.Catalogue), "all Custom catalogues that come before it, together,"
 	}
 	if e.Author != "" {
 		whose, most = fmt.Sprintf("catalogue %q, with all that is generated from it,", e.Author), Share
@@ -114,13 +116,64 @@ func (s *Scale) Others(all []v1.AddonCatalogue, namespace, author string) (sum W
 	return sum
 }
 
-// beyond are the Custom catalogues for which older ones leave no room, or others of their author.
-func beyond(sources []*Source) map[types.UID]*NoRoomError {
-	oldest := slices.SortedFunc(slices.Values(sources), func(a, b *Source) int {
-		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+// Room is what Custom catalogues had when there was room for them last, by Source.place.
+type Room map[string]Weight
+
+// roomLimit is what it takes in etcd at most, in bytes. Beyond it, the smallest catalogues are left out: after a restart only their age counts.
+const roomLimit = 96 << 10
+
+// Encode is a text for ConfigMap v1.ConfigMapOwners.
+func (r Room) Encode() string {
+	largest := slices.SortedFunc(maps.Keys(r), func(a, b string) int {
+		return cmp.Or(r[b].Bytes-r[a].Bytes, cmp.Compare(a, b))
 	})
-	left, all, of := map[types.UID]*NoRoomError{}, Weight{}, map[string]Weight{}
-	for _, source := range oldest {
+	var text strings.Builder
+	for _, place := range largest {
+		line := fmt.Sprintln(place, r[place].Versions, r[place].Bytes)
+		if text.Len()+len(line) > roomLimit {
+			break
+		}
+		text.WriteString(line)
+	}
+	return text.String()
+}
+
+// DecodeRoom reads the result of Encode, and leaves out what it can't read.
+func DecodeRoom(text string) Room {
+	found := Room{}
+	for line := range strings.Lines(text) {
+		var place string
+		var had Weight
+		if _, err := fmt.Sscan(line, &place, &had.Versions, &had.Bytes); err == nil {
+			found[place] = had
+		}
+	}
+	return found
+}
+
+// place is what Room knows a source by, after a restore and under another UID too.
+func (s *Source) place() string {
+	if s.git == "" || len(s.addons) == 0 {
+		return partOf(s.Name)
+	}
+	return partOf(s.git, string(s.addons[0].addon.Name))
+}
+
+// beyond finds the Custom catalogues for which there is no room, and what the others have. Those come first that are no larger than when
+// there was room for them last: what grew past admission takes nobody's place. Then the oldest, and what has no room for others of its author.
+func beyond(sources []*Source, had Room) (left map[types.UID]*NoRoomError, has Room) {
+	grew := func(source *Source) int {
+		if source.weight.within(had[source.place()]) {
+			return 0
+		}
+		return 1
+	}
+	first := slices.SortedFunc(slices.Values(sources), func(a, b *Source) int {
+		return cmp.Or(grew(a)-grew(b), a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+	})
+	left, has = map[types.UID]*NoRoomError{}, Room{}
+	all, of := Weight{}, map[string]Weight{}
+	for _, source := range first {
 		author := source.author()
 		own, sum := of[author].Plus(source.weight), all.Plus(source.weight)
 		switch {
@@ -130,8 +183,8 @@ func beyond(sources []*Source) map[types.UID]*NoRoomError {
 		case !sum.within(Totals):
 			left[source.UID] = &NoRoomError{Catalogue: source.Name}
 		default:
-			of[author], all = own, sum
+			of[author], all, has[source.place()] = own, sum, source.weight
 		}
 	}
-	return left
+	return left, has
 }

@@ -26,12 +26,15 @@ func (w *world) crowd(name string) *v1.AddonCatalogue {
 	return object
 }
 
-// Red when one author's catalogues fill every seed, when what is left out is not told, when it is another one after a restart or is written
-// over and over, when others get nothing any more, and when it does not come once there is room.
+// Red when one author's catalogues fill every seed, when what is left out is not told, when it is another one after a restart, or because an
+// older one grew, or is written over and over, when others get nothing any more, and when it does not come once there is room.
 func TestCataloguesBeyondTheTotalsAreLeftOut(t *testing.T) {
 	w := newWorld(t)
 	w.seed("local", kubeconfigOf("master"))
 	stop := w.start()
+	aged := w.catalogueOf("aged", map[string][]string{"aged": {"1.0.0"}})
+	w.create(w.master, aged)
+	w.expectVersions("master", "aged", "1.0.0")
 	first, second, third := w.crowd("crowd-1"), w.crowd("crowd-2"), w.crowd("crowd-3")
 	for _, object := range []*v1.AddonCatalogue{first, second, third} {
 		w.create(w.master, object)
@@ -39,7 +42,7 @@ func TestCataloguesBeyondTheTotalsAreLeftOut(t *testing.T) {
 	third = w.expectCondition(third, v1.ConditionReady, "False", v1.ReasonTooLarge)
 	told := third.Status.Conditions[slices.IndexFunc(third.Status.Conditions,
 		func(one metav1.Condition) bool { return one.Type == v1.ConditionReady })].Message
-	if !strings.Contains(told, `catalogue "crowd-3" is not merged: with it, all Custom catalogues that are not newer`) {
+	if !strings.Contains(told, `catalogue "crowd-3" is not merged: with it, all Custom catalogues that come before it`) {
 		t.Error(told)
 	}
 	w.expectCondition(second, v1.ConditionReady, "True", v1.ReasonDistributed)
@@ -57,9 +60,31 @@ func TestCataloguesBeyondTheTotalsAreLeftOut(t *testing.T) {
 		return client.IgnoreNotFound(absent(w, "crowd-3-0"))
 	}
 	w.steady(stays)
+
+	// One that was there first grows past admission: that takes nobody's place, while the manager runs and after a restart.
+	second = w.expectCondition(second, v1.ConditionReady, "True", v1.ReasonDistributed)
+	edit(w, aged, func(object *v1.AddonCatalogue) {
+		for i := range 3 {
+			addon := addonOf(fmt.Sprintf("aged-%d", i))
+			for j := range 128 {
+				addon.Versions = append(addon.Versions, addonOf("", fmt.Sprintf("1.%d.0", j)).Versions...)
+			}
+			object.Spec.Addons = append(object.Spec.Addons, addon)
+		}
+	})
+	aged = w.expectCondition(aged, v1.ConditionReady, "False", v1.ReasonTooLarge)
+	w.steady(stays)
 	stop()
 	w.start()
 	w.steady(stays)
+	for _, object := range []*v1.AddonCatalogue{second, aged} {
+		now := object.DeepCopy()
+		if err := w.master.Get(t.Context(), client.ObjectKeyFromObject(now), now); err != nil || now.ResourceVersion != object.ResourceVersion {
+			t.Errorf("%s is written again: %v, %v", now.Name, err, now.Status.Conditions)
+		}
+	}
+	edit(w, aged, func(object *v1.AddonCatalogue) { object.Spec.Addons = object.Spec.Addons[:1] })
+	w.expectCondition(aged, v1.ConditionReady, "True", v1.ReasonDistributed)
 	if err := w.master.Delete(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
