@@ -42,6 +42,20 @@ func Weigh(spec *v1.AddonCatalogueSpec) Weight {
 	}
 }
 
+// WeighObject counts labels and annotations too, which the master's manager has in memory.
+func WeighObject(object *v1.AddonCatalogue) Weight {
+	return Weigh(&object.Spec).Plus(metadataOf(object))
+}
+
+func metadataOf(object *v1.AddonCatalogue) (weight Weight) {
+	for _, of := range []map[string]string{object.Labels, object.Annotations} {
+		for key, value := range of {
+			weight.Bytes += len(key) + len(value)
+		}
+	}
+	return weight
+}
+
 // Plus adds two weights.
 func (w Weight) Plus(other Weight) Weight {
 	return Weight{w.Versions + other.Versions, w.Bytes + other.Bytes}
@@ -109,7 +123,7 @@ func (s *Scale) Others(all []v1.AddonCatalogue, namespace, author string) (sum W
 		role := object.Labels[v1.LabelRole]
 		if object.Namespace == namespace && typeOf(&object.Spec) == v1.CatalogueCustom && (role == "" || role == v1.RoleGenerated) &&
 			Author(object) != author {
-			sum = sum.Plus(known.weight)
+			sum = sum.Plus(known.weight).Plus(metadataOf(object))
 		}
 	}
 	s.known = fresh

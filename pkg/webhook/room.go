@@ -17,15 +17,15 @@ type Room struct {
 	scale catalogue.Scale
 }
 
-// check refuses what makes Custom catalogues larger than they may be, in the namespace of the platform or in another one. If the others
-// can't be read, it refuses nothing: the distributor leaves out what is too much.
+// check refuses what makes Custom catalogues larger than they may be, in the namespace of the platform or in another one, whatever else an
+// update is about, and while a catalogue is being deleted. If the others can't be read, it refuses nothing: the distributor leaves out what is too much.
 func (r *Room) check(ctx context.Context, found change[v1.AddonCatalogue]) error {
 	if r == nil || found.after.Spec.Type == v1.CatalogueCore {
 		return nil
 	}
 	var before catalogue.Weight
 	if found.before != nil && found.before.Spec.Type != v1.CatalogueCore {
-		before = catalogue.Weigh(&found.before.Spec)
+		before = catalogue.WeighObject(found.before)
 	}
 	others := func() catalogue.Weight {
 		var all v1.AddonCatalogueList
@@ -34,5 +34,5 @@ func (r *Room) check(ctx context.Context, found change[v1.AddonCatalogue]) error
 		}
 		return r.scale.Others(all.Items, found.after.Namespace, found.after.Name)
 	}
-	return catalogue.CheckRoom(found.after.Name, others, before, catalogue.Weigh(&found.after.Spec))
+	return catalogue.CheckRoom(found.after.Name, others, before, catalogue.WeighObject(found.after))
 }
