@@ -133,7 +133,7 @@ func (s *Scale) Others(all []v1.AddonCatalogue, namespace, author string) (sum W
 // Room is what Custom catalogues had when there was room for them last, by Source.place.
 type Room map[string]Weight
 
-// roomLimit is what it takes in etcd at most, in bytes. Beyond it, the smallest catalogues are left out: after a restart only their age counts.
+// roomLimit is what it takes in etcd at most, in bytes. Beyond it, the smallest catalogues are left out: after a restart their age counts.
 const roomLimit = 96 << 10
 
 // Encode is a text for ConfigMap v1.ConfigMapOwners.
@@ -174,7 +174,7 @@ func (s *Source) place() string {
 }
 
 // beyond finds the Custom catalogues for which there is no room, and what the others have. Those come first that are no larger than when
-// there was room for them last: what grew past admission takes nobody's place. Then the oldest, and what has no room for others of its author.
+// there was room for them last: what grew past admission takes nobody's place. Then the oldest come.
 func beyond(sources []*Source, had Room) (left map[types.UID]*NoRoomError, has Room) {
 	grew := func(source *Source) int {
 		if source.weight.within(had[source.place()]) {

@@ -18,7 +18,8 @@ type Room struct {
 }
 
 // check refuses what makes Custom catalogues larger than they may be, in the namespace of the platform or in another one, whatever else an
-// update is about, and while a catalogue is being deleted. If the others can't be read, it refuses nothing: the distributor leaves out what is too much.
+// update is about, and while a catalogue is being deleted. If the others can't be read, it refuses nothing: the distributor leaves out what
+// is too much.
 func (r *Room) check(ctx context.Context, found change[v1.AddonCatalogue]) error {
 	if r == nil || found.after.Spec.Type == v1.CatalogueCore {
 		return nil
