@@ -130,10 +130,10 @@ func (s *Scale) Others(all []v1.AddonCatalogue, namespace, author string) (sum W
 	return sum
 }
 
-// Room is what Custom catalogues had when there was room for them last, by Source.place.
+// Room is what Custom catalogues had when there was room for them last, by place.
 type Room map[string]Weight
 
-// roomLimit is what it takes in etcd at most, in bytes. Beyond it, the smallest catalogues are left out: after a restart their age counts.
+// roomLimit is what it takes in etcd at most, in bytes. Beyond it, the smallest catalogues are left out: after a restart they are as new.
 const roomLimit = 96 << 10
 
 // Encode is a text for ConfigMap v1.ConfigMapOwners.
@@ -165,25 +165,25 @@ func DecodeRoom(text string) Room {
 	return found
 }
 
-// place is what Room knows a source by, after a restore and under another UID too.
-func (s *Source) place() string {
+// placeIn is what Room knows a source by, after a restore and under another UID too.
+func (s *Source) placeIn() string {
 	if s.git == "" || len(s.addons) == 0 {
 		return partOf(s.Name)
 	}
 	return partOf(s.git, string(s.addons[0].addon.Name))
 }
 
-// beyond finds the Custom catalogues for which there is no room, and what the others have. Those come first that are no larger than when
-// there was room for them last: what grew past admission takes nobody's place. Then the oldest come.
+// growth is by how much a weight exceeds another one, in bytes, with versions as what they may take of Totals.
+func (w Weight) growth(had Weight) int {
+	return max(0, w.Bytes-had.Bytes) + max(0, w.Versions-had.Versions)*(Totals.Bytes/Totals.Versions)
+}
+
+// beyond finds the Custom catalogues for which there is no room, and what the others have. Those come first that grew least since there was
+// room for them last: what grew past admission, of any age, takes nobody's place. Then the oldest come.
 func beyond(sources []*Source, had Room) (left map[types.UID]*NoRoomError, has Room) {
-	grew := func(source *Source) int {
-		if source.weight.within(had[source.place()]) {
-			return 0
-		}
-		return 1
-	}
 	first := slices.SortedFunc(slices.Values(sources), func(a, b *Source) int {
-		return cmp.Or(grew(a)-grew(b), a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+		return cmp.Or(a.weight.growth(had[a.place])-b.weight.growth(had[b.place]),
+			a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
 	left, has = map[types.UID]*NoRoomError{}, Room{}
 	all, of := Weight{}, map[string]Weight{}
@@ -197,7 +197,7 @@ func beyond(sources []*Source, had Room) (left map[types.UID]*NoRoomError, has R
 		case !sum.within(Totals):
 			left[source.UID] = &NoRoomError{Catalogue: source.Name}
 		default:
-			of[author], all, has[source.place()] = own, sum, source.weight
+			of[author], all, has[source.place] = own, sum, source.weight
 		}
 	}
 	return left, has

@@ -125,6 +125,9 @@ func TestWhatGrowsTakesNobodysRoom(t *testing.T) {
 	merge("one is new", []string{"old", "part"}, part(5_000), crowd("old", 2, 9_000, 1), next, last, crowd("new", 9, 2_000, 1))
 	merge("two shrink", []string{"old"}, part(5_000), crowd("old", 2, 9_000, 1), crowd("next", 3, 10, 1), last, crowd("new", 9, 1_900, 1))
 	merge("one grows again", []string{"next", "old"}, part(5_000), crowd("old", 2, 9_000, 1), next, last, crowd("new", 9, 1_900, 1))
+	merge("another one grows a little", []string{"next", "old"}, part(5_000), crowd("old", 2, 9_000, 1), next, crowd("last", 4, 9_001, 1), crowd("new", 9, 1_900, 1))
+	merge("an old one grows much while it grows a little again", []string{"next", "old", "part"},
+		part(9_500), crowd("old", 2, 9_000, 1), next, crowd("last", 4, 9_002, 1), crowd("new", 9, 1_900, 1))
 	merge("one goes", []string{"next"}, part(5_000), next, last, crowd("new", 9, 1_900, 1))
 	merge("another one goes", nil, part(5_000), next, crowd("new", 9, 1_900, 1))
 }

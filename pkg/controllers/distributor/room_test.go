@@ -64,12 +64,12 @@ func TestCataloguesBeyondTheTotalsAreLeftOut(t *testing.T) {
 	// One that was there first grows past admission: that takes nobody's place, while the manager runs and after a restart.
 	second = w.expectCondition(second, v1.ConditionReady, "True", v1.ReasonDistributed)
 	edit(w, aged, func(object *v1.AddonCatalogue) {
+		var versions []string
+		for i := range 128 {
+			versions = append(versions, fmt.Sprintf("1.%d.0", i))
+		}
 		for i := range 3 {
-			addon := addonOf(fmt.Sprintf("aged-%d", i))
-			for j := range 128 {
-				addon.Versions = append(addon.Versions, addonOf("", fmt.Sprintf("1.%d.0", j)).Versions...)
-			}
-			object.Spec.Addons = append(object.Spec.Addons, addon)
+			object.Spec.Addons = append(object.Spec.Addons, addonOf(fmt.Sprintf("aged-%d", i), versions...))
 		}
 	})
 	aged = w.expectCondition(aged, v1.ConditionReady, "False", v1.ReasonTooLarge)
