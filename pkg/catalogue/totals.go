@@ -31,6 +31,7 @@ var (
 const (
 	addonBytes  = 1 << 10 // an object on each seed
 	originBytes = 256     // of a version, in an annotation
+	freeBytes   = 4 << 10 // of labels and annotations: a catalogue can be marked where there is no room
 )
 
 // Weigh counts a spec as it is written to seeds.
@@ -47,13 +48,14 @@ func WeighObject(object *v1.AddonCatalogue) Weight {
 	return Weigh(&object.Spec).Plus(metadataOf(object))
 }
 
-func metadataOf(object *v1.AddonCatalogue) (weight Weight) {
+func metadataOf(object *v1.AddonCatalogue) Weight {
+	sum := 0
 	for _, of := range []map[string]string{object.Labels, object.Annotations} {
 		for key, value := range of {
-			weight.Bytes += len(key) + len(value)
+			sum += len(key) + len(value)
 		}
 	}
-	return weight
+	return Weight{Bytes: max(0, sum-freeBytes)}
 }
 
 // Plus adds two weights.

@@ -100,38 +100,6 @@ func TestCustomCataloguesHaveTotals(t *testing.T) {
 	}
 }
 
-// Red when a catalogue that was there first, or what is generated from one, grows past admission and takes the room of others, at once or
-// after a restart; when they change places with the next merge; when what shrinks loses its room; and when none comes once there is room.
-func TestWhatGrowsTakesNobodysRoom(t *testing.T) {
-	t.Parallel()
-	had := catalogue.Room{}
-	merge := func(why string, want []string, objects ...*v1.AddonCatalogue) {
-		t.Helper()
-		for _, again := range []string{"", "merged again", "after a restart"} {
-			merged := catalogue.Merge(sourcesOf(t, objects...), catalogue.Claims{Had: had})
-			if diff := cmp.Diff(want, leftOut(merged)); diff != "" {
-				t.Errorf("%s: %s %s", why, again, diff)
-			}
-			if had = merged.Room; again != "" {
-				had = catalogue.DecodeRoom(had.Encode())
-			}
-		}
-	}
-	part := func(versions int) *v1.AddonCatalogue { return fromGit("git", crowd("part", 1, versions, 1)) }
-	old, next, last := crowd("old", 2, 500, 1), crowd("next", 3, 9_000, 1), crowd("last", 4, 9_000, 1)
-	merge("all have room", nil, part(100), old, next, last)
-	merge("an old one grows", []string{"old"}, part(100), crowd("old", 2, 9_000, 1), next, last)
-	merge("what is generated grows too", []string{"old", "part"}, part(5_000), crowd("old", 2, 9_000, 1), next, last)
-	merge("one is new", []string{"old", "part"}, part(5_000), crowd("old", 2, 9_000, 1), next, last, crowd("new", 9, 2_000, 1))
-	merge("two shrink", []string{"old"}, part(5_000), crowd("old", 2, 9_000, 1), crowd("next", 3, 10, 1), last, crowd("new", 9, 1_900, 1))
-	merge("one grows again", []string{"next", "old"}, part(5_000), crowd("old", 2, 9_000, 1), next, last, crowd("new", 9, 1_900, 1))
-	merge("another one grows a little", []string{"next", "old"}, part(5_000), crowd("old", 2, 9_000, 1), next, crowd("last", 4, 9_001, 1), crowd("new", 9, 1_900, 1))
-	merge("an old one grows much while it grows a little again", []string{"next", "old", "part"},
-		part(9_500), crowd("old", 2, 9_000, 1), next, crowd("last", 4, 9_002, 1), crowd("new", 9, 1_900, 1))
-	merge("one goes", []string{"next"}, part(5_000), next, last, crowd("new", 9, 1_900, 1))
-	merge("another one goes", nil, part(5_000), next, crowd("new", 9, 1_900, 1))
-}
-
 // Red when what catalogues had takes etcd without a bound, when the largest are forgotten first, and when what can't be read stops the rest.
 func TestRoomIsStoredWithinABound(t *testing.T) {
 	t.Parallel()

@@ -217,9 +217,9 @@ func (r *Reconciler) keepOwners(ctx context.Context, f *facts) loop.Outcome {
 	if len(r.owners.ignored) > 0 {
 		data[keyIgnored] = strings.Join(slices.Sorted(maps.Keys(r.owners.ignored)), " ")
 	}
-	for key, text := range map[string]string{keyFormer: f.merged.Former.Encode(), keyRoom: f.merged.Room.Encode()} {
-		if text != "" {
-			data[key] = text
+	for key, encoded := range map[string]string{keyFormer: f.merged.Former.Encode(), keyRoom: f.merged.Room.Encode()} {
+		if encoded != "" {
+			data[key] = encoded
 		}
 	}
 	if err := r.writeOwners(ctx, data); err != nil {
