@@ -85,7 +85,7 @@ func TestCataloguesHaveATotal(t *testing.T) {
 		{why: "the platform beside another namespace", have: many(200, 100, elsewhere), after: sized("new", 1)},
 		{why: "one beside long annotations", have: many(600, 1, noted), after: sized("new", 1, noted), refused: all},
 		{why: "one beside many labels", have: many(600, 1, labelled), after: sized("new", 1, labelled), refused: all},
-		{why: "a mark on one beside 20,000", have: many(200, 100), before: sized("c0", 1), after: sized("c0", 1, func(object *v1.AddonCatalogue) {
+		{why: "a mark on one beside 20,000", have: many(200, 100), before: sized("new", 1), after: sized("new", 1, func(object *v1.AddonCatalogue) {
 			object.Annotations = map[string]string{v1.AnnotationReconcileAt: "now"}
 		})},
 		{why: "annotations alone", have: many(600, 1, noted), before: sized("new", 1), after: sized("new", 1, noted), refused: all},
