@@ -106,6 +106,7 @@ func TestAFormerOwnerWithoutRoomKeepsWhatItHad(t *testing.T) {
 	other.CreationTimestamp = victim.CreationTimestamp
 	objects := []*v1.AddonCatalogue{victim, first, second, other}
 	claims := claimsOf(catalogue.Owners{"victim-0": {"victim"}}, objects...)
+	claims.Had = catalogue.Merge(sourcesOf(t, first, second), catalogue.Claims{}).Room
 	taken := catalogue.Merge(sourcesOf(t, objects...), claims)
 	if len(taken.Beyond) != 1 || len(taken.Addons["victim-0"].Origins) != 1 {
 		t.Fatalf("left out: %v", leftOut(taken))

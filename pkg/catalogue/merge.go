@@ -78,17 +78,20 @@ type Merged struct {
 	Beyond map[types.UID]*NoRoomError
 	// Conflicts by catalogue, sorted by add-on and version.
 	Conflicts map[types.UID][]v1.CatalogueConflict
-	// Owners are those of the add-ons of Custom catalogues from now on, Former what some of them had when others took over.
+	// Owners are those of the add-ons of Custom catalogues from now on, Former what some of them had when others took over. Room is what
+	// those have that are not Beyond.
 	Owners Owners
 	Former Former
+	Room   Room
 }
 
-// Merge makes one catalogue of many. The order of the sources does not matter. Merged again with the owners that
-// it returns, the same sources give the same.
+// Merge makes one catalogue of many. The order of the sources does not matter. Merged again with the owners and
+// the room that it returns, the same sources give the same.
 func Merge(sources []*Source, claims Claims) Merged {
+	left, has := beyond(sources, claims.Had)
 	m := merger{
 		Merged: Merged{
-			Addons: map[string]*MergedAddon{}, Refused: map[string]*TooLargeError{}, Beyond: beyond(sources),
+			Addons: map[string]*MergedAddon{}, Refused: map[string]*TooLargeError{}, Beyond: left, Room: has,
 			Conflicts: map[types.UID][]v1.CatalogueConflict{}, Owners: Owners{}, Former: Former{},
 		},
 		claims: claims, offers: map[string][]offer{}, reserved: map[string]*Source{}, brought: map[string][]string{},

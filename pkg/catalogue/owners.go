@@ -31,6 +31,8 @@ type Claims struct {
 	Owners Owners
 	// Former are what owners had when others took over.
 	Former Former
+	// Had is what catalogues had when there was room for them last.
+	Had Room
 	// Adopt has an add-on without owners get all that win a version by rank, and not the first alone: it was merged
 	// before there were owners, or nobody knows them any more.
 	Adopt bool

@@ -28,6 +28,8 @@ type Source struct {
 
 	addons []sourceAddon
 	git    string
+	// place is that in Room.
+	place  string
 	weight Weight
 }
 
@@ -114,7 +116,7 @@ func Read(catalogue *v1.AddonCatalogue, checks ...VersionCheck) (*Source, error)
 		Type: typeOf(&catalogue.Spec), Priority: catalogue.Spec.Priority, Created: catalogue.CreationTimestamp.Time,
 		addons: addons, git: inGit(catalogue), Secrets: secretsOf(addons), weight: Weigh(&catalogue.Spec),
 	}
-	source.Digest = source.digest()
+	source.Digest, source.place = source.digest(), source.placeIn()
 	return source, nil
 }
 

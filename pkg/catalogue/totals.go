@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -29,6 +31,7 @@ var (
 const (
 	addonBytes  = 1 << 10 // an object on each seed
 	originBytes = 256     // of a version, in an annotation
+	freeBytes   = 4 << 10 // of labels and annotations: a catalogue can be marked where there is no room
 )
 
 // Weigh counts a spec as it is written to seeds.
@@ -38,6 +41,21 @@ func Weigh(spec *v1.AddonCatalogueSpec) Weight {
 	return Weight{
 		Versions: max(1, int(versions)), Bytes: len(encoded) + max(1, int(addons))*addonBytes + int(versions)*originBytes,
 	}
+}
+
+// WeighObject counts labels and annotations too, which the master's manager has in memory.
+func WeighObject(object *v1.AddonCatalogue) Weight {
+	return Weigh(&object.Spec).Plus(metadataOf(object))
+}
+
+func metadataOf(object *v1.AddonCatalogue) Weight {
+	sum := 0
+	for _, of := range []map[string]string{object.Labels, object.Annotations} {
+		for key, value := range of {
+			sum += len(key) + len(value)
+		}
+	}
+	return Weight{Bytes: max(0, sum-freeBytes)}
 }
 
 // Plus adds two weights.
@@ -58,7 +76,7 @@ type NoRoomError struct {
 func (e *NoRoomError) Error() string {
 	what, whose, most := "", "all Custom catalogues together", mostOfAll
 	if e.Catalogue != "" {
-		what, whose = fmt.Sprintf("catalogue %q is not merged: ", e.Catalogue), "all Custom catalogues that are not newer, together,"
+		what, whose = fmt.Sprintf("catalogue %q is not merged: ", e.Catalogue), "all Custom catalogues that come before it, together,"
 	}
 	if e.Author != "" {
 		whose, most = fmt.Sprintf("catalogue %q, with all that is generated from it,", e.Author), mostOfAuthor
@@ -107,20 +125,71 @@ func (s *Scale) Others(all []v1.AddonCatalogue, namespace, author string) (sum W
 		role := object.Labels[v1.LabelRole]
 		if object.Namespace == namespace && typeOf(&object.Spec) == v1.CatalogueCustom && (role == "" || role == v1.RoleGenerated) &&
 			Author(object) != author {
-			sum = sum.Plus(known.weight)
+			sum = sum.Plus(known.weight).Plus(metadataOf(object))
 		}
 	}
 	s.known = fresh
 	return sum
 }
 
-// beyond are the Custom catalogues for which older ones leave no room, or others of their author.
-func beyond(sources []*Source) map[types.UID]*NoRoomError {
-	oldest := slices.SortedFunc(slices.Values(sources), func(a, b *Source) int {
-		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+// Room is what Custom catalogues had when there was room for them last, by place.
+type Room map[string]Weight
+
+// roomLimit is what it takes in etcd at most, in bytes. Beyond it, the smallest catalogues are left out: after a restart they are as new.
+const roomLimit = 96 << 10
+
+// Encode is a text for ConfigMap v1.ConfigMapOwners.
+func (r Room) Encode() string {
+	largest := slices.SortedFunc(maps.Keys(r), func(a, b string) int {
+		return cmp.Or(r[b].Bytes-r[a].Bytes, cmp.Compare(a, b))
 	})
-	left, all, of := map[types.UID]*NoRoomError{}, Weight{}, map[string]Weight{}
-	for _, source := range oldest {
+	var text strings.Builder
+	for _, place := range largest {
+		line := fmt.Sprintln(place, r[place].Versions, r[place].Bytes)
+		if text.Len()+len(line) > roomLimit {
+			break
+		}
+		text.WriteString(line)
+	}
+	return text.String()
+}
+
+// DecodeRoom reads the result of Encode, and leaves out what it can't read.
+func DecodeRoom(text string) Room {
+	found := Room{}
+	for line := range strings.Lines(text) {
+		var place string
+		var had Weight
+		if _, err := fmt.Sscan(line, &place, &had.Versions, &had.Bytes); err == nil {
+			found[place] = had
+		}
+	}
+	return found
+}
+
+// placeIn is what Room knows a source by, after a restore and under another UID too.
+func (s *Source) placeIn() string {
+	if s.git == "" || len(s.addons) == 0 {
+		return partOf(s.Name)
+	}
+	return partOf(s.git, string(s.addons[0].addon.Name))
+}
+
+// growth is by how much a weight exceeds another one, in bytes, with versions as what they may take of mostOfAll.
+func (w Weight) growth(had Weight) int {
+	return max(0, w.Bytes-had.Bytes) + max(0, w.Versions-had.Versions)*(mostOfAll.Bytes/mostOfAll.Versions)
+}
+
+// beyond finds the Custom catalogues for which there is no room, and what the others have. Those come first that grew least since there was
+// room for them last: what grew past admission, of any age, takes nobody's place. Then the oldest come.
+func beyond(sources []*Source, had Room) (left map[types.UID]*NoRoomError, has Room) {
+	first := slices.SortedFunc(slices.Values(sources), func(a, b *Source) int {
+		return cmp.Or(a.weight.growth(had[a.place])-b.weight.growth(had[b.place]),
+			a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+	})
+	left, has = map[types.UID]*NoRoomError{}, Room{}
+	all, of := Weight{}, map[string]Weight{}
+	for _, source := range first {
 		author := source.author()
 		own, sum := of[author].Plus(source.weight), all.Plus(source.weight)
 		switch {
@@ -130,8 +199,8 @@ func beyond(sources []*Source) map[types.UID]*NoRoomError {
 		case !sum.within(mostOfAll):
 			left[source.UID] = &NoRoomError{Catalogue: source.Name}
 		default:
-			of[author], all = own, sum
+			of[author], all, has[source.place] = own, sum, source.weight
 		}
 	}
-	return left
+	return left, has
 }

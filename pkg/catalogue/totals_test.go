@@ -100,6 +100,23 @@ func TestCustomCataloguesHaveTotals(t *testing.T) {
 	}
 }
 
+// Red when what catalogues had takes etcd without a bound, when the largest are forgotten first, and when what can't be read stops the rest.
+func TestRoomIsStoredWithinABound(t *testing.T) {
+	t.Parallel()
+	had := catalogue.Room{}
+	for i := range 10_000 {
+		had[fmt.Sprintf("%016x", i)] = catalogue.Weight{Versions: 1, Bytes: 1000 + i}
+	}
+	text := had.Encode()
+	if len(text) > 96<<10 || len(text) < 95<<10 {
+		t.Errorf("%d bytes", len(text))
+	}
+	found := catalogue.DecodeRoom("nonsense\n" + text)
+	if len(found) < 3000 || found[fmt.Sprintf("%016x", 9_999)] != (catalogue.Weight{Versions: 1, Bytes: 10_999}) {
+		t.Errorf("%d are known, the largest with %+v", len(found), found[fmt.Sprintf("%016x", 9_999)])
+	}
+}
+
 // Red when a catalogue for which there is no room gets names, or loses those that it owns to another.
 func TestACatalogueWithoutRoomKeepsItsNames(t *testing.T) {
 	t.Parallel()

@@ -50,16 +50,20 @@ func (c *Catalogues) Handle(ctx context.Context, request admission.Request) admi
 		return allowed()
 	case request.Operation == admissionv1.Delete && found.before != nil:
 		return allowed(c.withdrawal(ctx, found.before, nil)...)
-	case found.after == nil, found.after.DeletionTimestamp != nil:
+	case found.after == nil:
+		return allowed()
+	}
+	if err := c.checkRoom(ctx, found); err != nil {
+		return forbidden(fmt.Sprintf("%s: %v", name(request, found.after), err))
+	}
+	switch {
+	case found.after.DeletionTimestamp != nil:
 		return allowed()
 	case sameCatalogue(found):
 		return allowed(droppedNulls(request)...)
 	}
 	if err := checkCatalogue(ctx, found.after); err != nil {
 		return invalid(request, found.after, err)
-	}
-	if err := c.checkRoom(ctx, found); err != nil {
-		return forbidden(fmt.Sprintf("%s: %v", name(request, found.after), err))
 	}
 	warnings := append(droppedNulls(request), slips(found.before, found.after)...)
 	warnings = append(warnings, c.owned(ctx, found.after)...)

@@ -29,11 +29,12 @@ import (
 // bring it back in that time.
 const returnsWithin = 10 * time.Minute
 
-// Keys of ConfigMap v1.ConfigMapOwners beside its add-ons: the marks of annotations take-over that don't count, and what owners had when
-// others took over.
+// Keys of ConfigMap v1.ConfigMapOwners beside its add-ons: the marks of annotations take-over that don't count, what owners had when
+// others took over, and what catalogues had when there was room for them last.
 const (
 	keyIgnored = "_ignored"
 	keyFormer  = "_former"
+	keyRoom    = "_room"
 )
 
 // owners knows whose the add-ons of Custom catalogues are, as ConfigMap v1.ConfigMapOwners has it.
@@ -41,6 +42,7 @@ type owners struct {
 	// stored is nil until it was read.
 	stored catalogue.Owners
 	former catalogue.Former
+	room   catalogue.Room
 	// adopt says that the ConfigMap was missing, or had entries that can't be read: then catalogues that win by rank become owners.
 	adopt bool
 	// unkept says that a merge may have other owners than the ConfigMap.
@@ -62,8 +64,8 @@ func (r *Reconciler) own(ctx context.Context, f *facts) loop.Outcome {
 		return failed(err)
 	}
 	f.claims = catalogue.Claims{
-		Owners: r.owners.stored, Former: r.owners.former, Adopt: r.owners.adopt, Held: map[string]bool{}, Missing: map[string]map[string]bool{},
-		TakeOver: map[string]map[string]bool{}, LeftOut: map[string]map[string]bool{},
+		Owners: r.owners.stored, Former: r.owners.former, Had: r.owners.room, Adopt: r.owners.adopt, Held: map[string]bool{},
+		Missing: map[string]map[string]bool{}, TakeOver: map[string]map[string]bool{}, LeftOut: map[string]map[string]bool{},
 	}
 	children := map[types.UID]int{}
 	for _, reading := range f.readings {
@@ -179,7 +181,7 @@ func (r *Reconciler) readOwners(ctx context.Context) error {
 		log.FromContext(ctx).Info("owners of add-ons can't be read, and are found again by precedence", "configMap", v1.ConfigMapOwners)
 	}
 	r.owners = owners{stored: stored, adopt: err != nil || !whole, unkept: true, data: kept.Data, ignored: map[string]bool{}}
-	r.owners.former = catalogue.DecodeFormer(kept.Data[keyFormer])
+	r.owners.former, r.owners.room = catalogue.DecodeFormer(kept.Data[keyFormer]), catalogue.DecodeRoom(kept.Data[keyRoom])
 	for mark := range strings.FieldsSeq(kept.Data[keyIgnored]) {
 		r.owners.ignored[mark] = true
 	}
@@ -196,9 +198,11 @@ func (r *Reconciler) keptOwners(ctx context.Context) (*corev1.ConfigMap, error) 
 // there. What fails is tried again before anything else is done.
 func (r *Reconciler) keepOwners(ctx context.Context, f *facts) loop.Outcome {
 	if f.isNewMerge {
-		r.owners.stored, r.owners.former, r.owners.adopt, r.owners.unkept = f.merged.Owners, f.merged.Former, false, true
+		r.owners.stored, r.owners.former, r.owners.room = f.merged.Owners, f.merged.Former, f.merged.Room
+		r.owners.adopt, r.owners.unkept = false, true
 		// Merged again with these, the sources give the same.
-		r.merger.claims.Owners, r.merger.claims.Former, r.merger.claims.Adopt = f.merged.Owners, f.merged.Former, false
+		r.merger.claims.Owners, r.merger.claims.Former, r.merger.claims.Had = f.merged.Owners, f.merged.Former, f.merged.Room
+		r.merger.claims.Adopt = false
 		r.merger.claims.LeftOut = map[string]map[string]bool{}
 	}
 	if !r.owners.unkept {
@@ -208,8 +212,10 @@ func (r *Reconciler) keepOwners(ctx context.Context, f *facts) loop.Outcome {
 	if len(r.owners.ignored) > 0 {
 		data[keyIgnored] = strings.Join(slices.Sorted(maps.Keys(r.owners.ignored)), " ")
 	}
-	if former := f.merged.Former.Encode(); former != "" {
-		data[keyFormer] = former
+	for key, encoded := range map[string]string{keyFormer: f.merged.Former.Encode(), keyRoom: f.merged.Room.Encode()} {
+		if encoded != "" {
+			data[key] = encoded
+		}
 	}
 	if err := r.writeOwners(ctx, data); err != nil {
 		return failed(fmt.Errorf("writing ConfigMap %q: %w", v1.ConfigMapOwners, err))

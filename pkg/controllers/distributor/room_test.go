@@ -1,6 +1,7 @@
 package distributor_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,12 +27,15 @@ func (w *world) crowd(name string) *v1.AddonCatalogue {
 	return object
 }
 
-// Red when one author's catalogues fill every seed, when what is left out is not told, when it is another one after a restart or is written
-// over and over, when others get nothing any more, and when it does not come once there is room.
+// Red when one author's catalogues fill every seed, when what is left out is not told, when it is another one after a restart, or because an
+// older one grew, or is written over and over, when others get nothing any more, and when it does not come once there is room.
 func TestCataloguesBeyondTheTotalsAreLeftOut(t *testing.T) {
 	w := newWorld(t)
 	w.seed("local", kubeconfigOf("master"))
 	stop := w.start()
+	aged := w.catalogueOf("aged", map[string][]string{"aged": {"1.0.0"}})
+	w.create(w.master, aged)
+	w.expectVersions("master", "aged", "1.0.0")
 	first, second, third := w.crowd("crowd-1"), w.crowd("crowd-2"), w.crowd("crowd-3")
 	for _, object := range []*v1.AddonCatalogue{first, second, third} {
 		w.create(w.master, object)
@@ -39,7 +43,7 @@ func TestCataloguesBeyondTheTotalsAreLeftOut(t *testing.T) {
 	third = w.expectCondition(third, v1.ConditionReady, "False", v1.ReasonTooLarge)
 	told := third.Status.Conditions[slices.IndexFunc(third.Status.Conditions,
 		func(one metav1.Condition) bool { return one.Type == v1.ConditionReady })].Message
-	if !strings.Contains(told, `catalogue "crowd-3" is not merged: with it, all Custom catalogues that are not newer`) {
+	if !strings.Contains(told, `catalogue "crowd-3" is not merged: with it, all Custom catalogues that come before it`) {
 		t.Error(told)
 	}
 	w.expectCondition(second, v1.ConditionReady, "True", v1.ReasonDistributed)
@@ -57,9 +61,28 @@ func TestCataloguesBeyondTheTotalsAreLeftOut(t *testing.T) {
 		return client.IgnoreNotFound(absent(w, "crowd-3-0"))
 	}
 	w.steady(stays)
+
+	// One that was there first grows past admission: that takes nobody's place, while the manager runs and after a restart.
+	edit(w, aged, func(object *v1.AddonCatalogue) {
+		var versions []string
+		for i := range 128 {
+			versions = append(versions, fmt.Sprintf("1.%d.0", i))
+		}
+		for i := range 3 {
+			object.Spec.Addons = append(object.Spec.Addons, addonOf(fmt.Sprintf("aged-%d", i), versions...))
+		}
+	})
+	w.expectCondition(aged, v1.ConditionReady, "False", v1.ReasonTooLarge)
+	stay := func() error {
+		kept := w.merged("crowd-2-0")
+		return errors.Join(stays(), client.IgnoreNotFound(absent(w, "aged-0")), w.master.Get(t.Context(), client.ObjectKeyFromObject(kept), kept))
+	}
+	w.steady(stay)
 	stop()
 	w.start()
-	w.steady(stays)
+	w.steady(stay)
+	edit(w, aged, func(object *v1.AddonCatalogue) { object.Spec.Addons = object.Spec.Addons[:1] })
+	w.expectCondition(aged, v1.ConditionReady, "True", v1.ReasonDistributed)
 	if err := w.master.Delete(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,72 @@
+package catalogue
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// sized is what was read of a catalogue with so many versions that was made in that second.
+func sized(name string, second int64, versions int) *Source {
+	return &Source{
+		Name: name, UID: types.UID(name), Created: time.Unix(second, 0), place: name, weight: Weight{Versions: versions, Bytes: 1000 * versions},
+	}
+}
+
+// Red when a catalogue that was there first grows past admission and takes the room of others, at once or after a restart, also of one that
+// grows a little itself; when they change places with the next merge; when what shrinks loses its room; and when none comes once there is
+// room.
+func TestWhatGrowsTakesNobodysRoom(t *testing.T) {
+	t.Parallel()
+	had := Room{}
+	find := func(why string, want []types.UID, sources ...*Source) {
+		t.Helper()
+		for _, again := range []string{"", " again", " after a restart"} {
+			left, has := beyond(sources, had)
+			if got := slices.Sorted(maps.Keys(left)); cmp.Diff(want, got) != "" {
+				t.Errorf("%s%s: %v are left out, want %v", why, again, got, want)
+			}
+			had = DecodeRoom(has.Encode())
+			slices.Reverse(sources)
+		}
+	}
+	old, next, last, late := sized("old", 2, 500), sized("next", 3, 9_000), sized("last", 4, 9_000), sized("late", 9, 2_000)
+	find("all have room", nil, sized("first", 1, 100), old, next, last)
+	old = sized("old", 2, 9_000)
+	find("an old one grows", []types.UID{"old"}, sized("first", 1, 100), old, next, last)
+	find("two do", []types.UID{"first", "old"}, sized("first", 1, 5_000), old, next, last)
+	find("one is new", []types.UID{"first", "old"}, sized("first", 1, 5_000), old, next, last, late)
+	late = sized("late", 9, 1_900)
+	find("two shrink", []types.UID{"old"}, sized("first", 1, 5_000), old, sized("next", 3, 10), last, late)
+	find("one grows again", []types.UID{"next", "old"}, sized("first", 1, 5_000), old, next, last, late)
+	last = sized("last", 4, 9_001)
+	find("one grows a little", []types.UID{"next", "old"}, sized("first", 1, 5_000), old, next, last, late)
+	last = sized("last", 4, 9_002)
+	find("and again, while an old one grows much", []types.UID{"first", "next"}, sized("first", 1, 9_500), old, next, last, late)
+	find("one goes", []types.UID{"next"}, sized("first", 1, 5_000), next, last, late)
+	find("another one goes", nil, sized("first", 1, 5_000), next, late)
+}
+
+// Red when versions in place of bytes, or bytes in place of versions, are no growth.
+func TestGrowth(t *testing.T) {
+	t.Parallel()
+	had := Weight{Versions: 100, Bytes: 1 << 20}
+	for _, test := range []struct {
+		why  string
+		is   Weight
+		want int
+	}{
+		{"the same", had, 0},
+		{"less", Weight{Versions: 99, Bytes: 1 << 19}, 0},
+		{"bytes alone", Weight{Versions: 1, Bytes: 1<<20 + 7}, 7},
+		{"versions in place of bytes", Weight{Versions: 102, Bytes: 1}, 2 * mostOfAll.Bytes / mostOfAll.Versions},
+	} {
+		if got := test.is.growth(had); got != test.want {
+			t.Errorf("%s: %d, want %d", test.why, got, test.want)
+		}
+	}
+}
