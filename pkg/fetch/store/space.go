@@ -26,8 +26,8 @@ const (
 )
 
 var (
-	errBusy = fmt.Errorf("%w: all of it is being read or fetched into. It is tried again; give the manager a higher --store-limit if it stays",
-		fetch.ErrNoSpace)
+	errBusy = fmt.Errorf("%w: all of it is being read or fetched into, or has content of catalogues that have less. "+
+		"It is tried again; give the manager a higher --store-limit if it stays", fetch.ErrNoSpace)
 	errTooLarge = fmt.Errorf("%w: this content alone takes more than there is. Give the manager a higher --store-limit", fetch.ErrNoSpace)
 	errDiskFull = fmt.Errorf("%w on its disk; give it a larger one, or a lower --store-limit", fetch.ErrNoSpace)
 )
