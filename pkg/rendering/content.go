@@ -27,7 +27,9 @@ type answer[T any] struct {
 // searchesKept bounds the memory of searches.
 const searchesKept = 4096
 
-func newSearches[T any]() searches[T] { return searches[T]{lru.New[string, answer[T]](searchesKept, nil)} }
+func newSearches[T any]() searches[T] {
+	return searches[T]{lru.New[string, answer[T]](searchesKept, nil)}
+}
 
 func (s *searches[T]) ask(digest string, content fs.FS, search func(fs.FS) (T, error)) (T, error) {
 	if known, ok := s.byDigest.Get(digest); ok {
@@ -49,7 +51,9 @@ const (
 	searchBytes = 64 << 20
 )
 
-var errSearch error = &Error{CauseVersion, &render.LimitError{What: fmt.Sprintf("bytes, or %d files, of content", searchFiles), Max: searchBytes}}
+var errSearch error = &Error{CauseVersion, &render.LimitError{
+	What: fmt.Sprintf("bytes, or %d files, of content", searchFiles), Max: searchBytes,
+}}
 
 // anyFile says whether any file of a content whose path is chosen holds what is searched.
 func anyFile(content fs.FS, chosen func(path string) bool, holds func(text string) bool) (bool, error) {
