@@ -120,5 +120,17 @@ func TestSlowSourcesOfAnOwnerHoldUpNoOther(t *testing.T) {
 		if running := opened.Stats().Fetches; running != 8 {
 			t.Errorf("%d fetches began, want 7 and one", running)
 		}
+		for i := range 50 { // one of a second owner takes the last place
+			if _, err := opened.Get(of("slower", i), "x", nil); !errors.Is(err, fetch.ErrPending) {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if _, err := settle(opened, of("third", 0)); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 6*time.Minute {
+			t.Errorf("the third owner waited %s, longer than the jobs that ran", took)
+		}
 	})
 }
