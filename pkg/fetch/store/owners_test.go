@@ -44,6 +44,26 @@ func TestFetchesDisplaceNothingOfOwnersWithLess(t *testing.T) {
 	})
 }
 
+// Red when what is being fetched does not count to what its owner has: one fetch displaces all others' content.
+func TestWhatIsBeingFetchedCountsToItsOwner(t *testing.T) {
+	source := &greedy{content: 4}
+	bubble(t, store.Options{MaxBytes: 30 * chunk}, source, func(t *testing.T, opened *store.Store) {
+		small := []fetch.Reference{of("small", 0), of("small", 1)}
+		for _, reference := range small {
+			if _, err := settle(opened, reference); err != nil {
+				t.Fatal(err)
+			}
+		}
+		source.content = 29
+		if _, err := settle(opened, of("large", 0)); !errors.Is(err, fetch.ErrNoSpace) {
+			t.Errorf("got %v", err)
+		}
+		if left := kept(opened, small...); len(left) < 2 {
+			t.Errorf("of the small owner %v are kept", left)
+		}
+	})
+}
+
 // Red when the oldest fetch, that never goes on, keeps out all others of a store that is not larger than one fetch.
 func TestASlowFetchLeavesHalfOfTheSpace(t *testing.T) {
 	source := &greedy{content: 12, stuck: "slow"}

@@ -56,7 +56,6 @@ func (d *disk) leave(h *hold) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.holds = slices.DeleteFunc(d.holds, func(other *hold) bool { return other == h })
-	d.giveBack(h, 0)
 }
 
 // end gives all of a hold back.
