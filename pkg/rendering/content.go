@@ -1,6 +1,7 @@
 package rendering
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"regexp"
@@ -14,24 +15,32 @@ import (
 
 // searches remembers by content digest what was found in contents.
 type searches[T any] struct {
-	byDigest *lru.Cache[string, T]
+	byDigest *lru.Cache[string, answer[T]]
+}
+
+// answer of a search. The error, if any, is errSearch.
+type answer[T any] struct {
+	found T
+	err   error
 }
 
 // searchesKept bounds the memory of searches.
 const searchesKept = 4096
 
-func newSearches[T any]() searches[T] { return searches[T]{lru.New[string, T](searchesKept, nil)} }
+func newSearches[T any]() searches[T] {
+	return searches[T]{lru.New[string, answer[T]](searchesKept, nil)}
+}
 
 func (s *searches[T]) ask(digest string, content fs.FS, search func(fs.FS) (T, error)) (T, error) {
-	if found, known := s.byDigest.Get(digest); known {
-		return found, nil
+	if known, ok := s.byDigest.Get(digest); ok {
+		return known.found, known.err
 	}
 	found, err := search(content)
-	if err != nil {
+	if err != nil && !errors.Is(err, errSearch) {
 		return found, fmt.Errorf("searching the content: %w", err)
 	}
-	s.byDigest.Put(digest, found, lru.Forever)
-	return found, nil
+	s.byDigest.Put(digest, answer[T]{found, err}, lru.Forever)
+	return found, err
 }
 
 const (
@@ -42,7 +51,9 @@ const (
 	searchBytes = 64 << 20
 )
 
-var errSearch = fmt.Errorf("it has more than %d files, or %d MiB, to search", searchFiles, searchBytes>>20)
+var errSearch error = &Error{CauseVersion, &render.LimitError{
+	What: fmt.Sprintf("bytes, or %d files, of content", searchFiles), Max: searchBytes,
+}}
 
 // anyFile says whether any file of a content whose path is chosen holds what is searched.
 func anyFile(content fs.FS, chosen func(path string) bool, holds func(text string) bool) (bool, error) {

@@ -3,9 +3,12 @@ package rendering
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
 // Red when a search through a content has no end but the content's, or finds nothing in what it may search.
@@ -27,5 +30,27 @@ func TestSearchesAreBounded(t *testing.T) {
 	}
 	if found, err := anyFile(large, isTemplate, func(text string) bool { return strings.HasPrefix(text, "xx") }); !found || err != nil {
 		t.Errorf("found %t: %v", found, err)
+	}
+}
+
+// Red when a content that is too large is searched again in each pass, or is no fault of its version.
+func TestASearchWithoutEndIsMadeOnce(t *testing.T) {
+	many := fstest.MapFS{}
+	for i := range searchFiles + 1 {
+		many[fmt.Sprintf("templates/%05d.yaml", i)] = &fstest.MapFile{}
+	}
+	asked, made := newSearches[bool](), 0
+	for range 3 {
+		_, err := asked.ask("digest", many, func(content fs.FS) (bool, error) {
+			made++
+			return asksForCapabilities(content)
+		})
+		failure, ok := errors.AsType[*Error](err)
+		if !ok || failure.Cause != CauseVersion || Reason(failure) != v1.ReasonLimitExceeded {
+			t.Errorf("got %v", err)
+		}
+	}
+	if made != 1 {
+		t.Errorf("it is searched %d times", made)
 	}
 }

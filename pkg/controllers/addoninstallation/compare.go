@@ -26,7 +26,7 @@ import (
 func (r *Reconciler) compare(ctx context.Context, f *facts) loop.Outcome {
 	inputs, err := r.renderer.Inputs(r.request(f))
 	if err != nil {
-		return failed(err)
+		return r.notRendered(f, err)
 	}
 	f.inputs = inputs
 	f.pass.RenewRollout()

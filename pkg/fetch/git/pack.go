@@ -99,7 +99,7 @@ func readPack(ctx context.Context, file *os.File, remote string, limits packLimi
 	return p, nil
 }
 
-// grow waits until the pack may be large. It has to wait for nothing else until it is closed.
+// grow waits until the pack may be large. Until it is closed it waits for nothing else but space on the disk, which has an end of its own.
 func (p *pack) grow() error {
 	if p.isLarge {
 		return nil

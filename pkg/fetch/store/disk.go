@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -34,7 +33,8 @@ type disk struct {
 	kept, held int64
 	holds      []*hold       // of the fetches under way, the oldest first
 	freed      chan struct{} // is closed when a hold gives space back
-	collected  time.Time     // when readers that ended were last looked for
+	collect    func() time.Duration
+	nextLook   time.Time // when readers that ended may be looked for again
 	index      *index
 	late       *time.Timer // writes the index for what can wait
 }
@@ -50,7 +50,7 @@ type content struct {
 func openDisk(options Options) (*disk, error) {
 	d := &disk{
 		folder: options.Folder, limit: options.MaxBytes, largest: largest, keeps: options.Keeps,
-		contents: map[string]*content{}, freed: make(chan struct{}),
+		contents: map[string]*content{}, freed: make(chan struct{}), collect: collect,
 	}
 	for _, folder := range []string{contentFolder, workFolder} {
 		if err := os.MkdirAll(filepath.Join(d.folder, folder), 0o700); err != nil {
@@ -62,7 +62,7 @@ func openDisk(options Options) (*disk, error) {
 		return nil, err
 	}
 	err = errors.Join(d.clean(workFolder, nil), d.clean(contentFolder, d.adopt))
-	return d, errors.Join(err, d.evict(time.Now(), d.limit))
+	return d, errors.Join(err, d.evict(time.Now(), d.limit, nil))
 }
 
 func (d *disk) clean(folder string, keep func(name string) bool) error {
@@ -125,7 +125,7 @@ func (d *disk) open(digest string, now time.Time) (fs.FS, bool) {
 
 // bring lets source fill a new folder, and stores that by its digest. Size is that of its files.
 func (d *disk) bring(ctx context.Context, owner string, source fetching) (digest string, size int64, err error) {
-	hold := d.begin()
+	hold := d.begin(owner)
 	defer d.end(hold)
 	if err := d.reserve(ctx, hold, 2*fetch.EntryCost); err != nil {
 		return "", 0, err
@@ -191,8 +191,8 @@ func (d *disk) full(err error, now time.Time) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	runtime.GC()        // finds the readers that ended
-	_ = d.evict(now, 0) // what stays is tried again at the next one
+	d.collect()
+	_ = d.evict(now, 0, nil) // what stays is tried again at the next one
 	return &fetch.UnavailableError{Subject: "the content store", Err: errDiskFull}
 }
 

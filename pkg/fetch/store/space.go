@@ -18,36 +18,51 @@ const (
 	largest = 800 << 20
 	// patience bounds a wait for space. It is shorter than the time after which a server counts as silent: nothing is read meanwhile.
 	patience = 10 * time.Second
-	// lookAgain is the time between two looks whether content is still being read.
-	lookAgain = time.Second
+	// lookAgain is the time between two looks whether content is still being read. Looking takes at most one part of so many of the time.
+	lookAgain   = time.Second
+	lookingPart = 10
 	// grain is how much is granted at a time at least.
 	grain = 1 << 20
 )
 
 var (
-	errBusy = fmt.Errorf("%w: all of it is being read or fetched into. It is tried again; give the manager a higher --store-limit if it stays",
-		fetch.ErrNoSpace)
+	errBusy = fmt.Errorf("%w: all of it is being read or fetched into, or has content of catalogues that have less. "+
+		"It is tried again; give the manager a higher --store-limit if it stays", fetch.ErrNoSpace)
 	errTooLarge = fmt.Errorf("%w: this content alone takes more than there is. Give the manager a higher --store-limit", fetch.ErrNoSpace)
 	errDiskFull = fmt.Errorf("%w on its disk; give it a larger one, or a lower --store-limit", fetch.ErrNoSpace)
 )
 
-// hold is the space of one fetch. The oldest hold can always grow to what one fetch takes at most: of fetches
-// that all wait for each other, one goes on.
-type hold struct{ granted, used int64 }
+// hold is the space of one fetch. The oldest hold can grow to share(), whatever others do: of fetches that all wait
+// for each other, one goes on.
+type hold struct {
+	owner         string
+	granted, used int64
+}
 
-func (d *disk) begin() *hold {
+// share is what one fetch takes at most, and what one owner may always have: half of the limit where that is less, so
+// that one fetch never keeps out all others.
+func (d *disk) share() int64 { return min(d.largest, d.limit/2) }
+
+func (d *disk) begin(owner string) *hold {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	h := &hold{}
+	h := &hold{owner: owner}
 	d.holds = append(d.holds, h)
 	return h
 }
 
-// end gives all of a hold back.
-func (d *disk) end(h *hold) {
+// leave says that a hold grows no more: no space is left for it.
+func (d *disk) leave(h *hold) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.holds = slices.DeleteFunc(d.holds, func(other *hold) bool { return other == h })
+}
+
+// end gives all of a hold back.
+func (d *disk) end(h *hold) {
+	d.leave(h)
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.giveBack(h, h.granted)
 }
 
@@ -115,23 +130,29 @@ func (d *disk) grant(h *hold, bytes int64) (freed <-chan struct{}, err error) {
 func (d *disk) makeSpace(h *hold, bytes int64) bool {
 	now, wanted := time.Now(), d.held+bytes
 	if oldest := d.holds[0]; oldest != h {
-		wanted += max(0, min(d.largest, d.limit)-oldest.granted)
+		wanted += max(0, d.share()-oldest.granted)
 	}
 	if wanted > d.limit {
 		return false
 	}
-	if d.held+bytes+d.kept > d.limit && now.Sub(d.collected) >= lookAgain {
-		d.collected = now
-		runtime.GC() // finds the readers that ended
+	if d.held+bytes+d.kept > d.limit && !now.Before(d.nextLook) {
+		d.nextLook = now.Add(max(lookAgain, lookingPart*d.collect()))
 	}
-	_ = d.evict(now, d.limit-d.held-bytes) // what can't be removed stays counted
+	_ = d.evict(now, d.limit-d.held-bytes, h) // what can't be removed stays counted
 	return d.held+bytes+d.kept <= d.limit
 }
 
-// evict removes content that nobody reads until at most so many bytes are kept, or all of it is read.
-func (d *disk) evict(now time.Time, most int64) (problems error) {
+// collect finds the readers that ended, and says how long that took.
+func collect() time.Duration {
+	began := time.Now()
+	runtime.GC()
+	return time.Since(began)
+}
+
+// evict removes content that nobody reads, for a hold or in general, until at most so many bytes are kept, or none may go.
+func (d *disk) evict(now time.Time, most int64, h *hold) (problems error) {
 	for d.kept > most {
-		digest := d.dispensable(now)
+		digest := d.dispensable(now, h)
 		if digest == "" {
 			break
 		}
@@ -147,23 +168,34 @@ func (d *disk) evict(now time.Time, most int64) (problems error) {
 }
 
 // dispensable is the content to remove first, of what nobody reads: what nobody asked for in an hour, then that of
-// the owner who has most; of these what was not used for longest. "": all is read.
-func (d *disk) dispensable(now time.Time) string {
-	owned, digests := map[string]int64{}, []string{}
-	for digest, content := range d.contents {
+// the owner who has most, with what is being fetched; of these what was not used for longest. A hold whose owner has more
+// than a share displaces nothing of owners who have less. "": none may go.
+func (d *disk) dispensable(now time.Time, h *hold) string {
+	owned := map[string]int64{}
+	for _, content := range d.contents {
 		owned[content.owner] += content.size
-		if content.root.Value() == nil {
-			digests = append(digests, digest)
-		}
 	}
-	if len(digests) == 0 {
-		return ""
+	for _, other := range d.holds {
+		owned[other.owner] += other.granted
 	}
 	share := func(content *content) int64 {
 		if now.Sub(content.used) > rememberedFor {
 			return math.MaxInt64
 		}
 		return owned[content.owner]
+	}
+	least := int64(0)
+	if h != nil && owned[h.owner] > d.share() {
+		least = owned[h.owner]
+	}
+	var digests []string
+	for digest, content := range d.contents {
+		if content.root.Value() == nil && share(content) >= least {
+			digests = append(digests, digest)
+		}
+	}
+	if len(digests) == 0 {
+		return ""
 	}
 	return slices.MinFunc(digests, func(a, b string) int {
 		first, second := d.contents[a], d.contents[b]

@@ -26,15 +26,16 @@ type Store struct {
 	tracer  atomic.Pointer[tracing.Tracer]
 	flights singleflight.Group
 
-	mu       sync.Mutex
-	closed   bool
-	entries  map[entryKey]*entry
-	digests  map[flight]string // which content a revision turned out to have
-	queue    []*entry
-	running  int
-	hostJobs map[string]int
-	timer    *time.Timer
-	stats    Stats
+	mu      sync.Mutex
+	closed  bool
+	entries map[entryKey]*entry
+	digests map[flight]string // which content a revision turned out to have
+	queue   []*entry
+	running int
+	// hostJobs and ownerJobs count the jobs that run.
+	hostJobs, ownerJobs map[string]int
+	timer               *time.Timer
+	stats               Stats
 }
 
 var _ fetch.Store = (*Store)(nil)
@@ -54,7 +55,7 @@ func New(options Options) (*Store, error) {
 	return &Store{
 		options: options, disk: disk, ctx: ctx, cancel: cancel,
 		entries: map[entryKey]*entry{}, digests: map[flight]string{},
-		hostJobs: map[string]int{},
+		hostJobs: map[string]int{}, ownerJobs: map[string]int{},
 	}, nil
 }
 
@@ -210,7 +211,7 @@ type Options struct {
 	Interval time.Duration
 	// FirstPause follows a failed check; it doubles up to LastPause. Defaults 1 s and 5 min.
 	FirstPause, LastPause time.Duration
-	// Jobs is how many checks and fetches run at a time, HostJobs per host. Defaults 8 and 4.
+	// Jobs is how many checks and fetches run at a time, HostJobs per host, and all but one per owner. Defaults 8 and 4.
 	Jobs, HostJobs int
 	// MaxBytes bounds what the store takes of its disk, with what is being fetched. Default 4 GiB.
 	MaxBytes int64

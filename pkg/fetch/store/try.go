@@ -43,7 +43,7 @@ func (s *Store) Try(
 	if err != nil {
 		return err
 	}
-	return s.disk.show(ctx, func(ctx context.Context, folder string) (string, error) {
+	return s.disk.show(ctx, reference.Owner, func(ctx context.Context, folder string) (string, error) {
 		return source.Fetch(ctx, reference, revision, folder)
 	}, func(content fs.FS, digest string) error {
 		return look(ctx, fetch.Snapshot{FS: content, Revision: revision.Name, Digest: digest})
@@ -51,8 +51,10 @@ func (s *Store) Try(
 }
 
 // show lets source fill a folder, and look read that before it is removed.
-func (d *disk) show(ctx context.Context, source fetching, look func(content fs.FS, digest string) error) (err error) {
-	hold := d.begin()
+func (d *disk) show(
+	ctx context.Context, owner string, source fetching, look func(content fs.FS, digest string) error,
+) (err error) {
+	hold := d.begin(owner)
 	defer d.end(hold)
 	if err := d.reserve(ctx, hold, fetch.EntryCost); err != nil {
 		return err
@@ -63,6 +65,7 @@ func (d *disk) show(ctx context.Context, source fetching, look func(content fs.F
 	}
 	defer func() { err = errors.Join(err, removeAll(work)) }()
 	digest, err := source(d.space(ctx, hold), work)
+	d.leave(hold)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -258,26 +259,43 @@ func (s *Store) wakeAt(now, next time.Time) {
 }
 
 func (s *Store) startJobs() {
-	waiting := s.queue[:0]
-	for _, entry := range s.queue {
-		if s.running >= s.options.Jobs || s.hostJobs[entry.host] >= s.options.HostJobs {
-			waiting = append(waiting, entry)
-			continue
+	for s.running < s.options.Jobs {
+		at := s.nextJob()
+		if at < 0 {
+			return
 		}
+		entry := s.queue[at]
+		s.queue = slices.Delete(s.queue, at, at+1)
 		entry.queued, entry.running = false, true
 		s.running++
 		s.hostJobs[entry.host]++
+		s.ownerJobs[entry.reference.Owner]++
 		s.jobs.Go(func() { s.work(entry) })
 	}
-	clear(s.queue[len(waiting):])
-	s.queue = waiting
+}
+
+// nextJob is the place in the queue of the first entry whose owner has the fewest jobs, of those whose host has room; -1
+// for none. One job is for an owner that has none: slow sources of one owner never take all.
+func (s *Store) nextJob() int {
+	next, fewest := -1, max(1, s.options.Jobs-1)
+	for at, entry := range s.queue {
+		if jobs := s.ownerJobs[entry.reference.Owner]; jobs < fewest && s.hostJobs[entry.host] < s.options.HostJobs {
+			next, fewest = at, jobs
+		}
+	}
+	return next
 }
 
 func (s *Store) finish(entry *entry) {
 	entry.running = false
 	s.running--
-	if s.hostJobs[entry.host]--; s.hostJobs[entry.host] == 0 {
-		delete(s.hostJobs, entry.host)
+	less(s.hostJobs, entry.host)
+	less(s.ownerJobs, entry.reference.Owner)
+}
+
+func less(jobs map[string]int, of string) {
+	if jobs[of]--; jobs[of] == 0 {
+		delete(jobs, of)
 	}
 }
 
