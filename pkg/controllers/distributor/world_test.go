@@ -35,6 +35,8 @@ type world struct {
 	master              client.Client
 	clients             map[string]client.Client
 	end                 func()
+	// on is the cluster that is the master.
+	on *fleet.Cluster
 	// manager is that of the controller that was started last.
 	manager *kit.Manager
 }
@@ -43,14 +45,18 @@ var worlds int
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldOn(t, fleet.Shared().Cluster("master"))
+}
+
+func newWorldOn(t *testing.T, master *fleet.Cluster) *world {
+	t.Helper()
 	worlds++
 	w := &world{
-		t: t, end: func() {}, clients: map[string]client.Client{},
+		t: t, on: master, end: func() {}, clients: map[string]client.Client{},
 		platform: fmt.Sprintf("platform-%d", worlds), catalogue: fmt.Sprintf("catalogue-%d", worlds),
 	}
-	for _, name := range []string{"master", "seed"} {
-		w.clients[name] = client.WithFieldOwner(kit.Client(t, fleet.Shared().Cluster(name).Config), "test")
-	}
+	w.reach("master", master)
+	w.reach("seed", fleet.Shared().Cluster("seed"))
 	w.master = w.client("master")
 	w.create(w.master, kit.Namespace(w.platform))
 	t.Cleanup(func() {
@@ -62,6 +68,12 @@ func newWorld(t *testing.T) *world {
 		}
 	})
 	return w
+}
+
+// reach a cluster, under a name.
+func (w *world) reach(name string, cluster *fleet.Cluster) {
+	w.t.Helper()
+	w.clients[name] = client.WithFieldOwner(kit.Client(w.t, cluster.Config), "test")
 }
 
 func (w *world) client(cluster string) client.Client { return w.clients[cluster] }
@@ -78,7 +90,7 @@ func (w *world) start(change ...func(*distributor.Options)) (stop func()) {
 	for _, set := range change {
 		set(&options)
 	}
-	made := kit.Master(w.t, fleet.Shared().Cluster("master").Config)
+	made := kit.Master(w.t, w.on.Config)
 	master, err := distributor.NewMaster(made, options.Namespace)
 	if err != nil {
 		w.t.Fatal(err)
