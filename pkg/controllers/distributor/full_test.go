@@ -1,7 +1,6 @@
 package distributor_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -60,35 +59,4 @@ func TestASeedWhoseEtcdIsFullIsToldAndHoldsNobodyUp(t *testing.T) {
 	w.expectVersions("full", "web", "1.0.0")
 	must(t, small.FreeEtcd(t.Context()))
 	both("1.1.0")
-}
-
-// RS05: The etcd of the master is full: what a seed loses it gets all the same, nobody tries to write a status without a pause, and with
-// room again the master goes on, without anybody's hand. Red when a pass that can't write the status ends before the seeds' workers have their
-// tasks.
-func TestAMasterWhoseEtcdIsFullServesItsSeeds(t *testing.T) {
-	small, master := newSmall(t, "full-master")
-	w := newWorldOn(t, master)
-	w.seed("south", kubeconfigOf("seed"))
-	w.start()
-	custom := w.catalogueOf("custom", map[string][]string{"web": {"1.0.0"}})
-	w.create(w.master, custom)
-	w.expectCondition(custom, v1.ConditionReady, "True", v1.ReasonDistributed)
-	had := w.expectVersions("seed", "web", "1.0.0")
-
-	must(t, small.FillEtcd(t.Context()))
-	before := w.manager.All("distributor")
-	expect.Delete(t, w.client("seed"), w.merged("web"))
-	expect.Object(t, w.client("seed"), w.merged("web"), func(object *v1.AddonCatalogue) error {
-		if object.UID == had.UID {
-			return errors.New("it is the one of before")
-		}
-		return nil
-	})
-	if passes := w.manager.All("distributor") - before; passes > 30 {
-		t.Errorf("%d passes", passes)
-	}
-	must(t, small.FreeEtcd(t.Context()))
-	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("web", "1.1.0")} })
-	w.expectVersions("seed", "web", "1.1.0")
-	w.expectCondition(custom, v1.ConditionReady, "True", v1.ReasonDistributed)
 }

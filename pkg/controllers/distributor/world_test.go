@@ -35,8 +35,6 @@ type world struct {
 	master              client.Client
 	clients             map[string]client.Client
 	end                 func()
-	// on is the cluster that is the master.
-	on *fleet.Cluster
 	// manager is that of the controller that was started last.
 	manager *kit.Manager
 }
@@ -45,17 +43,12 @@ var worlds int
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return newWorldOn(t, fleet.Shared().Cluster("master"))
-}
-
-func newWorldOn(t *testing.T, master *fleet.Cluster) *world {
-	t.Helper()
 	worlds++
 	w := &world{
-		t: t, on: master, end: func() {}, clients: map[string]client.Client{},
+		t: t, end: func() {}, clients: map[string]client.Client{},
 		platform: fmt.Sprintf("platform-%d", worlds), catalogue: fmt.Sprintf("catalogue-%d", worlds),
 	}
-	w.reach("master", master)
+	w.reach("master", fleet.Shared().Cluster("master"))
 	w.reach("seed", fleet.Shared().Cluster("seed"))
 	w.master = w.client("master")
 	w.create(w.master, kit.Namespace(w.platform))
@@ -90,7 +83,7 @@ func (w *world) start(change ...func(*distributor.Options)) (stop func()) {
 	for _, set := range change {
 		set(&options)
 	}
-	made := kit.Master(w.t, w.on.Config)
+	made := kit.Master(w.t, fleet.Shared().Cluster("master").Config)
 	master, err := distributor.NewMaster(made, options.Namespace)
 	if err != nil {
 		w.t.Fatal(err)
