@@ -153,18 +153,22 @@ func (v *visit) approve(ctx context.Context, live *request) error {
 // take stores what was signed, if it is what was asked for.
 func (v *visit) take(ctx context.Context, found stored, live *request) error {
 	key := found.secret.Data[keyNext]
-	_, expires, err := certificate.Check(live.Status.Certificate, key, v.user(), v.groups(), v.now)
-	if refused, is := errors.AsType[*certificate.RefusedError](err); is {
+	begins, expires, err := certificate.Check(live.Status.Certificate, key, v.user(), v.groups(), v.now)
+	refused, is := errors.AsType[*certificate.RefusedError](err)
+	switch {
+	case is && refused.ByClock: // ours may be wrong, and right when it is looked at again
+		return passing(v1.ReasonCertificateRefused, "what signer %q gave for %s %q is not used: %v: compare the clocks of the signer's and "+
+			"the manager's nodes, or delete the request to have another one made", live.Spec.SignerName, kindRequest, live.Name, refused)
+	case is:
 		return v.refuse(ctx, found, &Problem{Reason: v1.ReasonCertificateRefused, IsLasting: true, Message: fmt.Sprintf(
 			"what signer %q gave for %s %q is not used: %v. It is asked for anew when annotation %s changes",
 			live.Spec.SignerName, kindRequest, live.Name, refused, v1.AnnotationReconcileAt)})
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	// Its life counts from now: a beginning long ago would have it renewed at once, again and again.
 	parts := map[string][]byte{KeyCertificate: live.Status.Certificate, KeyPrivate: key}
-	return v.put(ctx, found.secret, parts, record{Issued: v.now, Expires: expires})
+	return v.put(ctx, found.secret, parts, record{Issued: v.now, Expires: v.ends(expires, expires.Sub(begins))})
 }
 
 // refuse gives up the key of a request, so that nothing that comes of it is ever used. Where the problem is lasting it is recorded: the

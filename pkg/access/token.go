@@ -13,6 +13,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/access/rights"
 	"github.com/trellis-addons/trellis/pkg/backoff"
+	"github.com/trellis-addons/trellis/pkg/times"
 )
 
 // defaultLifetime is what is asked for where a version says nothing.
@@ -25,10 +26,20 @@ func (v *visit) renewAt(one record) time.Time {
 	return rights.RenewAt(v.storedName(), one.Issued, one.Expires)
 }
 
-// isDue says whether the next credential is to be issued: there is none, it is another account's, or its time has come.
+// isDue says whether the next credential is to be issued: there is none, it is another account's, its time has come, or the clock was set
+// back since it was issued: its time would come too late.
 func (v *visit) isDue(at ready) bool {
 	found := at.stored
-	return !found.isWhole || found.record.Account != at.account || !v.now.Before(v.renewAt(found.record))
+	return !found.isWhole || found.record.Account != at.account || !v.now.Before(v.renewAt(found.record)) ||
+		times.IsAhead(found.record.Issued, v.now)
+}
+
+// ends is when a credential ends that was granted just now for a life, by the manager's clock: the issuer's may be ahead.
+func (v *visit) ends(expires time.Time, life time.Duration) time.Time {
+	if own := v.now.Add(life); times.IsAhead(expires, own) {
+		return own
+	}
+	return expires
 }
 
 // next issues a credential where one is due. A Problem is why it is not there yet, and an error the same where there was none before: it
@@ -109,7 +120,9 @@ func (v *visit) issueToken(ctx context.Context, at ready) error {
 	if len(token) == 0 || len(token) > maxPart || !expires.After(v.now.Add(time.Second)) {
 		return fmt.Errorf("asking for a token of ServiceAccount %q: %w", account.Name, errNoToken)
 	}
-	return v.put(ctx, secret, map[string][]byte{KeyToken: token}, record{Account: at.account, Issued: v.now, Expires: expires})
+	return v.put(ctx, secret, map[string][]byte{KeyToken: token}, record{
+		Account: at.account, Issued: v.now, Expires: v.ends(expires, v.lifetime()),
+	})
 }
 
 func (v *visit) lifetime() time.Duration {

@@ -1025,6 +1025,33 @@ func TestTheOutboxGoesWithTheLastOfTwoInARow(t *testing.T) {
 	}
 }
 
+// RS39: The manager's clock is set back by a day, and stays so: the next credential is issued at once, and each one is renewed before it ends
+// for the API server. Red when the manager waits until its clock is where it was, or for an end that the API server's clock tells.
+func TestATokenIsRenewedInTimeByAClockThatIsBehind(t *testing.T) {
+	onEach(t, func(t *testing.T, release string) {
+		const day, life = 24 * time.Hour, 50 * time.Hour
+		s := newSeed(t, release, "behind")
+		s.list(v1.AgentsCustom, ruleOf(group, "policies", "get", "list"))
+		access := hubAccess("hub")
+		access.Lifetime = &metav1.Duration{Duration: life}
+		first := s.good(access)
+		s.settled()
+		s.now = s.now.Add(-day)
+		second := s.good(access)
+		if second.Digest == first.Digest {
+			t.Errorf("the one of before is renewed at %s", second.Next)
+		}
+		if ends := s.now.Add(life); second.Next.After(ends) {
+			t.Errorf("by the manager's clock it ends at %s, and is renewed at %s", ends, second.Next)
+		}
+		s.settled()
+		s.made()
+		if third := s.good(access); third.Digest != second.Digest || len(s.made()) > 0 {
+			t.Error("it is renewed again before its time")
+		}
+	})
+}
+
 // A clock that is set back does not stop renewals.
 func TestAClockThatIsSetBackIsNotWaitedFor(t *testing.T) {
 	waiting := &remembered{waiting: &Problem{}, retry: epoch.Add(mostWait)}

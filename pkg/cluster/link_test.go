@@ -135,6 +135,18 @@ func TestDescribeQuotesNobody(t *testing.T) {
 	}
 }
 
+// Red when a certificate that ended is told as one of another authority.
+func TestACertificateThatEndedIsTold(t *testing.T) {
+	for reason, want := range map[x509.InvalidReason]string{
+		x509.Expired: "the API server's certificate has expired, or is not valid yet", x509.NotAuthorizedToSign: "is not one that the kubeconfig trusts",
+	} {
+		err := &tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: reason, Detail: canary}}
+		if text := DescribeFailure(fmt.Errorf("x: %w", err)); !strings.Contains(text, want) || strings.Contains(text, canary) {
+			t.Errorf("%d: %q", reason, text)
+		}
+	}
+}
+
 var v1Resource = schema.GroupResource{Resource: "namespaces"}
 
 func corev1Conflict() error { return apierrors.NewConflict(v1Resource, "x", errors.New("changed")) }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -83,6 +84,7 @@ func DescribeFailure(err error) string {
 	var unwatched *remote.WatchRefusedError
 	var stale *remote.StaleError
 	var certificate *tls.CertificateVerificationError
+	var invalid x509.CertificateInvalidError
 	var name *net.DNSError
 	var network net.Error
 	switch {
@@ -98,6 +100,8 @@ func DescribeFailure(err error) string {
 		return unwatched.Error()
 	case errors.As(err, &stale):
 		return stale.Error()
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the API server's certificate has expired, or is not valid yet: renew it, or compare the clocks"
 	case errors.As(err, &certificate):
 		return "the API server's certificate is not one that the kubeconfig trusts"
 	case errors.As(err, &name):

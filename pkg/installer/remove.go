@@ -140,8 +140,8 @@ func (p *Pass) removeInventory(ctx context.Context, inventory ownership.Inventor
 	return p.removing(left, blocked)
 }
 
-// removedFor is how long ago the removal was asked for.
-func (p *Pass) removedFor() time.Duration { return p.Now.Sub(p.Asked.RemovedSince) }
+// removedFor is how long ago the removal was asked for. The distance counts: a clock that is behind makes no wait longer.
+func (p *Pass) removedFor() time.Duration { return p.Now.Sub(p.Asked.RemovedSince).Abs() }
 
 func namesOfNamespaces(inventory ownership.Inventory) (names []string) {
 	for _, entry := range inventory {

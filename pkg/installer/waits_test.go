@@ -155,6 +155,10 @@ func TestANamespaceThatCanNotBeListedIsLookedAtRarely(t *testing.T) {
 	if stop.Reason != v1.ReasonRemovalBlocked || stop.Cause != v1.ReasonBeingDeleted {
 		t.Errorf("what does not go is told by %+v", stop)
 	}
+	pass.Now = now.Add(-24 * time.Hour) // or the API server's clock is ahead
+	if stop = pass.removing(left, []calls.Note{{Reason: v1.ReasonRemovalBlocked}}); stop.Reason != v1.ReasonRemovalBlocked {
+		t.Errorf("by a clock that is a day behind it is told by %+v", stop)
+	}
 }
 
 func TestFormerRelease(t *testing.T) {

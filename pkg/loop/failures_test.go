@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
@@ -26,5 +28,18 @@ func TestFailuresInARowWaitLonger(t *testing.T) {
 		if got := loop.RequeueAfter(failures.BackOff(pass.name, pass.outcome)); got != pass.want {
 			t.Errorf("%s: %s, want %s", pass.why, got, pass.want)
 		}
+	}
+}
+
+// Red when a controller whose API server takes no write comes back later than all else that fails: client-go's own limit is a quarter of an
+// hour.
+func TestErrorsAreTriedEveryFiveMinutes(t *testing.T) {
+	waits, request := loop.ErrorWaits(), reconcile.Request{}
+	longest := time.Duration(0)
+	for range 40 {
+		longest = max(longest, waits.When(request))
+	}
+	if longest != 5*time.Minute {
+		t.Errorf("the longest wait is %s", longest)
 	}
 }

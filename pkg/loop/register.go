@@ -14,7 +14,7 @@ import (
 
 // Register adds a controller to a manager, with the sources of its requests. Its passes are traced.
 func Register(mgr manager.Manager, name string, options controller.Options, sources ...source.Source) error {
-	options.Reconciler = Traced(name, options.Reconciler)
+	options.Reconciler, options.RateLimiter = Traced(name, options.Reconciler), ErrorWaits()
 	built, err := controller.New(name, mgr, options)
 	if err != nil {
 		return fmt.Errorf("making controller %s: %w", name, err)

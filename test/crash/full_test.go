@@ -1,9 +1,7 @@
 package crash_test
 
 import (
-	"bytes"
-	"encoding/base64"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -15,83 +13,28 @@ import (
 	"github.com/trellis-addons/trellis/test/gate"
 )
 
-// smallQuota is what the etcd of a user cluster holds here: enough for an API server, and soon full.
-const smallQuota = 32 << 20
-
-// database is an etcd, called by its JSON gateway.
-type database struct{ url string }
-
-// call gives the answer of a method, or what etcd says against it.
-func (s database) call(t *testing.T, method string, message map[string]any) (map[string]any, error) {
+// newSmall is a cluster with an etcd of its own, which has enough for an API server and is soon full.
+func newSmall(t *testing.T, name string) (*fleet.Fleet, *fleet.Cluster) {
 	t.Helper()
-	body, err := json.Marshal(message)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v3/"+method, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	answer := map[string]any{}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		t.Fatal(err)
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %v", method, answer["message"])
-	}
-	return answer, nil
-}
-
-func (s database) must(t *testing.T, method string, message map[string]any) map[string]any {
-	t.Helper()
-	answer, err := s.call(t, method, message)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer
-}
-
-func keyOf(name string) string { return base64.StdEncoding.EncodeToString([]byte(name)) }
-
-// fill writes until nothing more is taken.
-func (s database) fill(t *testing.T) {
-	t.Helper()
-	value := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("x"), 1<<20))
-	for i := range smallQuota >> 20 {
-		if _, err := s.call(t, "kv/put", map[string]any{"key": keyOf(fmt.Sprint("ballast-", i)), "value": value}); err != nil {
-			return
-		}
-	}
-	t.Fatal("etcd took more than its quota")
-}
-
-// free makes room again, and tells etcd that there is.
-func (s database) free(t *testing.T) {
-	t.Helper()
-	answer := s.must(t, "kv/deleterange", map[string]any{"key": keyOf("ballast-"), "range_end": keyOf("ballast.")})
-	header, _ := answer["header"].(map[string]any)
-	s.must(t, "kv/compaction", map[string]any{"revision": header["revision"], "physical": true})
-	s.must(t, "maintenance/defragment", map[string]any{})
-	s.must(t, "maintenance/alarm", map[string]any{"action": "DEACTIVATE", "memberID": header["member_id"], "alarm": "NOSPACE"})
-}
-
-// RS05: The etcd of a user cluster is full: the object that could not be written is named with what
-// etcd says, which is not the object's fault, nothing of a later stage is tried
-// (TestFailedCallIsTriedEveryFiveMinutes of the controller has the waits), and with room again the
-// upgrade ends. Red when what calls.IsUnexplained finds is a refusal whatever a dry run says.
-func TestUpgradeEndsAfterEtcdWasFull(t *testing.T) {
-	small, err := fleet.Start(t.Context(), fleet.Options{Clusters: []fleet.ClusterOptions{{Name: "full"}}, EtcdQuota: smallQuota})
+	small, err := fleet.Start(t.Context(), fleet.Options{Clusters: []fleet.ClusterOptions{{Name: name}}, EtcdQuota: 32 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(small.Stop)
-	p := newStocked(t)
-	p.userGate, p.user = gate.New(t, small.Cluster("full")), newClient(t, small.Cluster("full"))
+	return small, small.Cluster(name)
+}
+
+// must fails the test where etcd could not be filled or freed.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// publishPlain publishes add-on plain, of settings and webhooks, whose contents have the version.
+func (p *platform) publishPlain(t *testing.T) {
+	t.Helper()
 	files := map[string]string{}
 	for _, version := range []string{"1.0.0", "2.0.0"} {
 		for name, content := range map[string]string{"settings.yaml": probeSettings, "webhooks.yaml": probeWebhooks} {
@@ -102,6 +45,17 @@ func TestUpgradeEndsAfterEtcdWasFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.publish(t, "plain", p.templates("1.0.0", "plain", "1.0.0"), p.templates("2.0.0", "plain", "2.0.0"))
+}
+
+// RS05: The etcd of a user cluster is full: the object that could not be written is named with what
+// etcd says, which is not the object's fault, nothing of a later stage is tried
+// (TestFailedCallIsTriedEveryFiveMinutes of the controller has the waits), and with room again the
+// upgrade ends. Red when what calls.IsUnexplained finds is a refusal whatever a dry run says.
+func TestUpgradeEndsAfterEtcdWasFull(t *testing.T) {
+	small, user := newSmall(t, "full")
+	p := newStocked(t)
+	p.userGate, p.user = gate.New(t, user), newClient(t, user)
+	p.publishPlain(t)
 	s, process := p.installed(t, "plain", "1.0.0")
 	var webhooks atomic.Int32
 	p.userGate.Watch(s.name, gate.Guard{Before: func(call gate.Call) bool {
@@ -111,8 +65,7 @@ func TestUpgradeEndsAfterEtcdWasFull(t *testing.T) {
 		return true
 	}})
 
-	etcd := database{small.EtcdURL()}
-	etcd.fill(t)
+	must(t, small.FillEtcd(t.Context()))
 	s.want(t, "2.0.0")
 	message := s.expectReady(t, "False", kubermaticv1.ReasonFailed)
 	if !strings.Contains(message, "ConfigMap "+s.name+"/settings") || !strings.Contains(message, "database space exceeded") {
@@ -124,10 +77,88 @@ func TestUpgradeEndsAfterEtcdWasFull(t *testing.T) {
 	if value := s.value(t); value != "1.0.0" {
 		t.Errorf("the settings are %q", value)
 	}
-	etcd.free(t)
+	must(t, small.FreeEtcd(t.Context()))
 	s.edit(t, `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/reconcile-at":"now"}}}`)
 	s.settle(t, process, "2.0.0")
 	if value := s.value(t); value != "2.0.0" || webhooks.Load() != 1 {
 		t.Errorf("with room again the settings are %q, and the later stage had %d writes", value, webhooks.Load())
 	}
+}
+
+// RS05: The etcd of a seed is full as two upgrades begin: nothing of what can't be recorded is written to a user cluster, nobody tries again
+// without a pause, a leader ends since its lease can't be renewed, and the next process waits. With room again both upgrades end, without
+// anybody's hand. Red when an intent that could not be saved ends no pass, and when errors have no pause.
+func TestASeedGoesOnAfterItsEtcdWasFull(t *testing.T) {
+	small, seed := newSmall(t, "full-seed")
+	p := newPlatformOn(t, seed)
+	p.publishPlain(t)
+	alone, process := p.installed(t, "plain", "1.0.0")
+	led := p.newSubject(t, "led")
+	first, second := led.name+"-first", led.name+"-second"
+	leader := led.compete(t, first)
+	led.install(t, "plain", "1.0.0")
+	led.settle(t, leader, "1.0.0")
+
+	filled := make(chan struct{})
+	held := map[string]*recorder{alone.name: {filled: filled}, first: {filled: filled}}
+	var written atomic.Int32
+	for who, one := range held {
+		p.seedGate.Watch(who, gate.Guard{Before: one.hold})
+	}
+	for _, one := range []*subject{alone, led} {
+		p.userGate.Watch(one.name, gate.Guard{Before: func(call gate.Call) bool {
+			if call.Writes() {
+				written.Add(1)
+			}
+			return true
+		}})
+		one.want(t, "2.0.0")
+	}
+	await(t, func() error { return errors.Join(held[alone.name].isReached(), held[first].isReached()) })
+	must(t, small.FillEtcd(t.Context()))
+	close(filled)
+
+	await(t, func() error {
+		if leader.Failure() == nil {
+			return errors.New("the leader goes on")
+		}
+		return process.Failure()
+	})
+	next := led.compete(t, second)
+	await(t, func() error {
+		if tries := held[alone.name].tries.Load(); tries < 8 {
+			return fmt.Errorf("%d tries", tries)
+		}
+		return errors.Join(process.Failure(), next.Failure())
+	})
+	if tries := held[alone.name].tries.Load(); tries > 20 { // the last of twenty would come after hours
+		t.Errorf("it tried %d times", tries)
+	}
+	if writes := written.Load(); writes > 0 || alone.value(t) != "1.0.0" || led.value(t) != "1.0.0" {
+		t.Errorf("%d writes to the user cluster: the settings are %q and %q", writes, alone.value(t), led.value(t))
+	}
+	must(t, small.FreeEtcd(t.Context()))
+	alone.settle(t, process, "2.0.0")
+	led.settle(t, next, "2.0.0")
+}
+
+// recorder counts the tries of a process to save an intent, and holds them until etcd is full.
+type recorder struct {
+	filled <-chan struct{}
+	tries  atomic.Int32
+}
+
+func (r *recorder) hold(call gate.Call) bool {
+	if call.Method == http.MethodPost && strings.HasSuffix(call.Path, "/secrets") {
+		r.tries.Add(1)
+		<-r.filled
+	}
+	return true
+}
+
+func (r *recorder) isReached() error {
+	if r.tries.Load() == 0 {
+		return errors.New("no intent is saved yet")
+	}
+	return nil
 }

@@ -48,7 +48,12 @@ var platforms atomic.Int32
 
 func newPlatform(t testing.TB) *platform {
 	t.Helper()
-	seed, user := fleet.Shared().Cluster(seedName), fleet.Shared().Cluster(userName)
+	return newPlatformOn(t, fleet.Shared().Cluster(seedName))
+}
+
+func newPlatformOn(t testing.TB, seed *fleet.Cluster) *platform {
+	t.Helper()
+	user := fleet.Shared().Cluster(userName)
 	if err := fleet.InstallCRDs(t.Context(), seed.Config, fleet.CRDs(t)...); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 )
 
 // PutsInEachTransaction is how many objects go to etcd at a time; it takes 128.
@@ -24,11 +25,15 @@ func (r Record) Put() map[string]any { return map[string]any{"request_put": r} }
 // CallEtcd calls a method of etcd's store, such as range, through its gateway for JSON.
 // The source of the bodies is etcd's API reference, version 3: bytes are in base64.
 func CallEtcd(ctx context.Context, url, method string, body, answer any) error {
+	return callEtcd(ctx, url, "kv/"+method, body, answer)
+}
+
+func callEtcd(ctx context.Context, url, method string, body, answer any) error {
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v3/kv/"+method, bytes.NewReader(encoded))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v3/"+method, bytes.NewReader(encoded))
 	if err != nil {
 		return err
 	}
@@ -92,4 +97,40 @@ func (c *Cluster) Restore(ctx context.Context, from Backup) error {
 func (c *Cluster) storedKeys() (first, last []byte) {
 	prefix := c.storedUnder()
 	return []byte(prefix + "/"), []byte(prefix + string(rune('/'+1)))
+}
+
+// FillEtcd writes to the fleet's etcd until it takes nothing more: no API server of the fleet writes from then on. The fleet must have been
+// started with an EtcdQuota.
+func (f *Fleet) FillEtcd(ctx context.Context) error {
+	ballast := Record{Value: bytes.Repeat([]byte("x"), 1<<20)}
+	for i := range f.etcdQuota >> 20 {
+		ballast.Key = fmt.Appendf(nil, "ballast-%d", i)
+		if err := CallEtcd(ctx, f.etcdURL, "put", ballast, &struct{}{}); err != nil && strings.Contains(err.Error(), "database space exceeded") {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("etcd took more than its quota of %d MiB", f.etcdQuota>>20)
+}
+
+// FreeEtcd makes room in etcd again, and tells it that there is.
+func (f *Fleet) FreeEtcd(ctx context.Context) error {
+	var deleted struct{ Header map[string]any }
+	if err := CallEtcd(ctx, f.etcdURL, "deleterange", map[string]any{"key": []byte("ballast-"), "range_end": []byte("ballast.")}, &deleted); err != nil {
+		return err
+	}
+	for _, call := range []struct {
+		method string
+		body   map[string]any
+	}{
+		{"kv/compaction", map[string]any{"revision": deleted.Header["revision"], "physical": true}},
+		{"maintenance/defragment", map[string]any{}},
+		{"maintenance/alarm", map[string]any{"action": "DEACTIVATE", "memberID": deleted.Header["member_id"], "alarm": "NOSPACE"}},
+	} {
+		if err := callEtcd(ctx, f.etcdURL, call.method, call.body, &struct{}{}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -24,12 +24,18 @@ const (
 type RefusedError struct {
 	// Why goes on after "the certificate".
 	Why string
+	// ByClock says that it would do at another time.
+	ByClock bool
 }
 
 func (e *RefusedError) Error() string { return "the certificate " + e.Why }
 
 func refused(format string, arguments ...any) error {
 	return &RefusedError{Why: fmt.Sprintf(format, arguments...)}
+}
+
+func refusedByClock(format string, at time.Time) error {
+	return &RefusedError{Why: fmt.Sprintf(format, at.UTC().Format(time.RFC3339)), ByClock: true}
 }
 
 // Check judges what a signer gave for the key, as PEM: the certificate first, then authorities, if any, and nothing beside them,
@@ -140,14 +146,13 @@ func checkUsage(leaf *x509.Certificate) error {
 }
 
 func checkTimes(leaf *x509.Certificate, now time.Time) error {
-	stamp := func(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 	switch {
 	case !leaf.NotBefore.Before(leaf.NotAfter):
 		return refused("ends before it begins")
 	case !now.Before(leaf.NotAfter):
-		return refused("expired at %s", stamp(leaf.NotAfter))
+		return refusedByClock("expired at %s", leaf.NotAfter)
 	case leaf.NotBefore.After(now.Add(skew)):
-		return refused("is not valid before %s", stamp(leaf.NotBefore))
+		return refusedByClock("is not valid before %s", leaf.NotBefore)
 	}
 	return nil
 }

@@ -92,7 +92,9 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		WatchesRawSource(source.Func(r.watchMarks)).
 		WatchesRawSource(source.Func(r.watchPlatform)).
 		WatchesRawSource(source.Func(r.watchSwaps)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: max(r.Options.Passes.Workers, 1), NewQueue: r.newQueue})
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: max(r.Options.Passes.Workers, 1), NewQueue: r.newQueue, RateLimiter: loop.ErrorWaits(),
+		})
 	return r.watchAccess(controlled).Complete(loop.Traced("addoninstallation", r))
 }
 

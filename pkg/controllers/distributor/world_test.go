@@ -48,9 +48,8 @@ func newWorld(t *testing.T) *world {
 		t: t, end: func() {}, clients: map[string]client.Client{},
 		platform: fmt.Sprintf("platform-%d", worlds), catalogue: fmt.Sprintf("catalogue-%d", worlds),
 	}
-	for _, name := range []string{"master", "seed"} {
-		w.clients[name] = client.WithFieldOwner(kit.Client(t, fleet.Shared().Cluster(name).Config), "test")
-	}
+	w.reach("master", fleet.Shared().Cluster("master"))
+	w.reach("seed", fleet.Shared().Cluster("seed"))
 	w.master = w.client("master")
 	w.create(w.master, kit.Namespace(w.platform))
 	t.Cleanup(func() {
@@ -62,6 +61,12 @@ func newWorld(t *testing.T) *world {
 		}
 	})
 	return w
+}
+
+// reach a cluster, under a name.
+func (w *world) reach(name string, cluster *fleet.Cluster) {
+	w.t.Helper()
+	w.clients[name] = client.WithFieldOwner(kit.Client(w.t, cluster.Config), "test")
 }
 
 func (w *world) client(cluster string) client.Client { return w.clients[cluster] }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -116,6 +117,7 @@ var answers = []struct {
 	is   func(error) bool
 	text string
 }{
+	{isFull, "the seed's etcd has no space left, so that its API server writes nothing: free some, and end the alarm NOSPACE"},
 	{apierrors.IsBadRequest, "SeedOutdated: the seed's CRD does not know a field: upgrade chart trellis-seed there"},
 	{apierrors.IsInvalid, "SeedOutdated: the seed's CRD refuses it: upgrade chart trellis-seed there"},
 	{apierrors.IsAlreadyExists, "it exists on the seed and is not ours: delete or rename it there"},
@@ -124,4 +126,10 @@ var answers = []struct {
 	{apierrors.IsConflict, "it was changed by somebody else at the same time; tried again"},
 	{apierrors.IsForbidden, "the seed forbids it: check the rights of its kubeconfig's user, and the seed's policies"},
 	{apierrors.IsRequestEntityTooLargeError, "the seed's API server finds it too large"},
+}
+
+// isFull says whether an API server tells that its etcd has no space. It has no reason of its own for that.
+func isFull(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && strings.Contains(status.Status().Message, "database space exceeded")
 }

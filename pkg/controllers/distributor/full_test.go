@@ -1,0 +1,62 @@
+package distributor_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+)
+
+// newSmall is a cluster with an etcd of its own, which has enough for an API server and is soon full.
+func newSmall(t *testing.T, name string) (*fleet.Fleet, *fleet.Cluster) {
+	t.Helper()
+	small, err := fleet.Start(t.Context(), fleet.Options{Clusters: []fleet.ClusterOptions{{Name: name}}, EtcdQuota: 32 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(small.Stop)
+	return small, small.Cluster(name)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// RS05: The etcd of a seed is full: that is told, the other seed gets what is new, and with room again this one does, without anybody's hand.
+// Red when the status has an HTTP status alone.
+func TestASeedWhoseEtcdIsFullIsToldAndHoldsNobodyUp(t *testing.T) {
+	small, full := newSmall(t, "full")
+	w := newWorld(t)
+	w.reach("full", full)
+	w.seed("full", full.Kubeconfig)
+	w.seed("south", kubeconfigOf("seed"))
+	w.start()
+	custom := w.catalogueOf("custom", map[string][]string{"web": {"1.0.0"}})
+	w.create(w.master, custom)
+	both := func(versions ...string) {
+		t.Helper()
+		w.expectVersions("full", "web", versions...)
+		w.expectVersions("seed", "web", versions...)
+	}
+	both("1.0.0")
+	must(t, small.FillEtcd(t.Context()))
+	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("web", "1.1.0")} })
+	w.expectVersions("seed", "web", "1.1.0")
+	expect.Object(t, w.master, custom, func(object *v1.AddonCatalogue) error {
+		for _, row := range object.Status.Seeds {
+			if row.Name == "full" && !row.Synced && strings.Contains(row.Message, "etcd has no space left") {
+				return nil
+			}
+		}
+		return fmt.Errorf("seeds %+v", object.Status.Seeds)
+	})
+	w.expectVersions("full", "web", "1.0.0")
+	must(t, small.FreeEtcd(t.Context()))
+	both("1.1.0")
+}
