@@ -290,8 +290,8 @@ type AddonInstallationStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	Unhealthy []UnhealthyObject `json:"unhealthy,omitempty"`
-	// cause is the reason that the user cluster may have of its own for what keeps the installation from being Ready, such as
-	// Unschedulable or QuotaExceeded. Absent: none is known, so the add-on is what fails.
+	// cause is set where the user cluster, and not the add-on, may be why the installation is not Ready, such as Unschedulable or
+	// QuotaExceeded. Absent: no such reason is known.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Cause string `json:"cause,omitempty"`
@@ -406,7 +406,7 @@ type UnhealthyObject struct {
 	// message is the object's own message.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// cause is the reason that the user cluster may have of its own for it, as in status.cause.
+	// cause is set where the user cluster, and not the add-on, may be why, as in status.cause.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Cause string `json:"cause,omitempty"`

@@ -509,8 +509,8 @@ type SetClusterStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Reason string `json:"reason,omitempty"`
-	// cause is the reason that the cluster may have of its own for the failure, as in status.cause of the installation. A cluster with one
-	// is Sick, and Failed once a second cluster of the set has the same.
+	// cause is set where the cluster, and not the revision, may be why, as in status.cause of the installation. A cluster with a cause is
+	// Sick, and Failed once a second cluster of the set has the same.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Cause string `json:"cause,omitempty"`

@@ -32,7 +32,8 @@ type Flags struct {
 func (f *Flags) Register(set *flag.FlagSet, folder, limit string) {
 	set.StringVar(&f.folder, "store-folder", filepath.Join(os.TempDir(), folder), "where fetched content is kept, by digest")
 	f.limit.Quantity = resource.MustParse(limit)
-	set.Var(&f.limit, "store-limit", "how much of the volume fetched content takes, with what is being fetched; of the catalogue that has most, what was not used for the longest time goes first")
+	set.Var(&f.limit, "store-limit", "how much of the volume fetched content and running fetches take at most; beyond it, content of the "+
+		"catalogue that has the most is removed, what was not used for the longest time first")
 	manager.ListVar(set, &f.allowCIDRs, "allow-source-cidrs",
 		"address ranges, comma-separated, that sources may be at although they are loopback, link-local or cluster-internal",
 		manager.CIDR)

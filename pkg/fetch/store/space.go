@@ -25,10 +25,12 @@ const (
 )
 
 var (
-	errBusy = fmt.Errorf("%w: all of it is being read or fetched into. It is tried again; give the manager a higher --store-limit if it stays",
+	errBusy = fmt.Errorf("%w: all kept content is being read, and other fetches use the rest. It is tried again; if this stays, raise the "+
+		"manager's --store-limit (store.limit of the chart)", fetch.ErrNoSpace)
+	errTooLarge = fmt.Errorf("%w: this content alone is larger than the manager's --store-limit: raise it (store.limit of the chart)",
 		fetch.ErrNoSpace)
-	errTooLarge = fmt.Errorf("%w: this content alone takes more than there is. Give the manager a higher --store-limit", fetch.ErrNoSpace)
-	errDiskFull = fmt.Errorf("%w on its disk; give it a larger one, or a lower --store-limit", fetch.ErrNoSpace)
+	errDiskFull = fmt.Errorf("%w on its disk: give the manager a larger volume, or a lower --store-limit (store.limit of the chart)",
+		fetch.ErrNoSpace)
 )
 
 // hold is the space of one fetch. The oldest hold can always grow to what one fetch takes at most: of fetches
