@@ -78,7 +78,7 @@ func checkBegun(certificate *x509.Certificate, now time.Time) error {
 	if !now.Before(certificate.NotBefore) {
 		return nil
 	}
-	return &unusableError{fmt.Sprintf("or its authority is valid from %s on only: compare the clocks of the nodes",
+	return &unusableError{fmt.Sprintf("or its authority is not valid before %s: compare the clocks of the nodes",
 		certificate.NotBefore.UTC().Format(time.RFC3339))}
 }
 

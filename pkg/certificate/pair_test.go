@@ -111,8 +111,8 @@ func TestAuthoritiesStayFew(t *testing.T) {
 	}
 }
 
-// RS39: A certificate that a clock made which was ahead is made again, once the clock is right. Red when it is not, when an authority that
-// clients keep is made again for it, and when the error does not say what is wrong.
+// RS39: A certificate that was made while the clock was ahead is made again once the clock is right. Red when it is not, when an authority
+// that clients keep is made again for it, and when the error does not say what is wrong.
 func TestACertificateOfAClockThatWasAheadIsMadeAgain(t *testing.T) {
 	hosts := []string{"127.0.0.1"}
 	ahead := makePair(t, noon.Add(1000*day), nil, hosts...)

@@ -328,8 +328,8 @@ func TestPauseAfterAFailedAttempt(t *testing.T) {
 	}
 }
 
-// RS39: What failed by a clock that was ahead is tried again in its time, once the clock is right, and what began by it ends in its time.
-// Red when the times are not put right, or are so in memory alone: the wait would begin with each pass.
+// RS39: A hook that failed, or began, while the clock was ahead is tried again, or ends, in time once the clock is right. Red when the times
+// are not corrected, or in memory alone: the wait would begin with each pass.
 func TestAClockThatWasAheadHoldsNoAttemptUp(t *testing.T) {
 	now := time.Unix(1800000000, 0)
 	future := metav1.NewTime(now.Add(1000 * time.Hour))

@@ -68,7 +68,7 @@ func CheckManagers(before, object *v1.AddonInstallation) error {
 		return nil
 	}
 	return fmt.Errorf("metadata.managedFields: %d field managers would take %d KiB, and at most %d KiB are allowed for an "+
-		"installation of this size: apply it by fewer of them", len(object.ManagedFields), managed>>10, most>>10)
+		"installation of this size: apply it with fewer field managers", len(object.ManagedFields), managed>>10, most>>10)
 }
 
 // managedBytes is the size of an installation's managedFields.

@@ -229,8 +229,8 @@ func TestOnlyTimeThatIsWatchedMakesAnUpgradeOverdue(t *testing.T) {
 	}
 }
 
-// RS39: A revision that a clock began which was ahead has its time from when its cluster is watched. Red when it never takes too long, or
-// does so at once.
+// RS39: The deadline of a revision that began while the clock was ahead counts from when its cluster is watched. Red when it never takes
+// too long, or does so at once.
 func TestARevisionOfAClockThatWasAheadGetsLate(t *testing.T) {
 	now := time.Now()
 	for _, test := range []struct {

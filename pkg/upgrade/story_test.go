@@ -103,7 +103,7 @@ func TestUpgradeStory(t *testing.T) {
 	story.Match(t, "testdata/story.golden")
 }
 
-// RS39: A stage of an upgrade that began by a clock that was ahead ends in its time, once the clock is right. Red when it waits until then, or
+// RS39: A stage of an upgrade that began while the clock was ahead ends in time once the clock is right. Red when it waits until then, or
 // from each look on.
 func TestAStageOfAClockThatWasAheadEndsInTime(t *testing.T) {
 	t.Parallel()

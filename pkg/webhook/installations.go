@@ -192,7 +192,8 @@ func (i *Installations) checkShare(ctx context.Context, sent change[v1.AddonInst
 		return installation.CheckShare(object, cluster.OnlyOf(of, i.inNamespace(ctx, object)))
 	}
 	if err := installation.CheckShare(object, cluster.OfNone(i.inNamespace(ctx, object))); err != nil {
-		return fmt.Errorf("no Cluster is found for this installation, and all such in a namespace count as of one cluster: %w", err)
+		return fmt.Errorf("no Cluster is found for this installation, and all such installations of a namespace count as those of one "+
+			"cluster: check the namespace and spec.clusterName: %w", err)
 	}
 	return nil
 }

@@ -20,8 +20,8 @@ const steady = 3 * time.Second
 // mostWrites is how often an upgrade writes its Cluster: the holds go on and off, and Cluster API may take the hook off with its own.
 const mostWrites = 5
 
-// RS39: Who waits by a clock that was ahead is put right, where the condition says since when. Red when it is not written again: another
-// process would begin the wait again.
+// RS39: A lastTransitionTime of condition UpgradeHeld that is in the future, since a clock was ahead, is corrected. Red when it is not
+// written again: another process would begin the wait again.
 func TestAWaitThatBeganByAClockThatWasAheadIsWrittenAgain(t *testing.T) {
 	w := newWorld(t, setting{})
 	stop := w.start()

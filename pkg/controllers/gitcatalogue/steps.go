@@ -36,7 +36,7 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 		{Name: "read", Run: r.read},           // files become add-ons
 		{Name: "plan", Run: r.plan},           // what to write and what to remove
 		{Name: "room", Run: r.room},           // Custom catalogues are bounded, all together
-		{Name: "approve", Run: r.approve},     // much that goes needs a word
+		{Name: "approve", Run: r.approve},     // the removal of many add-ons needs an approval
 		{Name: "rehearse", Run: r.rehearse},   // no write fails for its content
 		{Name: "write", Run: r.write},         // what is new or differs
 		{Name: "remove", Run: r.remove},       // what the commit does not have

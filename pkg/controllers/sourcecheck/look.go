@@ -58,8 +58,8 @@ func (r *Reconciler) look(ctx context.Context, of item) (outcome, error) {
 	return outcome{}, err
 }
 
-// errSlow says that a fetch was ended. Installations have more time.
-var errSlow = errors.New("the source takes longer than a check may")
+// errSlow says that the fetch of a check was ended.
+var errSlow = errors.New("fetching the source takes longer than a check may; installations have more time")
 
 // errKnown says that this process rendered content before, with a fault.
 var errKnown = errors.New("rendered before")

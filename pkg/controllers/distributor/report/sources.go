@@ -72,7 +72,7 @@ func (f *facts) unreached() string {
 	if len(f.checkers) > 0 || len(names) == 0 {
 		return ""
 	}
-	return "; no seed checks sources now, and these don't answer: " + text.Names(names, seedsNamed)
+	return "; no seed checks sources now, and these seeds don't answer: " + text.Names(names, seedsNamed)
 }
 
 // checked is what the seeds found out about a catalogue's sources.

@@ -43,7 +43,7 @@ func TestStatusSaysWhatIsKnown(t *testing.T) {
 		{why: "in git, and not read yet", git: true, facts: facts{Findings: distributed, seeds: []seed.State{whole("a")}},
 			ready: "False/Fetching: the repository has not been read yet", sources: "True/SourcesReady: no installation reports a source error; sources that nobody uses are not checked", rows: 1, synced: 1},
 		{why: "one seed has it, one can't be reached", facts: facts{Findings: distributed, seeds: []seed.State{away, whole("b")}},
-			ready: "True/Distributed: 1 of 2 seeds have it; not reached: away", sources: "True/SourcesReady: no installation reports a source error; sources that nobody uses are not checked; no seed checks sources now, and these don't answer: away", rows: 2, synced: 1},
+			ready: "True/Distributed: 1 of 2 seeds have it; not reached: away", sources: "True/SourcesReady: no installation reports a source error; sources that nobody uses are not checked; no seed checks sources now, and these seeds don't answer: away", rows: 2, synced: 1},
 		{why: "one seed does not have it yet", facts: facts{Findings: distributed, seeds: []seed.State{empty}},
 			ready: "False/Distributing: 0 of 1 seeds have it; not yet: empty", sources: "True/SourcesReady: no installation reports a source error; sources that nobody uses are not checked", rows: 1},
 		{why: "content that can't be had does not make it unready", facts: facts{Findings: distributed, seeds: []seed.State{unfetched}},
@@ -186,7 +186,7 @@ func TestSourcesAreAsTheSeedsFoundThem(t *testing.T) {
 func TestSeedsThatAreAwayCheckNoSource(t *testing.T) {
 	uses := []catalogue.SourceUse{{Addon: "web", Version: "2.0.0", Key: "00"}, {Addon: "web", Version: "1.0.0", Key: "01"}}
 	known := &catalogue.SourceChecks{Good: map[string]bool{"00": true}}
-	const away = "; no seed checks sources now, and these don't answer: north"
+	const away = "; no seed checks sources now, and these seeds don't answer: north"
 	for _, test := range []struct {
 		why      string
 		reached  bool
