@@ -34,7 +34,7 @@ func TestCataloguesBeyondTheTotalsAreLeftOut(t *testing.T) {
 	stop := w.start()
 	first, second, third := w.crowd("crowd-1"), w.crowd("crowd-2"), w.crowd("crowd-3")
 	for _, object := range []*v1.AddonCatalogue{first, second, third} {
-		w.create(w.master, object)
+		expect.Create(w.t, w.master, object)
 	}
 	third = w.expectCondition(third, v1.ConditionReady, "False", v1.ReasonTooLarge)
 	told := third.Status.Conditions[slices.IndexFunc(third.Status.Conditions,
@@ -44,7 +44,7 @@ func TestCataloguesBeyondTheTotalsAreLeftOut(t *testing.T) {
 	}
 	w.expectCondition(second, v1.ConditionReady, "True", v1.ReasonDistributed)
 	small := w.catalogueOf("small", map[string][]string{"web": {"1.0.0"}})
-	w.create(w.master, small)
+	expect.Create(w.t, w.master, small)
 	w.expectVersions("master", "web", "1.0.0")
 	stays := func() error {
 		now := &v1.AddonCatalogue{}
@@ -60,9 +60,7 @@ func TestCataloguesBeyondTheTotalsAreLeftOut(t *testing.T) {
 	stop()
 	w.start()
 	w.steady(stays)
-	if err := w.master.Delete(t.Context(), first); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.master, first)
 	w.expectCondition(third, v1.ConditionReady, "True", v1.ReasonDistributed)
 	expect.Object(t, w.master, w.merged("crowd-3-76"), func(object *v1.AddonCatalogue) error {
 		if len(object.Spec.Addons[0].Versions) != 128 {
