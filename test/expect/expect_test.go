@@ -37,7 +37,9 @@ type recorder struct {
 
 func (r *recorder) Helper() {}
 
-func (r *recorder) Fatalf(format string, arguments ...any) { r.ended = fmt.Sprintf(format, arguments...) }
+func (r *recorder) Fatalf(format string, arguments ...any) {
+	r.ended = fmt.Sprintf(format, arguments...)
+}
 
 // Red when a change that the API server holds to be wrong is tried for a minute, or one that may go well later ends the test.
 func TestAChangeIsTriedAgainWhereThatMayHelp(t *testing.T) {
