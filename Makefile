@@ -80,11 +80,11 @@ check: binaries .cache/run/tests ## Check the changes since BASE, by default sin
 
 .PHONY: test
 test: binaries .cache/run/tests ## Run all tests in their short form. JSON=file also keeps what `go test -json` says.
-	@$(if $(PART)$(TENTH)$(LIST)$(ARGS),$(error PART, TENTH, LIST and ARGS are for make test-long))exec .cache/run/tests -json '$(JSON)'
+	@$(if $(PART)$(TENTH)$(WITHIN)$(LIST)$(ARGS),$(error PART, TENTH, WITHIN, LIST and ARGS are for make test-long))exec .cache/run/tests -json '$(JSON)'
 
 .PHONY: test-long
-test-long: $(if $(LIST),,binaries) .cache/run/tests ## Run all tests in full, in parts: LIST=1, PART=name ARGS='...', TENTH=0 to 9, or commit. JSON=file as above.
-	@exec .cache/run/tests long $(if $(LIST),-list) -part '$(PART)' -tenth '$(TENTH)' -json '$(JSON)' -- $(ARGS)
+test-long: $(if $(LIST),,binaries) .cache/run/tests ## Run all tests in full, in parts: LIST=1, PART=name ARGS='...', TENTH=0 to 9, or commit, WITHIN=12m. JSON=file as above.
+	@exec .cache/run/tests long $(if $(LIST),-list) -part '$(PART)' -tenth '$(TENTH)' -within '$(or $(WITHIN),0)' -json '$(JSON)' -- $(ARGS)
 
 .PHONY: bench
 bench: binaries .cache/run/tests ## Measure CPU, memory, writes and times against their bars.

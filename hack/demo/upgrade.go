@@ -26,8 +26,9 @@ const (
 	before, after = binaries.Older, binaries.Newer
 )
 
-// upgradeLimit is the most that the part on Cluster API may add to the demo, its sandbox included, but not what builds it.
-const upgradeLimit = time.Minute
+// upgradeLimit is the most that the part on Cluster API may add to the demo, its sandbox included, but not what builds it. A busy
+// machine keeps it too.
+const upgradeLimit = 3 * time.Minute
 
 // gates are the add-ons that an upgrade waits for.
 var gates = []string{"cni", "cloud", "storage"}

@@ -25,6 +25,7 @@ func runLong(ctx context.Context, arguments []string) (err error) {
 	list := flags.Bool("list", false, "list the parts, and when each passed")
 	name := flags.String("part", "", "names or patterns with commas: run these alone; arguments after one are its tests'")
 	tenth := flags.String("tenth", "", "run a tenth of all parts: its number, or \"commit\" for the one whose turn it is")
+	within := flags.Duration("within", 0, "time for all parts together: what does not end in it is told, and fails nothing; 0 is no limit")
 	events := flags.String("json", "", "file that the JSON of go test is appended to")
 	if err := flags.Parse(arguments); err != nil {
 		return err
@@ -56,15 +57,25 @@ func runLong(ctx context.Context, arguments []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closed()) }()
-	return s.runParts(ctx, chosen, record, asked{again: *name != "", arguments: flags.Args()})
+	return s.runParts(ctx, chosen, record, asked{again: *name != "", within: *within, arguments: flags.Args()})
 }
 
 // asked is how parts are to run.
 type asked struct {
 	// again has those run too that passed on this commit.
 	again bool
+	// within is the time for all parts together; 0: as long as they take.
+	within time.Duration
 	// arguments are handed to the tests.
 	arguments []string
+}
+
+// limited is a context that ends when the time is over.
+func (a asked) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if a.within == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, a.within)
 }
 
 // choose gives the parts that were asked for, those that are named by one or the other.
@@ -133,13 +144,16 @@ func (s *session) list(record parts.Record) error {
 	return nil
 }
 
-// runParts runs parts one after the other; one that fails does not keep the others from running.
+// runParts runs parts one after the other; one that fails does not keep the others from running. One that does not end in
+// time is stopped.
 func (s *session) runParts(ctx context.Context, chosen []parts.Part, record parts.Record, how asked) error {
 	all, err := suite.List(ctx, s.checkout)
 	if err != nil {
 		return err
 	}
-	var failed []string
+	limited, stop := how.limited(ctx)
+	defer stop()
+	var failed, late []string
 	for i, part := range chosen {
 		heading := fmt.Sprintf("\n=== part %s (%d of %d, about %d min)", part.Name, i+1, len(chosen), part.Minutes)
 		state, done, err := s.state(record, part)
@@ -152,7 +166,12 @@ func (s *session) runParts(ctx context.Context, chosen []parts.Part, record part
 		}
 		fmt.Fprintf(s.out, "%s: %s\n", heading, part.Why)
 		begin := time.Now()
-		passed, err := s.keepPart(ctx, part, all, how.arguments)
+		passed, err := s.keepPart(limited, part, all, how.arguments)
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			late = append(late, part.Name)
+			fmt.Fprintf(s.out, "=== part %s was stopped: the time is over\n", part.Name)
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -172,6 +191,10 @@ func (s *session) runParts(ctx context.Context, chosen []parts.Part, record part
 		if err := record.Add(part.Name, parts.Pass{Commit: s.commit.hash, When: begin, Took: took}); err != nil {
 			return err
 		}
+	}
+	if len(late) > 0 {
+		names := strings.Join(late, ",")
+		fmt.Fprintf(s.out, "\n=== NOT RUN to their ends, which fails nothing: %s; `make test-long PART=%s` runs them\n", names, names)
 	}
 	if len(failed) > 0 {
 		return fmt.Errorf("%w, in parts %s; `make test-long PART=%s` runs one again",

@@ -141,16 +141,18 @@ func (w writer) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// long runs what did not pass on this commit, and notes what passed on a clean checkout alone. Red when a part that
-// failed, or that ran with changed files or with arguments of its own, is skipped the next time.
-func TestPartsAreResumed(t *testing.T) {
-	const listing = `if [ "$1" = list ]; then
+// listing lets the go command list two packages.
+const listing = `if [ "$1" = list ]; then
   [ "$(basename "$PWD")" != apis ] || exit 0
   printf '{"ImportPath":"m/pkg/bad","Dir":"%s/pkg/bad","TestGoFiles":["a_test.go"]}' "$PWD"
   printf '{"ImportPath":"m/pkg/good","Dir":"%s/pkg/good","TestGoFiles":["a_test.go"]}' "$PWD"
   exit 0
 fi
 `
+
+// long runs what did not pass on this commit, and notes what passed on a clean checkout alone. Red when a part that
+// failed, or that ran with changed files or with arguments of its own, is skipped the next time.
+func TestPartsAreResumed(t *testing.T) {
 	fakeGo(t, listing+ends)
 	s, out := newTestSession(t)
 	if err := os.Mkdir(filepath.Join(s.checkout, "apis"), 0o755); err != nil {
@@ -195,6 +197,30 @@ fi
 		text, err := os.ReadFile(filepath.Join(s.checkout, kept, part.Name+".log"))
 		if err != nil || !strings.Contains(string(text), part.Packages[0]) {
 			t.Errorf("what part %s printed is kept as %q, %v", part.Name, text, err)
+		}
+	}
+}
+
+// Red when a part that does not end in time, or does not begin, fails the run or runs on, or when one that fails in time is forgiven.
+func TestWhatDoesNotEndInTimeFailsNothing(t *testing.T) {
+	chosen := []parts.Part{{Name: "first", Packages: []string{"pkg/bad"}}, {Name: "second", Packages: []string{"pkg/bad"}}}
+	for _, test := range []struct {
+		why, script string
+		within      time.Duration
+		want        error
+	}{
+		{"both hang", `mkfifo "$PWD/fifo"; exec cat "$PWD/fifo"`, time.Second, nil},
+		{"no time was left", ends, -time.Second, nil},
+		{"both fail in time", ends, time.Hour, errTests},
+	} {
+		fakeGo(t, listing+test.script)
+		s, out := newTestSession(t)
+		if err := os.Mkdir(filepath.Join(s.checkout, "apis"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		err := s.runParts(t.Context(), chosen, parts.Record{Folder: t.TempDir()}, asked{within: test.within})
+		if isTold := strings.Contains(out.String(), "PART=first,second"); !errors.Is(err, test.want) || isTold != (test.want == nil) {
+			t.Errorf("%s: %v\n%s", test.why, err, out)
 		}
 	}
 }

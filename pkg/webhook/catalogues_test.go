@@ -17,6 +17,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/webhook"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 const platform = "platform"
@@ -286,9 +287,7 @@ func TestUsageWarnings(t *testing.T) {
 		expectAdmitted(t, handler.Handle(t.Context(), question(t, tools, after)), `seed "north": 7 installations on it use what this takes out (7 of web 1.1.0)`, unknown)
 	})
 	t.Run("the only catalogue of the add-on goes", func(t *testing.T) {
-		if err := c.Delete(t.Context(), others); err != nil {
-			t.Fatal(err)
-		}
+		expect.Delete(t, c, others)
 		answer := handler.Handle(t.Context(), question(t, tools, nil))
 		expectAdmitted(t, answer,
 			`seed "north": 11 installations on it use what this takes out (1 of web (no version chosen yet), 3 of web 1.0.0, 7 of web 1.1.0)`, `seed "south"`, unknown)
@@ -365,9 +364,7 @@ func TestAnAddonOfAnotherCatalogueIsWarnedOf(t *testing.T) {
 	}
 	flood.Spec.Addons = flood.Spec.Addons[1:]
 	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: v1.ConfigMapOwners}, Data: catalogue.Owners(many).Encode()}
-	if err := c.Update(t.Context(), kept); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, c, kept)
 	answer := (&webhook.Catalogues{Master: c, Namespace: place}).Handle(t.Context(), question(t, nil, flood))
 	expectAdmitted(t, answer, `addon "addon-0" belongs`, `addon "addon-1"`, `addon "addon-2"`, `addon "addon-3"`, `addon "addon-4"`,
 		"more add-ons belong to other catalogues")

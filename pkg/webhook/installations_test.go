@@ -14,6 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/webhook"
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 const merged = "merged"
@@ -226,9 +227,7 @@ func TestDeletionOfCoreInstallations(t *testing.T) {
 	going := namespace("cluster-going")
 	going.Finalizers = nil
 	create(t, c, namespace("cluster-amber"), going)
-	if err := c.Delete(t.Context(), going); err != nil { // without a namespace controller it stays, terminating
-		t.Fatal(err)
-	}
+	expect.Delete(t, c, going) // without a namespace controller it stays, terminating
 	deleted := living("1.36.3")
 	deleted.found.Deleted = true
 	for _, test := range []struct {

@@ -17,6 +17,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -33,9 +34,7 @@ func connect(t *testing.T) client.Client {
 func create(t *testing.T, c client.Client, objects ...client.Object) {
 	t.Helper()
 	for _, object := range objects {
-		if err := c.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		expect.Create(t, c, object)
 		t.Cleanup(func() {
 			if err := client.IgnoreNotFound(c.Delete(context.Background(), object)); err != nil {
 				t.Error(err)

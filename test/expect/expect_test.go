@@ -2,10 +2,13 @@ package expect
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
@@ -23,6 +26,36 @@ func TestLastsCountsFromTheLastError(t *testing.T) {
 	})
 	if took := time.Since(broke); looks < 5 || took < during {
 		t.Errorf("after %d looks and %s, it was taken to last", looks, took)
+	}
+}
+
+// recorder is a test that notes how it would end.
+type recorder struct {
+	testing.TB
+	ended string
+}
+
+func (r *recorder) Helper() {}
+
+func (r *recorder) Fatalf(format string, arguments ...any) {
+	r.ended = fmt.Sprintf(format, arguments...)
+}
+
+// Red when a change that the API server holds to be wrong is tried for a minute, or one that may go well later ends the test.
+func TestAChangeIsTriedAgainWhereThatMayHelp(t *testing.T) {
+	of, kind := schema.GroupResource{Resource: "things"}, schema.GroupKind{Kind: "Thing"}
+	for _, test := range []struct {
+		err  error
+		ends bool
+	}{
+		{apierrors.NewInvalid(kind, "one", nil), true}, {apierrors.NewBadRequest("no"), true}, {apierrors.NewRequestEntityTooLargeError("no"), true},
+		{apierrors.NewConflict(of, "one", nil), false}, {apierrors.NewForbidden(of, "one", nil), false}, {errors.New("no answer"), false}, {nil, false},
+	} {
+		r := &recorder{TB: t}
+		got := unlessWrong(r, "updating", &kubermaticv1.AddonSet{}, test.err)
+		if !errors.Is(got, test.err) || (r.ended != "") != test.ends {
+			t.Errorf("%v: got %v, and the test ends with %q", test.err, got, r.ended)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -93,12 +94,12 @@ func PatchStatus(t testing.TB, with client.StatusClient, object client.Object, p
 }
 
 // Change reads the object of that namespace and name, changes and writes it, until the API server takes it: others may
-// write it in between.
+// write it in between. What the API server holds to be wrong fails the test at once.
 func Change[T client.Object](t testing.TB, with client.Client, object T, change func(T)) {
 	t.Helper()
 	Object(t, with, object, func(object T) error {
 		change(object)
-		return with.Update(t.Context(), object)
+		return unlessWrong(t, "updating", object, with.Update(t.Context(), object))
 	})
 }
 
@@ -107,7 +108,7 @@ func ChangeStatus[T client.Object](t testing.TB, with client.Client, object T, c
 	t.Helper()
 	Object(t, with, object, func(object T) error {
 		change(object)
-		return with.Status().Update(t.Context(), object)
+		return unlessWrong(t, "updating the status of", object, with.Status().Update(t.Context(), object))
 	})
 }
 
@@ -122,9 +123,9 @@ func Put[T client.Object](t testing.TB, with client.Client, object T, change fun
 		change(object)
 		if err != nil {
 			object.SetResourceVersion("")
-			return with.Create(t.Context(), object)
+			return unlessWrong(t, "creating", object, with.Create(t.Context(), object))
 		}
-		return with.Update(t.Context(), object)
+		return unlessWrong(t, "updating", object, with.Update(t.Context(), object))
 	})
 }
 
@@ -132,6 +133,15 @@ func Put[T client.Object](t testing.TB, with client.Client, object T, change fun
 func Delete(t testing.TB, with client.Writer, object client.Object, options ...client.DeleteOption) {
 	t.Helper()
 	must(t, "deleting", object, with.Delete(t.Context(), object, options...))
+}
+
+// unlessWrong fails the test by an error that no further try changes, and returns others.
+func unlessWrong(t testing.TB, doing string, object client.Object, err error) error {
+	t.Helper()
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err) {
+		must(t, doing, object, err)
+	}
+	return err
 }
 
 func must(t testing.TB, doing string, object client.Object, err error) {

@@ -22,7 +22,6 @@ import (
 
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/cluster"
-	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -43,12 +42,6 @@ func Client(t testing.TB, config *rest.Config) client.WithWatch {
 		t.Fatal(err)
 	}
 	return made
-}
-
-// Create is expect.Create.
-func Create(t testing.TB, with client.Client, objects ...client.Object) {
-	t.Helper()
-	expect.Create(t, with, objects...)
 }
 
 // Namespace is one to create.

@@ -142,12 +142,8 @@ func Named(names string) ([]Part, error) {
 	return found, nil
 }
 
-// tenthMinutes is how long a tenth may take: `.ci/run` has 35 minutes, of which `make test` takes 22, and lint, verify and
-// demo-all take 5.
-const tenthMinutes = 8
-
-// Tenths divides parts into ten groups, but for those that are apart. The longest part goes first, each to the first group
-// that has room for it. Where none has, the first takes too long: a test holds that this does not happen.
+// Tenths divides parts into ten groups that take about equally long, but for those that are apart: the longest part goes
+// first, each to the group that has least.
 func Tenths(parts []Part) [10][]Part {
 	sorted := slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.Apart != "" })
 	slices.SortStableFunc(sorted, func(a, b Part) int {
@@ -155,9 +151,13 @@ func Tenths(parts []Part) [10][]Part {
 	})
 	var tenths [10][]Part
 	for _, part := range sorted {
-		hasRoom := func(tenth []Part) bool { return Minutes(tenth)+part.Minutes <= tenthMinutes }
-		at := max(0, slices.IndexFunc(tenths[:], hasRoom))
-		tenths[at] = append(tenths[at], part)
+		least := 0
+		for i := range tenths {
+			if Minutes(tenths[i]) < Minutes(tenths[least]) {
+				least = i
+			}
+		}
+		tenths[least] = append(tenths[least], part)
 	}
 	return tenths
 }

@@ -6,6 +6,7 @@ import "slices"
 const (
 	measures = "it measures: run it where little else runs"
 	builds   = "it builds programs that nothing else needs"
+	releases = "it holds two releases against each other, which a commit may rightly tell apart, and builds one of them"
 )
 
 // Parts is the table. Each package runs in full in some part, without -short, and all but those that measure under
@@ -112,7 +113,7 @@ var kills = []Part{
 // attacks take as long as their arguments say. The first is a test, the others tell figures.
 var attacks = []Part{
 	{
-		Name: "soak", Minutes: 4, Packages: []string{"test/soak"}, Verbose: true, Arguments: []string{"-soak", "150s"},
+		Name: "soak", Minutes: 4, Packages: []string{"test/soak"}, Verbose: true, Apart: measures, Arguments: []string{"-soak", "150s"},
 		Why: "a platform under every attack at once; ARGS='-soak 20m', and '-seed n' to repeat an order of events",
 	},
 	{
@@ -130,15 +131,15 @@ var attacks = []Part{
 // upgrades put one release in the place of another, out of the repository's history.
 var upgrades = []Part{
 	{
-		Name: "upgrade", Minutes: 3, Packages: []string{"test/upgrade"}, Race: true, Verbose: true, Skip: beside,
+		Name: "upgrade", Apart: releases, Minutes: 3, Packages: []string{"test/upgrade"}, Race: true, Verbose: true, Skip: beside,
 		Why: "from an early commit and back, and a seed from a backup",
 	},
 	{
-		Name: "upgrade-beside", Minutes: 3, Packages: []string{"test/upgrade"}, Race: true, Verbose: true, Run: beside,
+		Name: "upgrade-beside", Apart: releases, Minutes: 3, Packages: []string{"test/upgrade"}, Race: true, Verbose: true, Run: beside,
 		Why: "managers of two releases beside each other",
 	},
 	{
-		Name: "upgrade-last", Minutes: 4, Packages: []string{"test/upgrade"}, Verbose: true,
+		Name: "upgrade-last", Apart: releases, Minutes: 4, Packages: []string{"test/upgrade"}, Verbose: true,
 		Arguments: []string{"-former", "HEAD^", "-installations", "200"},
 		Why:       "from the commit before with 200 installations: nothing is rendered or written; ARGS='-former commit'",
 	},

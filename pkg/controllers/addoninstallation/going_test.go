@@ -1,6 +1,7 @@
 package addoninstallation_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -56,7 +57,8 @@ func (w *world) endCluster(object client.Object) {
 	w.delete(object)
 	w.t.Cleanup(func() {
 		object.SetFinalizers(nil)
-		_ = w.seed.Patch(w.t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+		free := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+		_ = w.seed.Patch(context.WithoutCancel(w.t.Context()), object, free)
 	})
 }
 

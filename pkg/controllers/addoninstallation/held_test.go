@@ -1,6 +1,7 @@
 package addoninstallation_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -121,7 +122,7 @@ func TestFinalizersOfOthersDoNotHoldTheEndOfASetForEver(t *testing.T) {
 	}
 	w.create(set)
 	t.Cleanup(func() {
-		_ = w.seed.Patch(w.t.Context(), set, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+		_ = w.seed.Patch(context.WithoutCancel(t.Context()), set, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 	})
 	w.start()
 	held, other := w.heldBy("held", map[string]string{kubermaticv1.LabelSet: "tools"}), w.heldBy("other", map[string]string{kubermaticv1.LabelSet: "another"})

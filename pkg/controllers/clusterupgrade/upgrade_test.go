@@ -29,14 +29,10 @@ func TestAWaitThatBeganByAClockThatWasAheadIsWrittenAgain(t *testing.T) {
 	stop()
 	key := w.availableKey()
 	found := &v1.AddonCatalogue{}
-	if err := w.client.Get(t.Context(), key, found); err != nil {
-		t.Fatal(err)
-	}
+	expect.Get(t, w.client, key, found)
 	held := meta.FindStatusCondition(found.Status.Conditions, v1.ConditionUpgradeHeld)
 	held.LastTransitionTime = metav1.NewTime(time.Now().Add(1000 * time.Hour))
-	if err := w.client.Status().Update(t.Context(), found); err != nil {
-		t.Fatal(err)
-	}
+	expect.UpdateStatus(t, w.client, found)
 	w.start()
 	expect.Object(t, w.client, found, func(found *v1.AddonCatalogue) error {
 		held := meta.FindStatusCondition(found.Status.Conditions, v1.ConditionUpgradeHeld)
@@ -54,9 +50,7 @@ func TestAnUpgradeThatWaitsWithoutACatalogueIsToldOnce(t *testing.T) {
 	w := newWorld(t, setting{})
 	key := w.availableKey()
 	none := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	if err := w.client.Delete(t.Context(), none); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.client, none)
 	stop := w.start()
 	w.installed("1.0.0", "1.36.3", metav1.ConditionTrue)
 	w.ask(after)

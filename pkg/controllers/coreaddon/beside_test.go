@@ -133,9 +133,7 @@ func TestClustersOfANamespaceHaveEachTheirCoreAddons(t *testing.T) {
 	gone := w.coreOf(one, "monitoring")
 	gone.Status.Cluster = new(one.Identity())
 	expect.UpdateStatus(t, w.seed, gone)
-	if err := w.seed.Delete(t.Context(), gone); err != nil { // as with its owner
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.seed, gone) // as with its owner
 	w.event(v1.EventDeletionBlocked)
 	w.beside.Remove(one)
 	expect.Gone(t, w.seed, gone)

@@ -1,6 +1,7 @@
 package coreaddon_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -147,8 +148,9 @@ func (w *world) coreSet(changes ...func(*v1.AddonSet)) *v1.AddonSet {
 	expect.Create(w.t, w.seed, made)
 	w.t.Cleanup(func() {
 		free := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
-		_ = w.seed.Patch(w.t.Context(), made, free)
-		_ = client.IgnoreNotFound(w.seed.Delete(w.t.Context(), made))
+		ctx := context.WithoutCancel(w.t.Context())
+		_ = w.seed.Patch(ctx, made, free)
+		_ = w.seed.Delete(ctx, made)
 	})
 	return made
 }

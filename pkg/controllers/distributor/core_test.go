@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,28 +48,28 @@ func TestASeedGetsItsKeyOnceEverythingIsMarked(t *testing.T) {
 	w := newWorld(t)
 	seed := w.client("seed")
 	for _, name := range []string{w.platform, w.catalogue} {
-		w.create(seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		expect.Create(w.t, seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	w.seed("remote", kubeconfigOf("seed"))
 	// Left by an older release: one that is still wanted, and one that can't be read anew.
 	held := w.catalogueOf("held", map[string][]string{"old": {"1.0.0", "v1.0"}})
-	w.create(w.master, held)
+	expect.Create(w.t, w.master, held)
 	left := w.merged("old")
 	left.Labels = map[string]string{v1.LabelRole: v1.RoleMerged, v1.LabelManagedBy: "distributor"}
 	left.Annotations = map[string]string{v1.AnnotationVersions: `{"1.0.0":{"digest":"x","catalogue":"held"}}`, v1.AnnotationGeneration: "1"}
 	left.Spec.Addons = []v1.Addon{addonOf("old", "1.0.0")}
-	w.create(seed, left)
+	expect.Create(w.t, seed, left)
 	quick := func(o *distributor.Options) { o.Resync = time.Second }
 	w.start(quick)
 	tools := w.catalogueOf("tools", map[string][]string{"web": {"1.0.0"}})
-	w.create(w.master, tools)
+	expect.Create(w.t, w.master, tools)
 	w.expectVersions("seed", "web", "1.0.0")
 	w.expectCondition(tools, v1.ConditionReady, "True", v1.ReasonDistributed)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.SecretCatalogueKey}}
 	if err := seed.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Fatalf("the seed has the key while an object of before is not marked: %v", err)
 	}
-	edit(w, held, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("old", "1.0.0")} })
+	expect.Change(w.t, w.master, held, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("old", "1.0.0")} })
 	key := w.key("seed")
 	w.expectMarked("seed", "old", key)
 	web := w.expectMarked("seed", "web", key)
@@ -82,9 +81,7 @@ func TestASeedGetsItsKeyOnceEverythingIsMarked(t *testing.T) {
 		func(o *v1.AddonCatalogue) { o.Spec.Addons[0].Versions[0].Version = "99.0.0" },
 	} {
 		tamper(web)
-		if err := seed.Update(t.Context(), web); err != nil {
-			t.Fatal(err)
-		}
+		expect.Update(t, seed, web)
 		if catalogue.IsMarked(key, web) {
 			t.Error("what was edited is still believed")
 		}
@@ -96,9 +93,7 @@ func TestASeedGetsItsKeyOnceEverythingIsMarked(t *testing.T) {
 	w.end()
 	w.start(quick)
 	w.expectMarked("seed", "web", key)
-	if err := seed.Delete(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, seed, secret)
 	expect.Object(t, seed, secret, func(found *corev1.Secret) error {
 		if catalogue.MarkKeyID(found.Data[v1.MarkKeyField]) == "" {
 			return fmt.Errorf("there is no key")
@@ -114,14 +109,14 @@ func TestASeedGetsItsKeyOnceEverythingIsMarked(t *testing.T) {
 func TestASquatterOnASeedHoldsUpItsAddonOnly(t *testing.T) {
 	w := newWorld(t)
 	seed := w.client("seed")
-	w.create(seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.catalogue}})
+	expect.Create(w.t, seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.catalogue}})
 	squatter := w.merged("newtool")
 	squatter.Spec.Addons = []v1.Addon{addonOf("newtool", "99.0.0")}
-	w.create(seed, squatter)
+	expect.Create(w.t, seed, squatter)
 	w.seed("remote", kubeconfigOf("seed"))
 	w.start(func(o *distributor.Options) { o.Resync = time.Second })
 	tools := w.catalogueOf("tools", map[string][]string{"newtool": {"1.0.0"}, "web": {"1.0.0"}})
-	w.create(w.master, tools)
+	expect.Create(w.t, w.master, tools)
 	w.expectVersions("seed", "web", "1.0.0")
 	expect.Object(t, w.master, tools, func(object *v1.AddonCatalogue) error {
 		rows := object.Status.Seeds
@@ -132,9 +127,7 @@ func TestASquatterOnASeedHoldsUpItsAddonOnly(t *testing.T) {
 		return expect.Condition(object, v1.ConditionReady, "False", v1.ReasonDistributing)
 	})
 	w.expectVersions("seed", "newtool", "99.0.0") // it is left alone
-	if err := seed.Delete(t.Context(), squatter); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, seed, squatter)
 	w.expectVersions("seed", "newtool", "1.0.0")
 	w.expectCondition(tools, v1.ConditionReady, "True", v1.ReasonDistributed)
 }
@@ -148,7 +141,7 @@ func TestAGeneratedCatalogueIsCoreByItsOwnerOnly(t *testing.T) {
 	inGit := func(name string, kind v1.CatalogueType) *v1.AddonCatalogue {
 		parent := w.catalogueOf(name, nil)
 		parent.Spec.Type, parent.Spec.Git = kind, &v1.CatalogueGit{Remote: "https://git.example.com/" + v1.GitRemote(name)}
-		w.create(w.master, parent)
+		expect.Create(w.t, w.master, parent)
 		return parent
 	}
 	generated := func(name string, owner *v1.AddonCatalogue) *v1.AddonCatalogue {
@@ -159,16 +152,14 @@ func TestAGeneratedCatalogueIsCoreByItsOwnerOnly(t *testing.T) {
 				APIVersion: v1.GroupVersion.String(), Kind: "AddonCatalogue", Name: owner.Name, UID: owner.UID, Controller: new(true),
 			}}
 		}
-		w.create(w.master, child)
+		expect.Create(w.t, w.master, child)
 		return child
 	}
 	plain := w.catalogueOf("plain", map[string][]string{"plain": {"1.0.0"}})
 	plain.Spec.Type = v1.CatalogueCore
-	w.create(w.master, plain)
+	expect.Create(w.t, w.master, plain)
 	gone := inGit("core-of-before", v1.CatalogueCore)
-	if err := w.master.Delete(t.Context(), gone); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.master, gone)
 	refused := []*v1.AddonCatalogue{
 		generated("orphan", nil), generated("of-custom", inGit("custom-git", v1.CatalogueCustom)), generated("of-none", gone),
 		generated("of-one-not-in-git", plain),
@@ -195,25 +186,23 @@ func TestClustersAreToldToLeaveAVersion(t *testing.T) {
 	platform.Spec.Type, hijacker.Spec.Type = v1.CatalogueCore, v1.CatalogueCore
 	custom.Annotations = map[string]string{v1.AnnotationLeaveVersions: "rbac=1.0.0"} // is no Core catalogue's
 	for _, object := range []*v1.AddonCatalogue{platform, hijacker, custom} {
-		w.create(w.master, object)
+		expect.Create(w.t, w.master, object)
 	}
 	place := fmt.Sprintf("cluster-leaving-%d", worlds)
-	w.create(w.master, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: place}})
+	expect.Create(w.t, w.master, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: place}})
 	installed := &v1.AddonInstallation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: "rbac"},
 		Spec:       v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "rbac"}, CoreAddon: true, TargetNamespace: "kube-system"},
 	}
-	w.create(w.master, installed)
+	expect.Create(w.t, w.master, installed)
 	reach := func(version string) {
 		installed.Status.Version = version
-		if err := w.master.Status().Update(t.Context(), installed); err != nil {
-			t.Fatal(err)
-		}
+		expect.UpdateStatus(t, w.master, installed)
 	}
 	reach("99.0.0")
 	w.start(func(o *distributor.Options) { o.CountEvery, o.Resync = 500*time.Millisecond, 500*time.Millisecond })
 	before := w.expectVersions("master", "rbac", "99.0.0", "1.0.0")
-	edit(w, platform, func(object *v1.AddonCatalogue) {
+	expect.Change(w.t, w.master, platform, func(object *v1.AddonCatalogue) {
 		object.Annotations = map[string]string{v1.AnnotationLeaveVersions: "rbac=99.0.0"}
 	})
 	expect.Object(t, w.master, w.merged("rbac"), func(object *v1.AddonCatalogue) error {
@@ -222,35 +211,14 @@ func TestClustersAreToldToLeaveAVersion(t *testing.T) {
 		}
 		return nil
 	})
-	w.expectCondition(platform, v1.ConditionLeaving, "True", v1.ReasonVersionsInUse)
-	expect.Object(t, w.master, platform, func(object *v1.AddonCatalogue) error {
-		told := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionLeaving)
-		if told == nil || told.Message != "clusters leave rbac 99.0.0: 1 installations on 1 seeds have it" {
-			return fmt.Errorf("it says %+v", told)
-		}
-		return nil
-	})
+	w.expectCondition(platform, v1.ConditionLeaving, "True", v1.ReasonVersionsInUse, "rbac 99.0.0", " 1 installations on 1 seeds")
 	reach("1.0.0")
 	w.expectCondition(platform, v1.ConditionLeaving, "False", v1.ReasonVersionsLeft)
-	expect.Eventually(t, expect.Patience, func() error {
-		var list eventsv1.EventList
-		if err := w.master.List(t.Context(), &list, client.InNamespace(w.platform)); err != nil {
-			return err
-		}
-		told := ""
-		for _, event := range list.Items {
-			if event.Reason == v1.EventLeft && event.Regarding.Name == "platform" {
-				told += event.Note + "\n"
-			}
-		}
-		if !strings.Contains(told, "clusters leave rbac 99.0.0") || !strings.Contains(told, "no installation has rbac 99.0.0 any more") {
-			return fmt.Errorf("events %q", told)
-		}
-		return nil
-	})
-	edit(w, platform, func(object *v1.AddonCatalogue) { object.Annotations[v1.AnnotationLeaveVersions] = "rbac" })
+	expect.Event(t, w.master, platform, v1.EventLeft, "clusters leave rbac 99.0.0")
+	expect.Event(t, w.master, platform, v1.EventLeft, "no installation has rbac 99.0.0")
+	expect.Change(w.t, w.master, platform, func(object *v1.AddonCatalogue) { object.Annotations[v1.AnnotationLeaveVersions] = "rbac" })
 	w.expectCondition(platform, v1.ConditionLeaving, "False", v1.ReasonLeaveUnreadable)
-	edit(w, platform, func(object *v1.AddonCatalogue) { object.Annotations = nil })
+	expect.Change(w.t, w.master, platform, func(object *v1.AddonCatalogue) { object.Annotations = nil })
 	expect.Object(t, w.master, platform, func(object *v1.AddonCatalogue) error {
 		if told := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionLeaving); told != nil {
 			return fmt.Errorf("it still says %+v", told)

@@ -1,6 +1,7 @@
 package distributor_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -24,7 +25,7 @@ func TestReachesEverySeed(t *testing.T) {
 	w.seed("local", kubeconfigOf("master"))
 	w.start()
 	custom := w.catalogueOf("custom", map[string][]string{"prometheus": {"1.0.0", "v2.0.0"}})
-	w.create(w.master, custom)
+	expect.Create(w.t, w.master, custom)
 	merged := w.expectVersions("master", "prometheus", "v2.0.0", "1.0.0")
 	origins := map[string]catalogue.Origin{}
 	if err := json.Unmarshal([]byte(merged.Annotations[v1.AnnotationVersions]), &origins); err != nil {
@@ -48,14 +49,12 @@ func TestReachesEverySeed(t *testing.T) {
 	w.expectSyncTimes("local", "remote")
 
 	// An edit reaches both, and waits for no look in between: those are minutes apart.
-	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("prometheus", "3.0.0")} })
+	expect.Change(w.t, w.master, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("prometheus", "3.0.0")} })
 	w.expectVersions("master", "prometheus", "3.0.0")
 	w.expectVersions("seed", "prometheus", "3.0.0")
 
 	// A Seed that goes is dropped; what it has stays.
-	if err := w.master.Delete(t.Context(), seed); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.master, seed)
 	expect.Object(t, w.master, custom, func(object *v1.AddonCatalogue) error {
 		if len(object.Status.Seeds) != 1 {
 			return fmt.Errorf("seeds %v", object.Status.Seeds)
@@ -63,9 +62,7 @@ func TestReachesEverySeed(t *testing.T) {
 		return nil
 	})
 	w.expectSeedFigures("local synced 1")
-	if err := w.master.Delete(t.Context(), custom); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.master, custom)
 	expect.Gone(t, w.master, w.merged("prometheus"))
 	w.expectVersions("seed", "prometheus", "3.0.0")
 }
@@ -80,10 +77,10 @@ func TestReportsDuplicatesOnBothSides(t *testing.T) {
 	core := w.catalogueOf("core", map[string][]string{"canal": {"1.0.0"}})
 	core.Spec.Type = v1.CatalogueCore
 	third := w.catalogueOf("third", map[string][]string{"canal": {"9.0.0"}})
-	w.create(w.master, first)
+	expect.Create(w.t, w.master, first)
 	w.expectVersions("master", "loki", "v1.0.0") // and so it is the owner
 	for _, object := range []*v1.AddonCatalogue{second, third, core} {
-		w.create(w.master, object)
+		expect.Create(w.t, w.master, object)
 	}
 	merged := w.expectVersions("master", "loki", "1.1.0", "1.0.0")
 	w.expectVersions("master", "canal", "1.0.0")
@@ -105,12 +102,12 @@ func TestReportsDuplicatesOnBothSides(t *testing.T) {
 		w.expectCondition(object, v1.ConditionReady, "True", v1.ReasonDistributed)
 	}
 	w.expectCondition(core, v1.ConditionConflicting, "False", v1.ReasonNoConflict)
-	w.expectEvent(first, `Conflict: add-on "loki" version "v1.0.0" is left out: catalogue "second" has it with precedence`)
-	w.expectEvent(second, `Conflict: add-on "loki" version "1.0.0" is in other catalogues too; this one wins`)
+	expect.Event(t, w.master, first, v1.EventConflict, `add-on "loki" version "v1.0.0" is left out`, `catalogue "second"`, "precedence")
+	expect.Event(t, w.master, second, v1.EventConflict, `add-on "loki" version "1.0.0"`, "other catalogues", "this one wins")
 
 	// A name that is reserved later changes the type of the merged object, which the CRD keeps from
 	// changing.
-	edit(w, core, func(object *v1.AddonCatalogue) {
+	expect.Change(w.t, w.master, core, func(object *v1.AddonCatalogue) {
 		object.Spec.Addons = append(object.Spec.Addons, addonOf("loki", "5.0.0"))
 	})
 	if merged := w.expectVersions("master", "loki", "5.0.0"); merged.Spec.Type != v1.CatalogueCore {
@@ -123,13 +120,13 @@ func TestKeepsTheLastValidSpecOverARestart(t *testing.T) {
 	w.seed("local", kubeconfigOf("master"))
 	stop := w.start()
 	custom := w.catalogueOf("custom", map[string][]string{"tempo": {"1.0.0"}})
-	w.create(w.master, custom)
+	expect.Create(w.t, w.master, custom)
 	w.expectVersions("master", "tempo", "1.0.0")
-	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("tempo", "1.1.0")} })
+	expect.Change(w.t, w.master, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("tempo", "1.1.0")} })
 	w.expectVersions("master", "tempo", "1.1.0")
 	stop()
 
-	edit(w, custom, func(object *v1.AddonCatalogue) {
+	expect.Change(w.t, w.master, custom, func(object *v1.AddonCatalogue) {
 		object.Spec.Addons = []v1.Addon{addonOf("tempo", "2.0.0", "v2.0.0+again")}
 	})
 	w.start()
@@ -143,7 +140,7 @@ func TestKeepsTheLastValidSpecOverARestart(t *testing.T) {
 		return w.master.Get(t.Context(), client.ObjectKeyFromObject(w.merged("tempo")), w.merged("tempo"))
 	})
 
-	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("tempo", "2.0.0")} })
+	expect.Change(w.t, w.master, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("tempo", "2.0.0")} })
 	w.expectVersions("master", "tempo", "2.0.0")
 	w.expectCondition(custom, v1.ConditionReady, "True", v1.ReasonDistributed)
 }
@@ -151,9 +148,7 @@ func TestKeepsTheLastValidSpecOverARestart(t *testing.T) {
 func (w *world) revisions() []appsv1.ControllerRevision {
 	w.t.Helper()
 	var list appsv1.ControllerRevisionList
-	if err := w.master.List(w.t.Context(), &list, client.InNamespace(w.platform)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.List(w.t, w.master, &list, client.InNamespace(w.platform))
 	return list.Items
 }
 
@@ -163,7 +158,7 @@ func TestIdleWritesNothing(t *testing.T) {
 	w.seed("remote", kubeconfigOf("seed"))
 	w.start(func(options *distributor.Options) { options.Resync = 300 * time.Millisecond })
 	custom := w.catalogueOf("custom", map[string][]string{"mimir": {"1.0.0"}})
-	w.create(w.master, custom)
+	expect.Create(w.t, w.master, custom)
 	w.expectVersions("seed", "mimir", "1.0.0")
 	expect.Object(t, w.master, custom, func(object *v1.AddonCatalogue) error {
 		if object.Status.SyncedSeeds != 2 { // it is Ready while a seed was not reached yet
@@ -184,14 +179,10 @@ func (w *world) resourceVersions(custom *v1.AddonCatalogue) map[string]string {
 	w.t.Helper()
 	versions := map[string]string{}
 	for name, object := range map[string]client.Object{"master": w.merged("mimir"), "seed": w.merged("mimir")} {
-		if err := w.client(name).Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.Read(w.t, w.client(name), object)
 		versions[name] = object.GetResourceVersion()
 	}
-	if err := w.master.Get(w.t.Context(), client.ObjectKeyFromObject(custom), custom); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Read(w.t, w.master, custom)
 	versions["authored"] = custom.ResourceVersion
 	return versions
 }
@@ -202,7 +193,7 @@ func TestADeadSeedHoldsNobodyUp(t *testing.T) {
 	w.seed("remote", kubeconfigOf("seed"))
 	w.start()
 	custom := w.catalogueOf("custom", map[string][]string{"thanos": {"1.0.0"}})
-	w.create(w.master, custom)
+	expect.Create(w.t, w.master, custom)
 	w.expectVersions("seed", "thanos", "1.0.0")
 	object := w.expectCondition(custom, v1.ConditionReady, "True", v1.ReasonDistributed)
 	expect.Object(t, w.master, object, func(object *v1.AddonCatalogue) error {
@@ -220,7 +211,7 @@ func TestPutsHandEditsBack(t *testing.T) {
 	stop := w.start(func(options *distributor.Options) { options.Resync = 300 * time.Millisecond })
 	custom := w.catalogueOf("custom", map[string][]string{"grafana": {"1.0.0", "1.1.0"}})
 	custom.Spec.Addons[0].Description = "Dashboards."
-	w.create(w.master, custom)
+	expect.Create(w.t, w.master, custom)
 	w.expectVersions("seed", "grafana", "1.1.0", "1.0.0")
 	seed := w.client("seed")
 
@@ -229,14 +220,7 @@ func TestPutsHandEditsBack(t *testing.T) {
 		"a text taken away": func(o *v1.AddonCatalogue) { o.Spec.Addons[0].Description = "" },
 		"an add-on more":    func(o *v1.AddonCatalogue) { o.Spec.Addons = append(o.Spec.Addons, addonOf("evil", "6.6.6")) },
 	} {
-		edited := w.merged("grafana")
-		expect.Eventually(t, expect.Patience, func() error {
-			if err := seed.Get(t.Context(), client.ObjectKeyFromObject(edited), edited); err != nil {
-				return err
-			}
-			change(edited)
-			return seed.Update(t.Context(), edited)
-		})
+		expect.Change(t, seed, w.merged("grafana"), change)
 		expect.Object(t, seed, w.merged("grafana"), func(object *v1.AddonCatalogue) error {
 			if len(object.Spec.Addons) != 1 || len(object.Spec.Addons[0].Versions) != 2 || object.Spec.Addons[0].Description == "" {
 				return fmt.Errorf("%s: still %+v", why, object.Spec.Addons)
@@ -248,21 +232,15 @@ func TestPutsHandEditsBack(t *testing.T) {
 
 	// An edit while nobody looked shows in the generation.
 	edited := w.merged("grafana")
-	if err := seed.Get(t.Context(), client.ObjectKeyFromObject(edited), edited); err != nil {
-		t.Fatal(err)
-	}
+	expect.Read(t, seed, edited)
 	edited.Spec.Addons[0].Versions = edited.Spec.Addons[0].Versions[:1]
-	if err := seed.Update(t.Context(), edited); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, seed, edited)
 	w.start()
 	w.expectVersions("seed", "grafana", "1.1.0", "1.0.0")
 
 	// Deleted by hand, found at the next look after a restart.
 	w.end()
-	if err := seed.Delete(t.Context(), w.merged("grafana")); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, seed, w.merged("grafana"))
 	w.start()
 	w.expectVersions("seed", "grafana", "1.1.0", "1.0.0")
 }
@@ -271,11 +249,11 @@ func TestHandsMarkedSecretsOn(t *testing.T) {
 	w := newWorld(t)
 	w.seed("remote", kubeconfigOf("seed"))
 	seed := w.client("seed")
-	w.create(seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.catalogue}})
+	expect.Create(w.t, seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.catalogue}})
 	foreign := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "foreign"}, StringData: map[string]string{"keep": "me"},
 	}
-	w.create(seed, foreign)
+	expect.Create(w.t, seed, foreign)
 	marked := map[string]string{v1.LabelUse: v1.UseSource}
 	hosts := map[string]string{v1.AnnotationHosts: "git.example.com", v1.AnnotationUsedBy: "AddonCatalogue/custom"}
 	for _, secret := range []*corev1.Secret{
@@ -288,7 +266,7 @@ func TestHandsMarkedSecretsOn(t *testing.T) {
 		{ObjectMeta: metav1.ObjectMeta{Name: "unnamed", Labels: marked, Annotations: hosts}, StringData: map[string]string{"username": "u"}},
 	} {
 		secret.Namespace = w.platform
-		w.create(w.master, secret)
+		expect.Create(w.t, w.master, secret)
 	}
 	custom := w.catalogueOf("custom", map[string][]string{"vault": {"1.0.0", "1.1.0", "1.2.0"}})
 	for i, names := range [][2]string{{"login", "ca"}, {"unmarked", "hostless"}, {"foreign", "missing"}} {
@@ -296,7 +274,7 @@ func TestHandsMarkedSecretsOn(t *testing.T) {
 		git.SecretRef, git.CASecretRef = &v1.LocalReference{Name: names[0]}, &v1.LocalReference{Name: names[1]}
 	}
 	w.start()
-	w.create(w.master, custom)
+	expect.Create(w.t, w.master, custom)
 	w.expectVersions("seed", "vault", "1.2.0", "1.1.0", "1.0.0")
 	object := expect.Object(t, w.master, custom, func(object *v1.AddonCatalogue) error {
 		const inTheWay = `Secret "foreign": it exists on the seed and is not ours: delete or rename it there`
@@ -322,7 +300,7 @@ func TestHandsMarkedSecretsOn(t *testing.T) {
 	})
 
 	// A changed password follows; copies nobody names any more go, and nothing else does.
-	edit(w, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "login"}}, func(secret *corev1.Secret) {
+	expect.Change(w.t, w.master, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "login"}}, func(secret *corev1.Secret) {
 		secret.Data["password"] = []byte("new")
 	})
 	expect.Object(t, seed, login, func(secret *corev1.Secret) error {
@@ -331,7 +309,7 @@ func TestHandsMarkedSecretsOn(t *testing.T) {
 		}
 		return nil
 	})
-	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("vault", "2.0.0")} })
+	expect.Change(w.t, w.master, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("vault", "2.0.0")} })
 	expect.Gone(t, seed, login)
 	expect.Eventually(t, expect.Patience, func() error {
 		if diff := cmp.Diff(map[string]map[string]string{"foreign": {"keep": "me"}}, w.secretsOn(seed)); diff != "" {
@@ -344,9 +322,7 @@ func TestHandsMarkedSecretsOn(t *testing.T) {
 func (w *world) secretsOn(seed client.Client) map[string]map[string]string {
 	w.t.Helper()
 	var list corev1.SecretList
-	if err := seed.List(w.t.Context(), &list, client.InNamespace(w.catalogue)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.List(w.t, seed, &list, client.InNamespace(w.catalogue))
 	have := map[string]map[string]string{}
 	for _, secret := range list.Items {
 		have[secret.Name] = map[string]string{}
@@ -362,11 +338,11 @@ func TestGuardsTheIdentityOfSeeds(t *testing.T) {
 	seed := w.seed("remote", kubeconfigOf("seed"))
 	w.start()
 	custom := w.catalogueOf("custom", map[string][]string{"istio": {"1.0.0"}})
-	w.create(w.master, custom)
+	expect.Create(w.t, w.master, custom)
 	w.expectVersions("seed", "istio", "1.0.0")
 
 	// The same name leads to another cluster.
-	edit(w, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "kubeconfig-remote"}}, func(secret *corev1.Secret) {
+	expect.Change(w.t, w.master, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "kubeconfig-remote"}}, func(secret *corev1.Secret) {
 		secret.Data["kubeconfig"] = kubeconfigOf("master")
 	})
 	expect.Object(t, w.master, custom, func(object *v1.AddonCatalogue) error {
@@ -375,7 +351,7 @@ func TestGuardsTheIdentityOfSeeds(t *testing.T) {
 		}
 		return nil
 	})
-	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("istio", "1.1.0")} })
+	expect.Change(w.t, w.master, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("istio", "1.1.0")} })
 	w.steady(func() error {
 		if err := w.master.Get(t.Context(), client.ObjectKeyFromObject(w.merged("istio")), w.merged("istio")); err == nil {
 			return fmt.Errorf("the other cluster was written to")
@@ -383,10 +359,8 @@ func TestGuardsTheIdentityOfSeeds(t *testing.T) {
 		return nil
 	})
 	var system corev1.Namespace
-	if err := w.master.Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err != nil {
-		t.Fatal(err)
-	}
-	edit(w, seed, func(seed *kkpv1.Seed) {
+	expect.Get(t, w.master, client.ObjectKey{Name: metav1.NamespaceSystem}, &system)
+	expect.Change(w.t, w.master, seed, func(seed *kkpv1.Seed) {
 		seed.Annotations = map[string]string{v1.Prefix + "confirm-seed": string(system.UID)}
 	})
 	w.expectVersions("master", "istio", "1.1.0")
@@ -398,15 +372,13 @@ func TestCountsInThePlatformNamespaceOnly(t *testing.T) {
 	w.start()
 	astray := w.catalogueOf("astray", map[string][]string{"lost": {"1.0.0"}})
 	astray.Namespace = "default"
-	w.create(w.master, astray)
-	t.Cleanup(func() { _ = w.master.Delete(t.Context(), astray) })
+	expect.Create(w.t, w.master, astray)
+	t.Cleanup(func() { _ = w.master.Delete(context.WithoutCancel(t.Context()), astray) })
 	object := w.expectCondition(astray, v1.ConditionReady, "False", v1.ReasonWrongNamespace)
 	if len(object.Status.Seeds) != 0 || object.Status.SyncedSeeds != 0 {
 		t.Errorf("seeds of a catalogue that does not count: %+v", object.Status.Seeds)
 	}
-	if err := w.master.Delete(t.Context(), astray); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.master, astray)
 }
 
 func TestUsesSeedsOnceTheyAreInitialised(t *testing.T) {
@@ -416,14 +388,12 @@ func TestUsesSeedsOnceTheyAreInitialised(t *testing.T) {
 		before := seed.DeepCopy()
 		seed.Status.Versions.Kubermatic = "v2.30.1-3-g2974df5"
 		seed.Status.Conditions = map[string]kkpv1.SeedCondition{kkpv1.SeedConditionInitialized: {Status: state}}
-		if err := w.master.Status().Patch(t.Context(), seed, client.MergeFrom(before)); err != nil {
-			t.Fatal(err)
-		}
+		expect.PatchStatus(t, w.master, seed, client.MergeFrom(before))
 	}
 	setCondition(metav1.ConditionFalse)
 	w.start(func(options *distributor.Options) { options.KKPVersion = "" })
 	custom := w.catalogueOf("custom", map[string][]string{"cilium": {"1.0.0"}})
-	w.create(w.master, custom)
+	expect.Create(w.t, w.master, custom)
 	expect.Object(t, w.master, custom, func(object *v1.AddonCatalogue) error {
 		if len(object.Status.Seeds) != 1 || object.Status.Seeds[0].Synced {
 			return fmt.Errorf("seeds %+v", object.Status.Seeds)

@@ -33,7 +33,7 @@ func TestSeedThatFloodsIsCutOff(t *testing.T) {
 	server := hostile.New(t, fleet.Shared().Cluster("seed"))
 	w.seed("north", kubeconfigOf("seed"))
 	w.seed("south", server.Kubeconfig())
-	w.create(w.master, w.catalogueOf("web", map[string][]string{w.platform: {"1.0.0", "1.1.0"}}))
+	expect.Create(w.t, w.master, w.catalogueOf("web", map[string][]string{w.platform: {"1.0.0", "1.1.0"}}))
 	server.Set(hostile.ModeNamed("seed-flood"))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -61,7 +61,7 @@ func TestSeedsHaveAShareOfTheUsage(t *testing.T) {
 	server := hostile.New(t, fleet.Shared().Cluster("seed"))
 	w.seed("north", kubeconfigOf("seed"))
 	w.seed("south", server.Kubeconfig())
-	w.create(w.master, w.catalogueOf("web", map[string][]string{w.platform: {"1.0.0", "1.1.0"}}))
+	expect.Create(w.t, w.master, w.catalogueOf("web", map[string][]string{w.platform: {"1.0.0", "1.1.0"}}))
 	server.SetDose(hostile.ModeNamed("seed-usage"), hostile.Dose{Size: 20_000})
 	w.start(countOften)
 	expectUsage(w, "south", func(usage catalogue.SeedUsage) error {
@@ -101,7 +101,7 @@ func TestSeedsLeadNowhereElse(t *testing.T) {
 	})
 	w.seed("south", seed)
 	custom := w.catalogueOf("custom", map[string][]string{w.platform: {"1.0.0"}})
-	w.create(w.master, custom)
+	expect.Create(w.t, w.master, custom)
 	w.start()
 	expectRow(w, custom, "the API server answers with HTTP status 302")
 	if followed.Load() > 0 {
@@ -116,7 +116,7 @@ func TestAnswersOfSeedsAreNotQuoted(t *testing.T) {
 	server := hostile.New(t, fleet.Shared().Cluster("seed"))
 	w.seed("south", server.Kubeconfig())
 	custom := w.catalogueOf("custom", map[string][]string{w.platform: {"1.0.0"}})
-	w.create(w.master, custom)
+	expect.Create(w.t, w.master, custom)
 	server.Set(hostile.ModeNamed("forbids"))
 	w.start()
 	expectRow(w, custom, "the seed forbids it")

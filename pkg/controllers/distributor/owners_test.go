@@ -72,11 +72,11 @@ func TestAnAddonStaysWithTheCatalogueThatBroughtIt(t *testing.T) {
 	stop := w.start(clocked)
 	victim := w.catalogueOf("victim", map[string][]string{"web": {"1.0.0"}})
 	victim.Spec.Addons[0].DisplayName = "web" // as large as it will be
-	w.create(w.master, victim)
+	expect.Create(w.t, w.master, victim)
 	w.expectOwned("web", "1.0.0", "victim")
 	w.expectOwners("web", "victim")
 	shadow := w.shadowOf("web")
-	w.create(w.master, shadow)
+	expect.Create(w.t, w.master, shadow)
 	shadow = w.expectCondition(shadow, v1.ConditionConflicting, "True", v1.ReasonOwnedByOther)
 	conflicts := []v1.CatalogueConflict{{Addon: "web", WonBy: "victim", Reason: v1.ReasonOwnedByOther}}
 	if diff := cmp.Diff(conflicts, shadow.Status.Conflicts); diff != "" {
@@ -96,7 +96,7 @@ func TestAnAddonStaysWithTheCatalogueThatBroughtIt(t *testing.T) {
 	// Nor after a restart, and nothing is written where nothing changed.
 	kept := w.expectOwners("web", "victim")
 	stop = w.start(clocked)
-	edit(w, victim, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].DisplayName = "Web" })
+	expect.Change(w.t, w.master, victim, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].DisplayName = "Web" })
 	expect.Object(t, w.master, w.merged("web"), func(object *v1.AddonCatalogue) error {
 		if object.Spec.Addons[0].DisplayName != "Web" {
 			return fmt.Errorf("it is called %q", object.Spec.Addons[0].DisplayName)
@@ -110,18 +110,14 @@ func TestAnAddonStaysWithTheCatalogueThatBroughtIt(t *testing.T) {
 	stop()
 
 	// Nor where what was stored is gone.
-	if err := w.master.Delete(t.Context(), w.ownersMap()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.master, w.ownersMap())
 	w.start(clocked)
 	w.expectOwners("web", "victim")
 	w.steady(stays)
 
 	// It is missed while the manager runs, too: with the next change of a catalogue.
-	if err := w.master.Delete(t.Context(), w.ownersMap()); err != nil {
-		t.Fatal(err)
-	}
-	edit(w, victim, func(object *v1.AddonCatalogue) {
+	expect.Delete(t, w.master, w.ownersMap())
+	expect.Change(w.t, w.master, victim, func(object *v1.AddonCatalogue) {
 		object.Spec.Addons = append(object.Spec.Addons, addonOf("db", "1.0.0"))
 	})
 	w.expectOwners("db", "victim")
@@ -129,9 +125,7 @@ func TestAnAddonStaysWithTheCatalogueThatBroughtIt(t *testing.T) {
 	w.steady(stays)
 
 	// Nor where it is replaced: for a while it is gone, and back with another UID.
-	if err := w.master.Delete(t.Context(), victim); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.master, victim)
 	w.steady(func() error {
 		kept := w.ownersMap()
 		if err := w.master.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil {
@@ -143,12 +137,12 @@ func TestAnAddonStaysWithTheCatalogueThatBroughtIt(t *testing.T) {
 		return nil
 	})
 	victim = w.catalogueOf("victim", map[string][]string{"web": {"1.0.0"}})
-	w.create(w.master, victim)
+	expect.Create(w.t, w.master, victim)
 	w.expectOwned("web", "1.0.0", "victim")
 
 	// What is restored while the manager runs counts, and is not overwritten.
-	edit(w, w.ownersMap(), func(kept *corev1.ConfigMap) { kept.Data = map[string]string{"web": "other victim", "old": "victim"} })
-	edit(w, victim, func(object *v1.AddonCatalogue) {
+	expect.Change(w.t, w.master, w.ownersMap(), func(kept *corev1.ConfigMap) { kept.Data = map[string]string{"web": "other victim", "old": "victim"} })
+	expect.Change(w.t, w.master, victim, func(object *v1.AddonCatalogue) {
 		object.Spec.Addons = append(object.Spec.Addons, addonOf("new", "1.0.0"))
 	})
 	kept = w.expectOwners("new", "victim")
@@ -159,10 +153,10 @@ func TestAnAddonStaysWithTheCatalogueThatBroughtIt(t *testing.T) {
 	}
 
 	// The owners give it up.
-	edit(w, victim, func(object *v1.AddonCatalogue) { object.Spec.Addons = object.Spec.Addons[1:] })
+	expect.Change(w.t, w.master, victim, func(object *v1.AddonCatalogue) { object.Spec.Addons = object.Spec.Addons[1:] })
 	w.steady(func() error { return w.master.Get(t.Context(), client.ObjectKeyFromObject(kept), kept) })
 	now.Step(10 * time.Minute)
-	edit(w, shadow, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].DisplayName = "looked at" })
+	expect.Change(w.t, w.master, shadow, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].DisplayName = "looked at" })
 	w.expectVersions("master", "web", "1.0.1", "1.0.0")
 	w.expectOwners("web", "shadow")
 	w.expectCondition(shadow, v1.ConditionConflicting, "False", v1.ReasonNoConflict)
@@ -176,13 +170,13 @@ func TestACatalogueTakesAnAddonOver(t *testing.T) {
 	now := kit.RunningClock(t)
 	w.start(func(options *distributor.Options) { options.Clock = now })
 	victim := w.catalogueOf("victim", map[string][]string{"web": {"1.0.0", "0.9.0"}})
-	w.create(w.master, victim)
+	expect.Create(w.t, w.master, victim)
 	w.expectOwners("web", "victim")
 	next := w.shadowOf("web")
 	next.Spec.Priority = 0
-	w.create(w.master, next)
+	expect.Create(w.t, w.master, next)
 	w.expectCondition(next, v1.ConditionConflicting, "True", v1.ReasonOwnedByOther)
-	edit(w, next, func(object *v1.AddonCatalogue) {
+	expect.Change(w.t, w.master, next, func(object *v1.AddonCatalogue) {
 		metav1.SetMetaDataAnnotation(&object.ObjectMeta, v1.AnnotationTakeOver, "other, web")
 	})
 	merged := w.expectVersions("master", "web", "1.0.1", "1.0.0", "0.9.0")
@@ -192,7 +186,7 @@ func TestACatalogueTakesAnAddonOver(t *testing.T) {
 	w.expectOwners("web", "shadow victim")
 	w.expectCondition(victim, v1.ConditionConflicting, "True", v1.ReasonDuplicate)
 
-	edit(w, next, func(object *v1.AddonCatalogue) { object.Annotations = nil })
+	expect.Change(w.t, w.master, next, func(object *v1.AddonCatalogue) { object.Annotations = nil })
 	w.steady(func() error {
 		kept := w.ownersMap()
 		if err := w.master.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil {
@@ -203,12 +197,10 @@ func TestACatalogueTakesAnAddonOver(t *testing.T) {
 		}
 		return nil
 	})
-	if err := w.master.Delete(t.Context(), next); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.master, next)
 	w.expectVersions("master", "web", "1.0.0", "0.9.0")
 	now.Step(10 * time.Minute)
-	edit(w, victim, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].DisplayName = "looked at" })
+	expect.Change(w.t, w.master, victim, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].DisplayName = "looked at" })
 	w.expectOwners("web", "victim")
 }
 
@@ -224,7 +216,7 @@ func TestAtTheUpgradeWhoWinsIsTheOwner(t *testing.T) {
 			object.Annotations = map[string]string{v1.AnnotationTakeOver: "web"}
 		}
 		object.Spec.Priority = map[string]int32{"second": 7, "third": 3}[object.Name]
-		w.create(w.master, object)
+		expect.Create(w.t, w.master, object)
 	}
 	stop := w.start()
 	w.expectVersions("master", "web", "1.1.0", "1.0.0")
@@ -232,7 +224,7 @@ func TestAtTheUpgradeWhoWinsIsTheOwner(t *testing.T) {
 	stop()
 	w.start()
 	late := w.shadowOf("web")
-	w.create(w.master, late)
+	expect.Create(w.t, w.master, late)
 	w.expectCondition(late, v1.ConditionConflicting, "True", v1.ReasonOwnedByOther)
 	w.expectVersions("master", "web", "1.1.0", "1.0.0")
 	w.expectOwners("web", "second first")
@@ -245,10 +237,10 @@ func TestOwnersSurviveARestore(t *testing.T) {
 	w.seed("local", kubeconfigOf("master"))
 	kept := w.ownersMap()
 	kept.Data = map[string]string{"web": "victim", "db": "lost"}
-	w.create(w.master, kept)
+	expect.Create(w.t, w.master, kept)
 	shadow := w.shadowOf("web")
 	shadow.Spec.Addons = append(shadow.Spec.Addons, addonOf("db", "1.0.0"))
-	w.create(w.master, shadow)
+	expect.Create(w.t, w.master, shadow)
 	now := kit.RunningClock(t)
 	w.start(func(options *distributor.Options) { options.Clock = now })
 	expect.Object(t, w.master, shadow, func(object *v1.AddonCatalogue) error {
@@ -258,12 +250,12 @@ func TestOwnersSurviveARestore(t *testing.T) {
 		return nil
 	})
 	victim := w.catalogueOf("victim", map[string][]string{"web": {"1.0.0"}})
-	w.create(w.master, victim)
+	expect.Create(w.t, w.master, victim)
 	w.expectOwned("web", "1.0.0", "victim")
 	w.expectOwners("db", "lost")
 
 	now.Step(10 * time.Minute)
-	edit(w, shadow, func(object *v1.AddonCatalogue) { object.Spec.Addons[1].DisplayName = "looked at" })
+	expect.Change(w.t, w.master, shadow, func(object *v1.AddonCatalogue) { object.Spec.Addons[1].DisplayName = "looked at" })
 	w.expectVersions("master", "db", "1.0.0")
 	w.expectOwners("db", "shadow")
 	w.expectOwned("web", "1.0.0", "victim")
@@ -276,14 +268,14 @@ func TestWhatCantBeReadGivesNothingUp(t *testing.T) {
 	w.seed("local", kubeconfigOf("master"))
 	kept := w.ownersMap()
 	kept.Data = map[string]string{"web": "team", "db": "wrong"}
-	w.create(w.master, kept)
+	expect.Create(w.t, w.master, kept)
 	team := w.catalogueOf("team", nil)
 	team.Spec.Git = &v1.CatalogueGit{Remote: "https://git.example.com/team.git"}
-	w.create(w.master, team)
-	w.create(w.master, w.catalogueOf("wrong", map[string][]string{"db": {"1.0.0", "v1.0.0"}}))
+	expect.Create(w.t, w.master, team)
+	expect.Create(w.t, w.master, w.catalogueOf("wrong", map[string][]string{"db": {"1.0.0", "v1.0.0"}}))
 	shadow := w.shadowOf("web")
 	shadow.Spec.Addons = append(shadow.Spec.Addons, addonOf("db", "1.0.0"))
-	w.create(w.master, shadow)
+	expect.Create(w.t, w.master, shadow)
 	now := kit.RunningClock(t)
 	w.start(func(options *distributor.Options) { options.Clock = now })
 	leftOut := func() error {
@@ -315,7 +307,7 @@ func TestWhatCantBeReadGivesNothingUp(t *testing.T) {
 	child.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: v1.GroupVersion.String(), Kind: "AddonCatalogue", Name: team.Name, UID: team.UID, Controller: new(true),
 	}}
-	w.create(w.master, child)
+	expect.Create(w.t, w.master, child)
 	w.expectOwned("web", "1.0.0", "team-web-0")
 	child = w.expectCondition(child, v1.ConditionConflicting, "True", v1.ReasonOwnedByOther)
 	message := child.Status.Conditions[slices.IndexFunc(child.Status.Conditions,
@@ -323,7 +315,7 @@ func TestWhatCantBeReadGivesNothingUp(t *testing.T) {
 	if !strings.Contains(message, `annotate "team" with `) {
 		t.Error(message)
 	}
-	edit(w, team, func(object *v1.AddonCatalogue) {
+	expect.Change(w.t, w.master, team, func(object *v1.AddonCatalogue) {
 		metav1.SetMetaDataAnnotation(&object.ObjectMeta, v1.AnnotationTakeOver, "db")
 	})
 	w.expectVersions("master", "db", "2.0.0")
@@ -336,9 +328,9 @@ func TestNothingReachesSeedsBeforeItsOwnerIsKept(t *testing.T) {
 	w.seed("local", kubeconfigOf("master"))
 	stuck := w.ownersMap()
 	stuck.Immutable = new(true)
-	w.create(w.master, stuck)
+	expect.Create(w.t, w.master, stuck)
 	first := w.catalogueOf("first", map[string][]string{"web": {"1.0.0"}})
-	w.create(w.master, first)
+	expect.Create(w.t, w.master, first)
 	w.start()
 	w.steady(func() error {
 		err := w.master.Get(t.Context(), client.ObjectKeyFromObject(w.merged("web")), w.merged("web"))
@@ -347,10 +339,8 @@ func TestNothingReachesSeedsBeforeItsOwnerIsKept(t *testing.T) {
 		}
 		return client.IgnoreNotFound(err)
 	})
-	if err := w.master.Delete(t.Context(), stuck); err != nil {
-		t.Fatal(err)
-	}
-	edit(w, first, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].DisplayName = "Web" })
+	expect.Delete(t, w.master, stuck)
+	expect.Change(w.t, w.master, first, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].DisplayName = "Web" })
 	w.expectOwned("web", "1.0.0", "first")
 	w.expectOwners("web", "first")
 }
@@ -362,24 +352,20 @@ func TestARepositoryGivesUpWhatItIsKnownToLack(t *testing.T) {
 	w.seed("local", kubeconfigOf("master"))
 	kept := w.ownersMap()
 	kept.Data = map[string]string{"web": "team"}
-	w.create(w.master, kept)
+	expect.Create(w.t, w.master, kept)
 	team := w.catalogueOf("team", nil)
 	team.Spec.Git = &v1.CatalogueGit{Remote: "https://git.example.com/team.git"}
-	w.create(w.master, team)
+	expect.Create(w.t, w.master, team)
 	generated := func(addons int32) {
 		t.Helper()
-		expect.Eventually(t, expect.Patience, func() error {
-			if err := w.master.Get(t.Context(), client.ObjectKeyFromObject(team), team); err != nil {
-				return err
-			}
+		expect.ChangeStatus(t, w.master, team, func(team *v1.AddonCatalogue) {
 			team.Status.Addons = addons
 			conditions.True(&team.Status.Conditions, team.Generation, v1.ConditionFetched, v1.ReasonFetched, "as tested")
-			return w.master.Status().Update(t.Context(), team)
 		})
 	}
 	generated(1) // and none is there
 	shadow := w.shadowOf("web")
-	w.create(w.master, shadow)
+	expect.Create(w.t, w.master, shadow)
 	now := kit.RunningClock(t)
 	w.start(func(options *distributor.Options) { options.Clock = now })
 	w.expectCondition(shadow, v1.ConditionConflicting, "True", v1.ReasonOwnedByOther)
@@ -396,7 +382,7 @@ func TestARepositoryGivesUpWhatItIsKnownToLack(t *testing.T) {
 	generated(0)
 	w.steady(func() error { return w.master.Get(t.Context(), client.ObjectKeyFromObject(kept), kept) })
 	now.Step(10 * time.Minute)
-	edit(w, shadow, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].DisplayName = "looked at" })
+	expect.Change(w.t, w.master, shadow, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].DisplayName = "looked at" })
 	w.expectOwners("web", "shadow")
 }
 
@@ -413,7 +399,7 @@ func TestAnAPIServerTakesAllOwners(t *testing.T) {
 		kept.Data["_ignored"] = strings.Repeat("0123456789ab ", 10_000)
 		kept.Data["_former"] = strings.Repeat("web victim 0123456789abcdef\n", 256<<10/28)
 		kept.Data["_room"] = strings.Repeat("0123456789abcdef 128 123456\n", 96<<10/28)
-		w.create(w.master, kept)
+		expect.Create(w.t, w.master, kept)
 		for addon := range owners {
 			kept.Data[addon] = "g"
 		}
@@ -429,15 +415,15 @@ func TestAFormerOwnerAddsNothingOverARestart(t *testing.T) {
 	w.seed("local", kubeconfigOf("master"))
 	stop := w.start()
 	victim := w.catalogueOf("victim", map[string][]string{"web": {"1.0.0"}})
-	w.create(w.master, victim)
+	expect.Create(w.t, w.master, victim)
 	w.expectOwners("web", "victim")
 	next := w.catalogueOf("next", map[string][]string{"web": {"1.1.0"}})
 	next.Annotations = map[string]string{v1.AnnotationTakeOver: "web"}
-	w.create(w.master, next)
+	expect.Create(w.t, w.master, next)
 	w.expectVersions("master", "web", "1.1.0", "1.0.0")
 	add := func(version string) {
 		t.Helper()
-		edit(w, victim, func(object *v1.AddonCatalogue) {
+		expect.Change(w.t, w.master, victim, func(object *v1.AddonCatalogue) {
 			object.Spec.Addons[0].Versions = append(object.Spec.Addons[0].Versions, addonOf("web", version).Versions...)
 		})
 	}

@@ -27,7 +27,7 @@ func TestASeedThatIsRestoredHasWhatItLostWithinSeconds(t *testing.T) {
 			passed, kubeconfig := proxy(t, "seed")
 			w.seed("south", kubeconfig)
 			custom := w.catalogueOf("custom", map[string][]string{"web": {"1.0.0"}, "stays": {"1.0.0"}})
-			w.create(w.master, custom)
+			expect.Create(w.t, w.master, custom)
 			w.start()
 			sets := w.newSets(hasSets, "monitoring", "same")
 			w.expectVersions("seed", "stays", "1.0.0")
@@ -38,7 +38,7 @@ func TestASeedThatIsRestoredHasWhatItLostWithinSeconds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			edit(w, custom, func(custom *v1.AddonCatalogue) {
+			expect.Change(w.t, w.master, custom, func(custom *v1.AddonCatalogue) {
 				custom.Spec.Addons = []v1.Addon{addonOf("web", "1.0.0", "1.1.0"), addonOf("stays", "1.0.0"), addonOf("later", "1.0.0")}
 			})
 			if hasSets {
@@ -79,7 +79,7 @@ func (w *world) newSets(some bool, names ...string) (made []*v1.AddonSet) {
 	}
 	for _, name := range names {
 		set := w.setOf(name)
-		w.create(w.master, set)
+		expect.Create(w.t, w.master, set)
 		made = append(made, set)
 	}
 	return made
@@ -108,16 +108,14 @@ func TestASeedIsListedAnewOnceItsWatchEnds(t *testing.T) {
 			w := newWorld(t)
 			passed, kubeconfig := proxy(t, "seed")
 			w.seed("south", kubeconfig)
-			w.create(w.master, w.catalogueOf("custom", map[string][]string{"web": {"1.0.0"}, "stays": {"1.0.0"}}))
+			expect.Create(w.t, w.master, w.catalogueOf("custom", map[string][]string{"web": {"1.0.0"}, "stays": {"1.0.0"}}))
 			w.start()
 			w.expectCopies(w.newSets(test.hasSets, "monitoring"))
 			w.expectVersions("seed", "stays", "1.0.0")
 			lost := w.expectVersions("seed", "web", "1.0.0")
 			w.awaitWatch(passed)
 			passed.written()
-			if err := w.client("seed").Delete(t.Context(), lost); err != nil {
-				t.Fatal(err)
-			}
+			expect.Delete(t, w.client("seed"), lost)
 			expect.Always(t, time.Second, func() error { // nobody looks yet
 				return ignoreFound(w.client("seed").Get(t.Context(), client.ObjectKeyFromObject(lost), w.merged("web")))
 			})
@@ -145,7 +143,7 @@ func TestASeedThatForbidsSetsIsNotListedForThem(t *testing.T) {
 	passed.forbid("addonsets")
 	w.seed("south", kubeconfig)
 	custom := w.catalogueOf("custom", map[string][]string{"web": {"1.0.0"}})
-	w.create(w.master, custom)
+	expect.Create(w.t, w.master, custom)
 	sets := w.newSets(true, "monitoring")
 	w.start()
 	w.expectVersions("seed", "web", "1.0.0")
@@ -158,7 +156,7 @@ func TestASeedThatForbidsSetsIsNotListedForThem(t *testing.T) {
 	passed.awaitQuiet(t, 3*time.Second) // before it was known that there are sets, a watch was tried, which asks for a list
 	listed, asked := passed.listed("addoncatalogues"), passed.listed("addonsets")
 	for _, version := range []string{"2.0.0", "3.0.0", "4.0.0"} {
-		edit(w, custom, func(custom *v1.AddonCatalogue) { custom.Spec.Addons = []v1.Addon{addonOf("web", version)} })
+		expect.Change(w.t, w.master, custom, func(custom *v1.AddonCatalogue) { custom.Spec.Addons = []v1.Addon{addonOf("web", version)} })
 		w.expectVersions("seed", "web", version)
 	}
 	if again := passed.listed("addoncatalogues") - listed; again > 0 {

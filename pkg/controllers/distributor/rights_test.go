@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,10 +27,10 @@ const rightsAccount = "trellis-distributor"
 func TestTheRightsThatAreToldAreEnoughOnASeed(t *testing.T) {
 	w := newWorld(t)
 	seed := w.client("seed")
-	w.create(seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.platform}})
+	expect.Create(w.t, seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.platform}})
 	w.grantTold(seed)
 	w.seed("narrow", w.narrowKubeconfig(seed))
-	w.create(w.master, &corev1.Secret{
+	expect.Create(w.t, w.master, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.platform, Name: "git", Labels: map[string]string{v1.LabelUse: v1.UseSource},
 			Annotations: map[string]string{v1.AnnotationHosts: "git.example.com", v1.AnnotationUsedBy: "AddonCatalogue/custom"},
@@ -42,7 +41,7 @@ func TestTheRightsThatAreToldAreEnoughOnASeed(t *testing.T) {
 	for i := range custom.Spec.Addons {
 		custom.Spec.Addons[i].Versions[0].Source.Git.SecretRef = &v1.LocalReference{Name: "git"}
 	}
-	w.create(w.master, custom)
+	expect.Create(w.t, w.master, custom)
 	w.start()
 	w.expectVersions("seed", "falco", "1.0.0")
 	w.expectVersions("seed", "velero", "1.0.0")
@@ -56,7 +55,7 @@ func TestTheRightsThatAreToldAreEnoughOnASeed(t *testing.T) {
 	set.Spec.Addons[0].AddonRef = v1.AddonReference{Name: "falco", Version: "1.x"}
 	set.Spec.Addons[0].PlatformSecretRef = &v1.PlatformSecretReference{Name: "shared"}
 	w.platformSecret("shared", "a: 1")
-	w.create(w.master, set)
+	expect.Create(w.t, w.master, set)
 	places["narrow"] = "seed"
 	defer delete(places, "narrow")
 	w.seedSays("narrow", set, "r1", done(1), behind(2))
@@ -67,18 +66,16 @@ func TestTheRightsThatAreToldAreEnoughOnASeed(t *testing.T) {
 	editSet(w, set, func(set *v1.AddonSet) {
 		metav1.SetMetaDataAnnotation(&set.ObjectMeta, v1.AnnotationConfirmDeletion, set.Name)
 	})
-	if err := w.master.Delete(t.Context(), set); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.master, set)
 	expect.Gone(t, w.master, set)
 	expect.Gone(t, seed, w.copyOf(set))
 	expect.Gone(t, seed, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "shared"}})
 
-	edit(w, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "git"}}, func(object *corev1.Secret) {
+	expect.Change(w.t, w.master, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "git"}}, func(object *corev1.Secret) {
 		object.Data["password"] = []byte("second")
 	})
 	w.expectSourceSecrets(seed, "second")
-	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("falco", "2.0.0")} })
+	expect.Change(w.t, w.master, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("falco", "2.0.0")} })
 	w.expectVersions("seed", "falco", "2.0.0")
 	expect.Gone(t, seed, w.merged("velero"))
 	w.expectSourceSecrets(seed)
@@ -105,7 +102,7 @@ func (w *world) grantTold(seed client.Client) {
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
 			w.t.Fatal(err)
 		}
-		w.create(seed, object)
+		expect.Create(w.t, seed, object)
 	}
 }
 
@@ -113,10 +110,6 @@ func (w *world) grantTold(seed client.Client) {
 func (w *world) narrowKubeconfig(seed client.Client) []byte {
 	w.t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: rightsAccount}}
-	token := &authenticationv1.TokenRequest{}
-	if err := seed.SubResource("token").Create(w.t.Context(), account, token); err != nil {
-		w.t.Fatal(err)
-	}
 	var whole map[string]any
 	if err := yaml.Unmarshal(fleet.Shared().Cluster("seed").Kubeconfig, &whole); err != nil {
 		w.t.Fatal(err)
@@ -125,7 +118,7 @@ func (w *world) narrowKubeconfig(seed client.Client) []byte {
 	if !ok {
 		w.t.Fatal("the kubeconfig has no user")
 	}
-	user["user"] = map[string]any{"token": token.Status.Token}
+	user["user"] = map[string]any{"token": expect.Token(w.t, seed, account)}
 	narrow, err := yaml.Marshal(whole)
 	if err != nil {
 		w.t.Fatal(err)

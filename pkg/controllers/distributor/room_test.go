@@ -34,11 +34,11 @@ func TestCataloguesBeyondTheTotalsAreLeftOut(t *testing.T) {
 	w.seed("local", kubeconfigOf("master"))
 	stop := w.start()
 	aged := w.catalogueOf("aged", map[string][]string{"aged": {"1.0.0"}})
-	w.create(w.master, aged)
+	expect.Create(w.t, w.master, aged)
 	w.expectVersions("master", "aged", "1.0.0")
 	first, second, third := w.crowd("crowd-1"), w.crowd("crowd-2"), w.crowd("crowd-3")
 	for _, object := range []*v1.AddonCatalogue{first, second, third} {
-		w.create(w.master, object)
+		expect.Create(w.t, w.master, object)
 	}
 	third = w.expectCondition(third, v1.ConditionReady, "False", v1.ReasonTooLarge)
 	told := third.Status.Conditions[slices.IndexFunc(third.Status.Conditions,
@@ -48,7 +48,7 @@ func TestCataloguesBeyondTheTotalsAreLeftOut(t *testing.T) {
 	}
 	w.expectCondition(second, v1.ConditionReady, "True", v1.ReasonDistributed)
 	small := w.catalogueOf("small", map[string][]string{"web": {"1.0.0"}})
-	w.create(w.master, small)
+	expect.Create(w.t, w.master, small)
 	w.expectVersions("master", "web", "1.0.0")
 	stays := func() error {
 		now := &v1.AddonCatalogue{}
@@ -63,7 +63,7 @@ func TestCataloguesBeyondTheTotalsAreLeftOut(t *testing.T) {
 	w.steady(stays)
 
 	// One that was there first grows past admission: that takes nobody's place, while the manager runs and after a restart.
-	edit(w, aged, func(object *v1.AddonCatalogue) {
+	expect.Change(w.t, w.master, aged, func(object *v1.AddonCatalogue) {
 		var versions []string
 		for i := range 128 {
 			versions = append(versions, fmt.Sprintf("1.%d.0", i))
@@ -81,7 +81,7 @@ func TestCataloguesBeyondTheTotalsAreLeftOut(t *testing.T) {
 	stop()
 	w.start()
 	w.steady(stay)
-	edit(w, aged, func(object *v1.AddonCatalogue) { object.Spec.Addons = object.Spec.Addons[:1] })
+	expect.Change(w.t, w.master, aged, func(object *v1.AddonCatalogue) { object.Spec.Addons = object.Spec.Addons[:1] })
 	w.expectCondition(aged, v1.ConditionReady, "True", v1.ReasonDistributed)
 	if err := w.master.Delete(t.Context(), first); err != nil {
 		t.Fatal(err)

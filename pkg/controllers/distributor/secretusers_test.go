@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,7 +16,7 @@ import (
 // usedBy has a Secret name its users; none: it has no annotation.
 func (w *world) usedBy(secret *corev1.Secret, users ...string) {
 	w.t.Helper()
-	edit(w, secret, func(secret *corev1.Secret) {
+	expect.Change(w.t, w.master, secret, func(secret *corev1.Secret) {
 		delete(secret.Annotations, v1.AnnotationUsedBy)
 		if len(users) > 0 {
 			metav1.SetMetaDataAnnotation(&secret.ObjectMeta, v1.AnnotationUsedBy, strings.Join(users, ","))
@@ -28,7 +27,7 @@ func (w *world) usedBy(secret *corev1.Secret, users ...string) {
 // upgraded has the master be one whose earlier release wrote identities of seeds.
 func (w *world) upgraded() {
 	w.t.Helper()
-	w.create(w.master, &corev1.ConfigMap{
+	expect.Create(w.t, w.master, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.ConfigMapSeeds}, Data: map[string]string{"earlier": "uid"},
 	})
 }
@@ -43,7 +42,7 @@ func (w *world) sourceLogin(name string) *corev1.Secret {
 		},
 		Data: map[string][]byte{"username": []byte("robot"), "password": []byte("S3CRET")},
 	}
-	w.create(w.master, secret)
+	expect.Create(w.t, w.master, secret)
 	return secret
 }
 
@@ -54,21 +53,9 @@ func (w *world) naming(name, secret string) *v1.AddonSet {
 	return set
 }
 
-func readySays(object client.Object, of []metav1.Condition, status, reason string, words ...string) error {
-	ready := meta.FindStatusCondition(of, v1.ConditionReady)
-	for _, word := range words {
-		if ready == nil || !strings.Contains(ready.Message, word) {
-			return fmt.Errorf("Ready is %+v, and lacks %q", ready, word)
-		}
-	}
-	return expect.Condition(object, v1.ConditionReady, status, reason)
-}
-
 func (w *world) expectSetSays(set *v1.AddonSet, status, reason string, words ...string) {
 	w.t.Helper()
-	expect.Object(w.t, w.master, set.DeepCopy(), func(object *v1.AddonSet) error {
-		return readySays(object, object.Status.Conditions, status, reason, words...)
-	})
+	expect.HasCondition(w.t, w.master, set.DeepCopy(), expect.Is(v1.ConditionReady, status, reason, words...))
 }
 
 // expectNothingOf fails the test where a seed has a set, or its Secret.
@@ -97,7 +84,7 @@ func TestASetGetsNoSecretThatDoesNotNameIt(t *testing.T) {
 	secret := w.platformSecret("monitoring-values", "password: S3CRET")
 	w.usedBy(secret)
 	leak := w.naming("leak", secret.Name)
-	w.create(w.master, leak)
+	expect.Create(w.t, w.master, leak)
 	w.expectSetSays(leak, "False", v1.ReasonSecretNotAllowed,
 		`Secret "monitoring-values" may not be used by AddonSet/leak`, "annotate the Secret with "+v1.AnnotationUsedBy+"=AddonSet/leak")
 	w.expectNothingOf(leak, secret.Name)
@@ -107,7 +94,7 @@ func TestASetGetsNoSecretThatDoesNotNameIt(t *testing.T) {
 
 	// The one that it names has it, and the other one's copies are not what brings it.
 	monitoring := w.naming("monitoring", secret.Name)
-	w.create(w.master, monitoring)
+	expect.Create(w.t, w.master, monitoring)
 	w.expectCopy("south", monitoring, carriedBy(monitoring))
 	w.expectUsedBy(secret.Name, "AddonSet/monitoring")
 	w.usedBy(secret, "AddonSet/monitoring", "AddonSet/leak")
@@ -146,8 +133,8 @@ func TestASecretThatComesLaterIsForThoseThatItNames(t *testing.T) {
 	w.twoSeeds()
 	w.start()
 	leak, monitoring := w.naming("leak", "later"), w.naming("monitoring", "later")
-	w.create(w.master, leak)
-	w.create(w.master, monitoring)
+	expect.Create(w.t, w.master, leak)
+	expect.Create(w.t, w.master, monitoring)
 	w.expectCopy("south", leak, carriedBy(leak))
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -156,7 +143,7 @@ func TestASecretThatComesLaterIsForThoseThatItNames(t *testing.T) {
 		},
 		Data: map[string][]byte{"values.yaml": []byte("password: S3CRET")},
 	}
-	w.create(w.master, secret)
+	expect.Create(w.t, w.master, secret)
 	w.expectUsedBy("later", "AddonSet/monitoring")
 	w.expectSetSays(leak, "False", v1.ReasonSecretNotAllowed, "AddonSet/leak")
 }
@@ -176,22 +163,20 @@ func TestACatalogueGetsNoLoginThatDoesNotNameIt(t *testing.T) {
 		return object
 	}
 	thief := of("thief", v1.CatalogueCustom, "spoils")
-	w.create(w.master, thief)
+	expect.Create(w.t, w.master, thief)
 	w.expectVersions("seed", "spoils", "1.0.0")
 	says := func(of *v1.AddonCatalogue, status, reason string, words ...string) {
 		t.Helper()
-		expect.Object(t, w.master, of.DeepCopy(), func(object *v1.AddonCatalogue) error {
-			return readySays(object, object.Status.Conditions, status, reason, words...)
-		})
+		expect.HasCondition(t, w.master, of.DeepCopy(), expect.Is(v1.ConditionReady, status, reason, words...))
 	}
 	says(thief, "False", v1.ReasonSecretNotAllowed, "annotate the Secret with "+v1.AnnotationUsedBy+"=AddonCatalogue/thief", "is left out")
 	w.expectCondition(thief, v1.ConditionSourcesReady, "False", v1.ReasonSecretNotAllowed)
 
 	core, payments := of("core", v1.CatalogueCore, "network"), of("payments", v1.CatalogueCustom, "ledger")
-	w.create(w.master, core)
+	expect.Create(w.t, w.master, core)
 	w.expectVersions("seed", "network", "1.1.0", "1.0.0")
 	w.usedBy(secret, "AddonCatalogue/core", "AddonCatalogue/payments")
-	w.create(w.master, payments)
+	expect.Create(w.t, w.master, payments)
 	w.expectVersions("seed", "ledger", "1.1.0", "1.0.0")
 	says(payments, "True", v1.ReasonDistributed)
 	says(thief, "False", v1.ReasonSecretNotAllowed, " to its annotation ")
@@ -217,18 +202,18 @@ func TestFormerUsersOfSecretsGoOn(t *testing.T) {
 	w.usedBy(secret)
 	w.sourceLogin("login")
 	monitoring := w.naming("monitoring", secret.Name)
-	w.create(w.master, monitoring)
+	expect.Create(w.t, w.master, monitoring)
 	custom := w.catalogueOf("private", map[string][]string{"vault": {"1.0.0"}})
 	custom.Spec.Addons[0].Versions[0].Source.Git.SecretRef = &v1.LocalReference{Name: "login"}
-	w.create(w.master, custom)
+	expect.Create(w.t, w.master, custom)
 	// One that is invalid goes on once it is mended; a set that never had the Secret, or is invalid, does not.
 	broken := w.catalogueOf("broken", map[string][]string{"odd": {"1.0.0", "v1.0"}})
 	broken.Spec.Addons[0].Versions[0].Source.Git.SecretRef = &v1.LocalReference{Name: "login"}
-	w.create(w.master, broken)
+	expect.Create(w.t, w.master, broken)
 	unfit := w.naming("unfit", secret.Name)
 	unfit.Spec.Addons[0].DependsOn = []v1.AddonName{"frontend"}
-	w.create(w.master, unfit)
-	w.create(w.master, w.naming("guess", "login"))
+	expect.Create(w.t, w.master, unfit)
+	expect.Create(w.t, w.master, w.naming("guess", "login"))
 	stop := w.start()
 	goesOn := func() {
 		t.Helper()
@@ -239,15 +224,11 @@ func TestFormerUsersOfSecretsGoOn(t *testing.T) {
 			w.seedSays(seed, monitoring, "r1", done(1), done(1))
 		}
 		w.expectSetSays(monitoring, "True", v1.ReasonComplete, `annotate the Secret with `+v1.AnnotationUsedBy+"=AddonSet/monitoring")
-		expect.Object(t, w.master, custom.DeepCopy(), func(object *v1.AddonCatalogue) error {
-			return readySays(object, object.Status.Conditions, "True", v1.ReasonDistributed, v1.AnnotationUsedBy+"=AddonCatalogue/private")
-		})
+		expect.HasCondition(t, w.master, custom.DeepCopy(), expect.Is(v1.ConditionReady, "True", v1.ReasonDistributed, v1.AnnotationUsedBy+"=AddonCatalogue/private"))
 	}
 	goesOn()
 	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.ConfigMapSeeds}}
-	if err := w.master.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil {
-		t.Fatal(err)
-	}
+	expect.Read(t, w.master, kept)
 	for user, noted := range map[string]bool{
 		"AddonCatalogue/private": true, "AddonCatalogue/broken": true, "AddonSet/monitoring": true, "AddonSet/unfit": false, "AddonSet/guess": false,
 	} {
@@ -256,10 +237,10 @@ func TestFormerUsersOfSecretsGoOn(t *testing.T) {
 		}
 	}
 	late := w.naming("late", secret.Name)
-	w.create(w.master, late)
+	expect.Create(w.t, w.master, late)
 	w.expectSetSays(late, "False", v1.ReasonSecretNotAllowed, "AddonSet/late")
 	stop()
-	edit(w, secret, func(secret *corev1.Secret) { secret.Data["values.yaml"] = []byte("a: 2") })
+	expect.Change(w.t, w.master, secret, func(secret *corev1.Secret) { secret.Data["values.yaml"] = []byte("a: 2") })
 	stop = w.start()
 	expect.Object(t, w.client("seed"), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: secret.Name}},
 		func(found *corev1.Secret) error {
@@ -273,23 +254,17 @@ func TestFormerUsersOfSecretsGoOn(t *testing.T) {
 
 	// Deleted with the controller stopped, by which nothing of the copy is cleaned up, and made again.
 	stop()
-	edit(w, monitoring, func(set *v1.AddonSet) { set.Finalizers = nil })
-	if err := w.master.Delete(t.Context(), monitoring); err != nil {
-		t.Fatal(err)
-	}
+	expect.Change(w.t, w.master, monitoring, func(set *v1.AddonSet) { set.Finalizers = nil })
+	expect.Delete(t, w.master, monitoring)
 	again := w.naming("monitoring", secret.Name)
-	w.create(w.master, again)
+	expect.Create(w.t, w.master, again)
 	stop = w.start()
 	w.expectSetSays(again, "False", v1.ReasonSecretNotAllowed, "AddonSet/monitoring")
 
 	stop()
-	if err := w.master.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.ConfigMapSeeds}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.master, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.ConfigMapSeeds}})
 	w.start()
-	expect.Object(t, w.master, custom.DeepCopy(), func(object *v1.AddonCatalogue) error {
-		return readySays(object, object.Status.Conditions, "False", v1.ReasonSecretNotAllowed, "AddonCatalogue/private")
-	})
+	expect.HasCondition(t, w.master, custom.DeepCopy(), expect.Is(v1.ConditionReady, "False", v1.ReasonSecretNotAllowed, "AddonCatalogue/private"))
 	w.expectSetSays(again, "False", v1.ReasonSecretNotAllowed, "AddonSet/monitoring")
 }
 
@@ -301,7 +276,7 @@ func TestNotesThatAreLostMakeNoFormerUsers(t *testing.T) {
 	secret := w.platformSecret("shared", "a: 1")
 	w.usedBy(secret)
 	leak := w.naming("leak", secret.Name)
-	w.create(w.master, leak)
+	expect.Create(w.t, w.master, leak)
 	stop := w.start()
 	w.expectSetSays(leak, "False", v1.ReasonSecretNotAllowed, "AddonSet/leak")
 	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.ConfigMapSeeds}}
@@ -314,9 +289,7 @@ func TestNotesThatAreLostMakeNoFormerUsers(t *testing.T) {
 		}
 	}
 	expect.Object(t, w.master, kept, named("south"))
-	if err := w.master.Delete(t.Context(), kept.DeepCopy()); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.master, kept.DeepCopy())
 	w.seed("east", kubeconfigOf("seed")) // a new worker keeps its identity
 	expect.Object(t, w.master, kept, named("east"))
 	stop()

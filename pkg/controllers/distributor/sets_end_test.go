@@ -26,19 +26,15 @@ func TestASetIsDeletedOnceThatIsConfirmed(t *testing.T) {
 	w.twoSeeds()
 	w.start()
 	set := w.setOf("monitoring")
-	w.create(w.master, set)
+	expect.Create(w.t, w.master, set)
 	for seed := range places {
 		w.seedSays(seed, set, "r1", done(1), done(2))
 	}
 	w.expectSet(set, v1.ConditionReady, "True", v1.ReasonComplete)
 	south := w.expectCopy("south", set, carriedBy(set))
 	controllerutil.AddFinalizer(south, v1.FinalizerCleanupSet)
-	if err := w.client("seed").Update(t.Context(), south); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.master.Delete(t.Context(), set); err != nil {
-		t.Fatal(err)
-	}
+	expect.Update(t, w.client("seed"), south)
+	expect.Delete(t, w.master, set)
 	w.expectSet(set, v1.ConditionDeletionBlocked, "True", v1.ReasonNotConfirmed)
 	w.expectCopy("north", set, func(found *v1.AddonSet) error {
 		if found.DeletionTimestamp != nil {
@@ -46,7 +42,7 @@ func TestASetIsDeletedOnceThatIsConfirmed(t *testing.T) {
 		}
 		return nil
 	})
-	edit(w, set, func(set *v1.AddonSet) {
+	expect.Change(w.t, w.master, set, func(set *v1.AddonSet) {
 		metav1.SetMetaDataAnnotation(&set.ObjectMeta, v1.AnnotationConfirmDeletion, set.Name)
 	})
 	expect.Gone(t, w.master, w.copyOf(set))
@@ -62,9 +58,7 @@ func TestASetIsDeletedOnceThatIsConfirmed(t *testing.T) {
 	}
 	before := south.DeepCopy()
 	controllerutil.RemoveFinalizer(south, v1.FinalizerCleanupSet)
-	if err := w.client("seed").Patch(t.Context(), south, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Patch(t, w.client("seed"), south, client.MergeFrom(before))
 	expect.Gone(t, w.master, set)
 }
 
@@ -82,9 +76,9 @@ func TestASecondCoreSetFollowsTheFirst(t *testing.T) {
 	}
 	first, second := core("first"), core("second")
 	metav1.SetMetaDataAnnotation(&first.ObjectMeta, v1.AnnotationConfirmDeletion, first.Name)
-	w.create(w.master, first)
+	expect.Create(w.t, w.master, first)
 	w.expectCopy("south", first, carriedBy(first))
-	w.create(w.master, second)
+	expect.Create(w.t, w.master, second)
 	refused := w.expectSet(second, v1.ConditionReady, "False", v1.ReasonInvalid)
 	if message := refused.Status.Conditions[0].Message; !strings.Contains(message, `AddonSet "first" is of type Core too and comes first`) {
 		t.Errorf("Ready says %q", message)
@@ -96,9 +90,7 @@ func TestASecondCoreSetFollowsTheFirst(t *testing.T) {
 		}
 		return nil
 	})
-	if err := w.master.Delete(t.Context(), first); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.master, first)
 	expect.Gone(t, w.client("seed"), w.copyOf(first))
 	w.expectCopy("south", second, carriedBy(second))
 	expect.Object(t, w.master, second.DeepCopy(), func(object *v1.AddonSet) error {
@@ -118,18 +110,16 @@ func TestAMasterThatLostItsSetsRemovesNothing(t *testing.T) {
 	set := w.setOf("monitoring")
 	set.Spec.Addons[0].PlatformSecretRef = &v1.PlatformSecretReference{Name: "shared"}
 	w.platformSecret("shared", "a: 1")
-	w.create(w.master, set)
+	expect.Create(w.t, w.master, set)
 	good := w.expectCopy("south", set, carriedBy(set)).DeepCopy()
 	copied := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "shared"}}
 	expect.Object(t, w.client("seed"), copied, func(*corev1.Secret) error { return nil })
 	stop()
-	edit(w, set, func(set *v1.AddonSet) { set.Finalizers = nil })
-	if err := w.master.Delete(t.Context(), set); err != nil {
-		t.Fatal(err)
-	}
+	expect.Change(w.t, w.master, set, func(set *v1.AddonSet) { set.Finalizers = nil })
+	expect.Delete(t, w.master, set)
 	w.start()
 	other := w.setOf("other")
-	w.create(w.master, other)
+	expect.Create(w.t, w.master, other)
 	w.expectCopy("south", other, carriedBy(other))
 	w.steady(func() error {
 		found := w.copyOf(set)
@@ -152,7 +142,7 @@ func (w *world) platformSecret(name, values string) *corev1.Secret {
 		},
 		Data: map[string][]byte{"values.yaml": []byte(values), "other": []byte("nobody asked")},
 	}
-	w.create(w.master, secret)
+	expect.Create(w.t, w.master, secret)
 	return secret
 }
 
@@ -164,7 +154,7 @@ func TestPlatformSecretsComeAndGo(t *testing.T) {
 	w.start()
 	set := w.setOf("monitoring")
 	set.Spec.Addons[0].PlatformSecretRef = &v1.PlatformSecretReference{Name: "shared"}
-	w.create(w.master, set)
+	expect.Create(w.t, w.master, set)
 	for seed := range places {
 		w.seedSays(seed, set, "r1", done(1), done(1))
 	}
@@ -190,11 +180,11 @@ func TestPlatformSecretsComeAndGo(t *testing.T) {
 	for _, cluster := range places {
 		expect.Object(t, w.client(cluster), there.DeepCopy(), copied("a: 1"))
 	}
-	edit(w, secret, func(secret *corev1.Secret) { secret.Data["values.yaml"] = []byte("a: 2") })
+	expect.Change(w.t, w.master, secret, func(secret *corev1.Secret) { secret.Data["values.yaml"] = []byte("a: 2") })
 	expect.Object(t, w.client("seed"), there.DeepCopy(), copied("a: 2"))
 	other := w.setOf("other")
 	other.Spec.Addons[0].PlatformSecretRef = &v1.PlatformSecretReference{Name: "shared"}
-	w.create(w.master, other)
+	expect.Create(w.t, w.master, other)
 	w.expectCopy("south", other, carriedBy(other))
 	editSet(w, set, func(set *v1.AddonSet) { set.Spec.Addons[0].PlatformSecretRef = nil })
 	w.expectCopy("south", set, carriedBy(set))
@@ -215,8 +205,8 @@ func TestAMissingKeyKeepsNoOtherSetFromItsValues(t *testing.T) {
 	good.Spec.Addons[0].PlatformSecretRef = &v1.PlatformSecretReference{Name: "shared"}
 	wrong.Spec.Addons[0].PlatformSecretRef = &v1.PlatformSecretReference{Name: "shared", Key: "missing.yaml"}
 	w.platformSecret("shared", "a: 1")
-	w.create(w.master, good)
-	w.create(w.master, wrong)
+	expect.Create(w.t, w.master, good)
+	expect.Create(w.t, w.master, wrong)
 	for _, cluster := range places {
 		there := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "shared"}}
 		expect.Object(t, w.client(cluster), there, func(found *corev1.Secret) error {
@@ -245,10 +235,10 @@ func TestASeedThatLiesHasItsShareOnly(t *testing.T) {
 	liar, kubeconfig := proxy(t, "seed")
 	w.seed("north", kubeconfigOf("master"))
 	w.seed("south", kubeconfig)
-	w.create(w.master, w.catalogueOf("custom", map[string][]string{"web": {"1.0.0"}}))
+	expect.Create(w.t, w.master, w.catalogueOf("custom", map[string][]string{"web": {"1.0.0"}}))
 	w.start()
 	set := w.setOf("monitoring")
-	w.create(w.master, set)
+	expect.Create(w.t, w.master, set)
 	w.seedSays("south", set, "r1", behind(1), behind(2))
 	w.seedSays("north", set, "r1", failing(3, 1), behind(2))
 	w.expectSet(set, v1.ConditionReady, "False", v1.ReasonHalted)
@@ -312,11 +302,11 @@ func TestASeedOutOfReachIsLeftOutPastTheDeadline(t *testing.T) {
 	cut, kubeconfig := proxy(t, "seed")
 	w.seed("north", kubeconfigOf("master"))
 	w.seed("south", kubeconfig)
-	w.create(w.master, w.catalogueOf("custom", map[string][]string{"web": {"1.0.0"}}))
+	expect.Create(w.t, w.master, w.catalogueOf("custom", map[string][]string{"web": {"1.0.0"}}))
 	w.start()
 	set := w.setOf("monitoring")
 	set.Spec.Rollout.ProgressDeadline = &metav1.Duration{Duration: 8 * time.Second}
-	w.create(w.master, set)
+	expect.Create(w.t, w.master, set)
 	w.seedSays("south", set, "r1", behind(1), behind(2))
 	w.seedSays("north", set, "r1", behind(1), behind(2))
 	w.expectGate("north", set, "r1/1")
@@ -343,10 +333,10 @@ func TestASeedIsNotAskedForWhatStays(t *testing.T) {
 	w := newWorld(t)
 	counted, kubeconfig := proxy(t, "seed")
 	w.seed("south", kubeconfig)
-	w.create(w.master, w.catalogueOf("custom", map[string][]string{"web": {"1.0.0"}}))
+	expect.Create(w.t, w.master, w.catalogueOf("custom", map[string][]string{"web": {"1.0.0"}}))
 	w.start()
 	set := w.setOf("monitoring")
-	w.create(w.master, set)
+	expect.Create(w.t, w.master, set)
 	w.seedSays("south", set, "r1", done(1), done(2))
 	w.expectSet(set, v1.ConditionReady, "True", v1.ReasonComplete)
 	counted.awaitQuiet(t, 8*time.Second)

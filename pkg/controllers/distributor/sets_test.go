@@ -22,7 +22,7 @@ func TestASetIsCopiedToEverySeed(t *testing.T) {
 	w.twoSeeds()
 	w.start()
 	set := w.setOf("monitoring")
-	w.create(w.master, set)
+	expect.Create(w.t, w.master, set)
 	for seed := range places {
 		found := w.expectCopy(seed, set, carriedBy(set))
 		if found.Labels[v1.LabelRole] != v1.RoleCopy || found.Annotations[v1.AnnotationSeed] != seed ||
@@ -53,7 +53,7 @@ func TestASetIsCopiedToEverySeed(t *testing.T) {
 	w.expectSet(set, v1.ConditionReady, "True", v1.ReasonComplete)
 	// So is one of a catalogue that it depends on.
 	custom := w.catalogueOf("custom", nil)
-	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("web", "1.0.0", "1.1.0")} })
+	expect.Change(w.t, w.master, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("web", "1.0.0", "1.1.0")} })
 	w.expectSet(set, v1.ConditionReady, "False", v1.ReasonSeedsBehind)
 }
 
@@ -63,7 +63,7 @@ func TestACopyThatIsEditedOrDeletedIsPutBack(t *testing.T) {
 	w.twoSeeds()
 	w.start()
 	set := w.setOf("monitoring")
-	w.create(w.master, set)
+	expect.Create(w.t, w.master, set)
 	w.seedSays("south", set, "r1", behind(1), behind(2))
 	w.seedSays("north", set, "r1", behind(1), behind(2))
 	w.expectGate("south", set, "r1/1")
@@ -79,9 +79,7 @@ func TestACopyThatIsEditedOrDeletedIsPutBack(t *testing.T) {
 			copied := w.expectCopy("south", set, func(*v1.AddonSet) error { return nil })
 			controllerutil.AddFinalizer(copied, v1.FinalizerCleanupSet) // as the seed's controller does
 			change(copied)
-			if err := there.Update(t.Context(), copied); err != nil {
-				t.Fatal(err)
-			}
+			expect.Update(t, there, copied)
 			back := w.expectCopy("south", set, func(copied *v1.AddonSet) error {
 				if copied.Annotations[v1.AnnotationGate] != "r1/1" || copied.Annotations[v1.AnnotationRemovalApproved] != "" ||
 					copied.Labels[v1.LabelRole] != v1.RoleCopy || copied.Labels["mine"] != "" {
@@ -97,12 +95,8 @@ func TestACopyThatIsEditedOrDeletedIsPutBack(t *testing.T) {
 	copied := w.expectCopy("south", set, func(*v1.AddonSet) error { return nil })
 	before := copied.DeepCopy()
 	copied.Finalizers = nil
-	if err := there.Patch(t.Context(), copied, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
-	if err := there.Delete(t.Context(), copied); err != nil {
-		t.Fatal(err)
-	}
+	expect.Patch(t, there, copied, client.MergeFrom(before))
+	expect.Delete(t, there, copied)
 	w.expectCopy("south", set, func(found *v1.AddonSet) error {
 		if found.UID == copied.UID {
 			return fmt.Errorf("it is still the old one")
@@ -118,7 +112,7 @@ func TestAGroupOpensOnceAllSeedsDidTheOneBefore(t *testing.T) {
 	w.start()
 	set := w.setOf("monitoring")
 	set.Spec.Rollout.Groups = append(set.Spec.Rollout.Groups[:1:1], set.Spec.Rollout.Groups[1:]...)
-	w.create(w.master, set)
+	expect.Create(w.t, w.master, set)
 	w.seedSays("north", set, "r1", behind(1), behind(3))
 	w.seedSays("south", set, "s1", behind(1), behind(2))
 	w.expectGate("north", set, "r1/1")
@@ -149,7 +143,7 @@ func TestFailuresOfAllSeedsHaltAll(t *testing.T) {
 	w.start()
 	set := w.setOf("monitoring")
 	set.Spec.Rollout.MaxFailures = new(intstr.FromInt32(1))
-	w.create(w.master, set)
+	expect.Create(w.t, w.master, set)
 	w.seedSays("north", set, "r1", failing(3, 1), behind(3))
 	w.seedSays("south", set, "r1", failing(3, 0), behind(2))
 	w.expectGate("north", set, "r1/2")
@@ -169,7 +163,7 @@ func TestApprovalOpensAGroup(t *testing.T) {
 	w.start()
 	set := w.setOf("monitoring")
 	set.Spec.Rollout.Groups[0].Start = v1.StartApproved
-	w.create(w.master, set)
+	expect.Create(w.t, w.master, set)
 	for seed := range places {
 		w.seedSays(seed, set, "r1", behind(1), behind(2))
 		w.expectGate(seed, set, "r1/0")
@@ -197,7 +191,7 @@ func TestSeedsKeepTheLastGoodCopyOfASetThatIsRefused(t *testing.T) {
 	w.twoSeeds()
 	w.start()
 	set := w.setOf("monitoring")
-	w.create(w.master, set)
+	expect.Create(w.t, w.master, set)
 	good := w.expectCopy("south", set, carriedBy(set)).DeepCopy()
 	editSet(w, set, func(set *v1.AddonSet) { set.Spec.Addons[0].DependsOn = []v1.AddonName{"nobody"} })
 	w.expectSet(set, v1.ConditionReady, "False", v1.ReasonInvalid)

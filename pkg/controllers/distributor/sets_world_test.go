@@ -59,7 +59,7 @@ func (w *world) dropSets() {
 func (w *world) twoSeeds() {
 	w.seed("north", kubeconfigOf("master"))
 	w.seed("south", kubeconfigOf("seed"))
-	w.create(w.master, w.catalogueOf("custom", map[string][]string{"web": {"1.0.0"}}))
+	expect.Create(w.t, w.master, w.catalogueOf("custom", map[string][]string{"web": {"1.0.0"}}))
 }
 
 // setOf is a set of one item in two groups: canary, and rest.
@@ -129,9 +129,7 @@ func (w *world) seedSaysMore(seed string, set *v1.AddonSet, change func(*v1.Addo
 	before := copied.DeepCopy()
 	copied.Status.ObservedGeneration, copied.Status.Catalogues = copied.Generation, catalogue.DependencyDigest(digests)
 	change(&copied.Status)
-	if err := there.Status().Patch(w.t.Context(), copied, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.PatchStatus(w.t, there, copied, client.MergeFrom(before))
 }
 
 // expectGate waits for the gate of a seed's copy.
@@ -147,14 +145,12 @@ func (w *world) expectGate(seed string, set *v1.AddonSet, want string) {
 
 func (w *world) expectSet(set *v1.AddonSet, kind, status, reason string) *v1.AddonSet {
 	w.t.Helper()
-	return expect.Object(w.t, w.master, set.DeepCopy(), func(object *v1.AddonSet) error {
-		return expect.Condition(object, kind, status, reason)
-	})
+	return expect.HasCondition(w.t, w.master, set.DeepCopy(), expect.Is(kind, status, reason))
 }
 
 func editSet(w *world, set *v1.AddonSet, change func(*v1.AddonSet)) {
 	w.t.Helper()
-	edit(w, set, change)
+	expect.Change(w.t, w.master, set, change)
 }
 
 func done(clusters int32) v1.ClusterCounts {

@@ -22,14 +22,10 @@ func (w *world) says(name, reason string) {
 	w.t.Helper()
 	object := &v1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: w.platform + "-" + name}}
 	seed := w.client("seed")
-	if err := seed.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Read(w.t, seed, object)
 	before := object.DeepCopy()
 	conditions.False(&object.Status.Conditions, object.Generation, v1.ConditionReady, reason, "such text never leaves the seed")
-	if err := seed.Status().Patch(w.t.Context(), object, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.PatchStatus(w.t, seed, object, client.MergeFrom(before))
 }
 
 // expectSources waits until condition SourcesReady has the reason and a message with the words,
@@ -41,16 +37,10 @@ func (w *world) expectSources(object *v1.AddonCatalogue, reason, row string, wor
 		state = "True"
 	}
 	expect.Object(w.t, w.master, object, func(object *v1.AddonCatalogue) error {
-		if err := expect.Condition(object, v1.ConditionSourcesReady, state, reason); err != nil {
+		if err := expect.Condition(object, v1.ConditionSourcesReady, state, reason, words...); err != nil {
 			return err
 		}
-		told := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionSourcesReady).Message
-		for _, word := range words {
-			if !strings.Contains(told, word) {
-				return fmt.Errorf("%q lacks %q", told, word)
-			}
-		}
-		if strings.Contains(told, "such text") {
+		if told := meta.FindStatusCondition(object.Status.Conditions, v1.ConditionSourcesReady).Message; strings.Contains(told, "such text") {
 			return fmt.Errorf("it repeats what the seed says: %s", told)
 		}
 		if len(object.Status.Seeds) != 1 || object.Status.Seeds[0].Sources != row {
@@ -67,7 +57,7 @@ func TestSourcesThatCannotBeHadAreTold(t *testing.T) {
 	w.seed("north", kubeconfigOf("seed"))
 	object := w.catalogueOf("web", map[string][]string{w.platform: {"1.0.0"}})
 	object.Spec.Addons[0].Versions[0].Source.Git.SecretRef = &v1.LocalReference{Name: "my-reg"}
-	w.create(w.master, object)
+	expect.Create(w.t, w.master, object)
 	w.start(func(options *distributor.Options) { options.CountEvery = 50 * time.Millisecond })
 	w.expectSources(object, v1.ReasonSecretNotCopied, "", `Secret "my-reg"`, "it does not exist in the platform namespace")
 	secret := &corev1.Secret{
@@ -76,9 +66,9 @@ func TestSourcesThatCannotBeHadAreTold(t *testing.T) {
 		},
 		Data: map[string][]byte{"ca.crt": []byte("authority")},
 	}
-	w.create(w.master, secret)
+	expect.Create(w.t, w.master, secret)
 	w.expectSources(object, v1.ReasonSecretNotCopied, "", `Secret "my-reg"`, "it has no label")
-	edit(w, secret, func(secret *corev1.Secret) { secret.Labels = map[string]string{v1.LabelUse: v1.UseSource} })
+	expect.Change(w.t, w.master, secret, func(secret *corev1.Secret) { secret.Labels = map[string]string{v1.LabelUse: v1.UseSource} })
 	w.expectSources(object, v1.ReasonSourcesReady, "")
 
 	w.installation("one", "")

@@ -10,7 +10,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,9 +34,9 @@ func TestABlackHoleHoldsNobodyUp(t *testing.T) {
 	w.seed("remote", kubeconfigOf("seed"))
 	w.start()
 	custom := w.catalogueOf("custom", map[string][]string{"falco": {"1.0.0"}})
-	w.create(w.master, custom)
+	expect.Create(w.t, w.master, custom)
 	w.expectVersions("seed", "falco", "1.0.0")
-	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("falco", "2.0.0")} })
+	expect.Change(w.t, w.master, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("falco", "2.0.0")} })
 	w.expectVersions("seed", "falco", "2.0.0")
 	object := w.expectCondition(custom, v1.ConditionReady, "True", v1.ReasonDistributed)
 	for _, row := range object.Status.Seeds {
@@ -51,28 +50,11 @@ func TestABlackHoleHoldsNobodyUp(t *testing.T) {
 
 func (w *world) eventsOn(object client.Object) []string {
 	w.t.Helper()
-	var list eventsv1.EventList
-	if err := w.master.List(w.t.Context(), &list, client.InNamespace(w.platform)); err != nil {
-		w.t.Fatal(err)
-	}
 	var told []string
-	for _, event := range list.Items {
-		if event.Regarding.Name == object.GetName() {
-			told = append(told, event.Reason+": "+event.Note)
-		}
+	for _, event := range expect.Events(w.t, w.master, object) {
+		told = append(told, event.Reason+": "+event.Note)
 	}
 	return told
-}
-
-func (w *world) expectEvent(object client.Object, want string) {
-	w.t.Helper()
-	expect.Eventually(w.t, expect.Patience, func() error {
-		told := w.eventsOn(object)
-		if !slices.ContainsFunc(told, func(text string) bool { return strings.Contains(text, want) }) {
-			return fmt.Errorf("events %q, want %q", told, want)
-		}
-		return nil
-	})
 }
 
 func TestTellsWhatChanges(t *testing.T) {
@@ -80,18 +62,18 @@ func TestTellsWhatChanges(t *testing.T) {
 	w.seed("remote", kubeconfigOf("seed"))
 	w.start()
 	first := w.catalogueOf("first", map[string][]string{"velero": {"1.0.0", "1.1.0"}})
-	w.create(w.master, first)
+	expect.Create(w.t, w.master, first)
 	merged := w.expectVersions("seed", "velero", "1.1.0", "1.0.0")
 	digest := merged.Annotations[v1.AnnotationDigest]
 
 	// The same version, other content.
-	edit(w, first, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].Versions[0].Source.Git.Path = "elsewhere" })
-	w.expectEvent(first, "Changed: content changed under the same version, and reaches installations as an update: velero 1.0.0")
+	expect.Change(w.t, w.master, first, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].Versions[0].Source.Git.Path = "elsewhere" })
+	expect.Event(t, w.master, first, v1.EventChanged, "content changed under the same version", "velero 1.0.0")
 	// The same content, other clusters.
-	edit(w, first, func(object *v1.AddonCatalogue) {
+	expect.Change(w.t, w.master, first, func(object *v1.AddonCatalogue) {
 		object.Spec.Addons[0].Versions[0].Constraints = &v1.Constraints{K8sVersion: ">= 1.34"}
 	})
-	w.expectEvent(first, "Changed: constraints, deprecation or onClusterDeletion changed, and no content: clusters are judged anew for velero 1.0.0")
+	expect.Event(t, w.master, first, v1.EventChanged, "constraints, deprecation or onClusterDeletion changed", "no content", "velero 1.0.0")
 	isContent := func(text string) bool { return !strings.Contains(text, "content changed under") }
 	if told := slices.DeleteFunc(w.eventsOn(first), isContent); len(told) != 1 {
 		t.Errorf("a changed constraint is told as changed content: %q", told)
@@ -105,9 +87,9 @@ func TestTellsWhatChanges(t *testing.T) {
 
 	// What another owns is told, to who does not.
 	second := w.catalogueOf("second", map[string][]string{"velero": {"v1.1"}})
-	w.create(w.master, second)
-	w.expectEvent(second, `Conflict: add-on "velero" is left out: it belongs to Custom catalogue "first": take it out of catalogue "second", `+
-		`or have that one give it up, or ask a user with verb manage-core to annotate "second" with addons.kubermatic.k8c.io/take-over=velero`)
+	expect.Create(w.t, w.master, second)
+	expect.Event(t, w.master, second, v1.EventConflict, `add-on "velero" is left out`, `Custom catalogue "first"`, `take it out of catalogue "second"`,
+		"verb manage-core", `annotate "second" with `+v1.AnnotationTakeOver+"=velero")
 	for _, told := range w.eventsOn(first) {
 		if strings.HasPrefix(told, v1.EventConflict) || strings.Contains(told, "1.1.0") && strings.HasPrefix(told, v1.EventChanged) {
 			t.Errorf("what did not change is told: %s", told)
@@ -121,7 +103,7 @@ func TestTellsWhatChanges(t *testing.T) {
 		}
 		return expect.Condition(object, v1.ConditionReady, "True", v1.ReasonMerged)
 	})
-	edit(w, first, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].Versions = object.Spec.Addons[0].Versions[1:] })
+	expect.Change(w.t, w.master, first, func(object *v1.AddonCatalogue) { object.Spec.Addons[0].Versions = object.Spec.Addons[0].Versions[1:] })
 	w.expectVersions("seed", "velero", "1.1.0")
 	expect.Object(t, w.client("seed"), w.merged("velero"), func(object *v1.AddonCatalogue) error {
 		if object.Status.Versions != 1 || object.Status.ObservedGeneration != object.Generation {
@@ -136,8 +118,8 @@ func TestHoldsWhatItCantTell(t *testing.T) {
 	w.seed("remote", kubeconfigOf("seed"))
 	custom := w.catalogueOf("custom", map[string][]string{"argo": {"1.0.0"}, "shared": {"1.0.0"}})
 	other := w.catalogueOf("other", map[string][]string{"shared": {"2.0.0"}, "own": {"1.0.0"}})
-	w.create(w.master, custom)
-	w.create(w.master, other)
+	expect.Create(w.t, w.master, custom)
+	expect.Create(w.t, w.master, other)
 	stop := w.start() // both own what was merged of both
 	w.expectVersions("seed", "argo", "1.0.0")
 	w.expectVersions("seed", "shared", "2.0.0", "1.0.0")
@@ -151,15 +133,13 @@ func TestHoldsWhatItCantTell(t *testing.T) {
 	stop()
 
 	// The spec is invalid, and the kept one is beyond reading.
-	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("argo", "2.0.0", "v2.0.0")} })
+	expect.Change(w.t, w.master, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("argo", "2.0.0", "v2.0.0")} })
 	for _, kept := range w.revisions() {
 		if !metav1.IsControlledBy(&kept, custom) {
 			continue
 		}
-		if err := w.master.Delete(t.Context(), &kept); err != nil {
-			t.Fatal(err)
-		}
-		w.create(w.master, &appsv1.ControllerRevision{
+		expect.Delete(t, w.master, &kept)
+		expect.Create(w.t, w.master, &appsv1.ControllerRevision{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: kept.Namespace, Name: kept.Name, Labels: kept.Labels, Annotations: kept.Annotations,
 				OwnerReferences: kept.OwnerReferences,
@@ -169,7 +149,7 @@ func TestHoldsWhatItCantTell(t *testing.T) {
 	}
 	w.start()
 	w.expectCondition(custom, v1.ConditionReady, "False", v1.ReasonInvalid)
-	edit(w, other, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("own", "2.0.0")} })
+	expect.Change(w.t, w.master, other, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("own", "2.0.0")} })
 	w.expectVersions("seed", "own", "2.0.0")
 	w.steady(func() error {
 		for _, name := range []string{"argo", "shared"} {
@@ -184,7 +164,7 @@ func TestHoldsWhatItCantTell(t *testing.T) {
 		return nil
 	})
 
-	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("argo", "3.0.0")} })
+	expect.Change(w.t, w.master, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("argo", "3.0.0")} })
 	w.expectVersions("seed", "argo", "3.0.0")
 	expect.Gone(t, w.client("seed"), w.merged("shared"))
 }
@@ -202,7 +182,7 @@ func TestAnOlderSeedIsToldAndNotLooped(t *testing.T) {
 			custom.Spec.Addons[i].DocumentationURL = "https://example.com"
 		}
 	}
-	w.create(w.master, custom)
+	expect.Create(w.t, w.master, custom)
 	w.expectVersions("seed", "plain", "1.0.0")
 	expect.Object(t, w.master, custom, func(object *v1.AddonCatalogue) error {
 		if rows := object.Status.Seeds; len(rows) != 1 || !strings.Contains(rows[0].Message, "SeedOutdated") {
@@ -234,9 +214,7 @@ func (w *world) olderCRD(seed client.Client) *apiextensionsv1.CustomResourceDefi
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := reader.Get(w.t.Context(), client.ObjectKeyFromObject(crd), crd); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Read(w.t, reader, crd)
 	before := crd.DeepCopy()
 	spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 	delete(spec.Properties["addons"].Items.Schema.Properties, "documentationURL")

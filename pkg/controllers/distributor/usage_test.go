@@ -21,7 +21,7 @@ import (
 func TestUsageIsCounted(t *testing.T) {
 	w := newWorld(t)
 	seed := w.seed("north", kubeconfigOf("seed"))
-	w.create(w.master, w.catalogueOf("web", map[string][]string{w.platform: {"1.0.0", "1.1.0"}}))
+	expect.Create(w.t, w.master, w.catalogueOf("web", map[string][]string{w.platform: {"1.0.0", "1.1.0"}}))
 	for name, version := range map[string]string{"one": "v1.0.0", "two": "1.0.0", "three": "1.1.0", "four": ""} {
 		w.installation(name, version)
 	}
@@ -39,7 +39,7 @@ func TestUsageIsCounted(t *testing.T) {
 	expectUsage(w, "north", counts(w, 2))
 	stop()
 
-	edit(w, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "kubeconfig-north"}}, func(secret *corev1.Secret) {
+	expect.Change(w.t, w.master, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "kubeconfig-north"}}, func(secret *corev1.Secret) {
 		secret.Data["kubeconfig"] = deadKubeconfig(t)
 	})
 	w.start(often)
@@ -49,9 +49,7 @@ func TestUsageIsCounted(t *testing.T) {
 		}
 		return counts(w, 2)(usage)
 	})
-	if err := w.master.Delete(t.Context(), seed); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.master, seed)
 	expect.Object(t, w.master, usageMap(w), func(found *corev1.ConfigMap) error {
 		if len(found.Data) > 0 {
 			return fmt.Errorf("the Seed is gone, and its figures are not: %v", found.Data)
@@ -79,13 +77,11 @@ func (w *world) installation(name, version string) {
 		Spec:       v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: v1.AddonName(w.platform)}, TargetNamespace: "default"},
 	}
 	seed := w.client("seed")
-	w.create(seed, object)
+	expect.Create(w.t, seed, object)
 	w.t.Cleanup(func() { _ = seed.Delete(context.Background(), object) })
 	before := object.DeepCopy()
 	object.Status.Version = version
-	if err := seed.Status().Patch(w.t.Context(), object, client.MergeFrom(before)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.PatchStatus(w.t, seed, object, client.MergeFrom(before))
 }
 
 func usageMap(w *world) *corev1.ConfigMap {

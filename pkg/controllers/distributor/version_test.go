@@ -16,11 +16,9 @@ func TestASeedTellsItsVersionOfKKP(t *testing.T) {
 	silent, telling := w.seed("silent", kubeconfigOf("master")), w.seed("telling", kubeconfigOf("seed"))
 	before := telling.DeepCopy()
 	telling.Status.Versions.Kubermatic = "v2.30.1"
-	if err := w.master.Status().Patch(t.Context(), telling, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	expect.PatchStatus(t, w.master, telling, client.MergeFrom(before))
 	w.start()
-	w.create(w.master, w.catalogueOf("custom", map[string][]string{"prometheus": {"1.0.0"}}))
+	expect.Create(w.t, w.master, w.catalogueOf("custom", map[string][]string{"prometheus": {"1.0.0"}}))
 	for cluster, want := range map[string]string{"master": "v2.31.0", "seed": "v2.30.1"} {
 		expect.Object(t, w.client(cluster), w.merged("prometheus"), func(object *v1.AddonCatalogue) error {
 			if got := object.Annotations[v1.AnnotationKKPVersion]; got != want {

@@ -51,7 +51,7 @@ func newWorld(t *testing.T) *world {
 	w.reach("master", fleet.Shared().Cluster("master"))
 	w.reach("seed", fleet.Shared().Cluster("seed"))
 	w.master = w.client("master")
-	w.create(w.master, kit.Namespace(w.platform))
+	expect.Create(w.t, w.master, kit.Namespace(w.platform))
 	t.Cleanup(func() {
 		w.end()
 		w.dropSets()
@@ -70,11 +70,6 @@ func (w *world) reach(name string, cluster *fleet.Cluster) {
 }
 
 func (w *world) client(cluster string) client.Client { return w.clients[cluster] }
-
-func (w *world) create(to client.Client, object client.Object) {
-	w.t.Helper()
-	kit.Create(w.t, to, object)
-}
 
 // start runs the controller; stop ends it and waits.
 func (w *world) start(change ...func(*distributor.Options)) (stop func()) {
@@ -104,7 +99,7 @@ func (w *world) steady(holds func() error) {
 // seed makes a Seed whose kubeconfig leads to a cluster of the fleet.
 func (w *world) seed(name string, kubeconfig []byte) *kkpv1.Seed {
 	w.t.Helper()
-	w.create(w.master, &corev1.Secret{
+	expect.Create(w.t, w.master, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "kubeconfig-" + name},
 		Data:       map[string][]byte{"kubeconfig": kubeconfig},
 	})
@@ -112,7 +107,7 @@ func (w *world) seed(name string, kubeconfig []byte) *kkpv1.Seed {
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: name},
 		Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "kubeconfig-" + name}},
 	}
-	w.create(w.master, seed)
+	expect.Create(w.t, w.master, seed)
 	return seed
 }
 
@@ -139,18 +134,6 @@ func addonOf(name string, versions ...string) v1.Addon {
 	return addon
 }
 
-// edit changes an object on the master.
-func edit[T client.Object](w *world, object T, change func(T)) {
-	w.t.Helper()
-	expect.Eventually(w.t, expect.Patience, func() error {
-		if err := w.master.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
-		change(object)
-		return w.master.Update(w.t.Context(), object)
-	})
-}
-
 // merged is a merged catalogue by its name.
 func (w *world) merged(name string) *v1.AddonCatalogue {
 	return &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: name}}
@@ -171,11 +154,9 @@ func (w *world) expectVersions(cluster, addon string, versions ...string) *v1.Ad
 	})
 }
 
-func (w *world) expectCondition(object *v1.AddonCatalogue, kind, status, reason string) *v1.AddonCatalogue {
+func (w *world) expectCondition(object *v1.AddonCatalogue, kind, status, reason string, words ...string) *v1.AddonCatalogue {
 	w.t.Helper()
-	return expect.Object(w.t, w.master, object, func(object *v1.AddonCatalogue) error {
-		return expect.Condition(object, kind, status, reason)
-	})
+	return expect.HasCondition(w.t, w.master, object, expect.Is(kind, status, reason, words...))
 }
 
 // deadKubeconfig leads to a port where nobody listens.

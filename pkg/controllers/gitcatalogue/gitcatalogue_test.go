@@ -470,9 +470,7 @@ func TestARestartWithTheHostDownLosesNothing(t *testing.T) {
 	expect.Object(t, w.client, loki, func(*v1.AddonCatalogue) error { return nil })
 	w.expectRow(object, seed.Name)
 	stop()
-	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(loki), loki); err != nil { // its status came last
-		t.Fatal(err)
-	}
+	expect.Read(t, w.client, loki) // its status came last
 
 	w.gate.set(hangUp)
 	w.start("", merged) // with an empty store
