@@ -38,7 +38,7 @@ func TestASeedWhoseEtcdIsFullIsToldAndHoldsNobodyUp(t *testing.T) {
 	w.seed("south", kubeconfigOf("seed"))
 	w.start()
 	custom := w.catalogueOf("custom", map[string][]string{"web": {"1.0.0"}})
-	w.create(w.master, custom)
+	expect.Create(w.t, w.master, custom)
 	both := func(versions ...string) {
 		t.Helper()
 		w.expectVersions("full", "web", versions...)
@@ -46,7 +46,7 @@ func TestASeedWhoseEtcdIsFullIsToldAndHoldsNobodyUp(t *testing.T) {
 	}
 	both("1.0.0")
 	must(t, small.FillEtcd(t.Context()))
-	edit(w, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("web", "1.1.0")} })
+	expect.Change(w.t, w.master, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("web", "1.1.0")} })
 	w.expectVersions("seed", "web", "1.1.0")
 	expect.Object(t, w.master, custom, func(object *v1.AddonCatalogue) error {
 		for _, row := range object.Status.Seeds {
