@@ -192,6 +192,11 @@ func (s *session) runParts(ctx context.Context, chosen []parts.Part, record part
 			return err
 		}
 	}
+	return s.conclude(late, failed)
+}
+
+// conclude tells which parts were stopped, and returns an error where some failed.
+func (s *session) conclude(late, failed []string) error {
 	if len(late) > 0 {
 		names := strings.Join(late, ",")
 		fmt.Fprintf(s.out, "\n=== NOT RUN to their ends, which fails nothing: %s; `make test-long PART=%s` runs them\n", names, names)

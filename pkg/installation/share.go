@@ -76,7 +76,7 @@ func managedBytes(object *v1.AddonInstallation) (sum int) {
 	for _, entry := range object.ManagedFields {
 		sum += len(entry.Manager)
 		if entry.FieldsV1 != nil {
-			sum += len(entry.FieldsV1.Raw)
+			sum += len(entry.FieldsV1.GetRawBytes())
 		}
 	}
 	return sum

@@ -68,7 +68,7 @@ func TestManagedFieldsGoByWhatTheyAreAbout(t *testing.T) {
 	of := func(managers, each, bytes int) *v1.AddonInstallation {
 		made := &v1.AddonInstallation{Spec: v1.AddonInstallationSpec{Values: &runtime.RawExtension{Raw: make([]byte, bytes)}}}
 		for range managers {
-			made.ManagedFields = append(made.ManagedFields, metav1.ManagedFieldsEntry{FieldsV1: &metav1.FieldsV1{Raw: make([]byte, each)}})
+			made.ManagedFields = append(made.ManagedFields, metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(strings.Repeat("x", each))})
 		}
 		return made
 	}

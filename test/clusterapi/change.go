@@ -68,13 +68,16 @@ func Reconciled(t testing.TB, c client.Client, key types.NamespacedName) {
 	}
 	expect.Object(t, c, object(ClusterKind, key.Namespace, key.Name), func(cluster *unstructured.Unstructured) error {
 		conditions, _, err := unstructured.NestedSlice(cluster.Object, "status", "conditions")
+		if err != nil {
+			return err
+		}
 		for _, entry := range conditions {
 			condition, _ := entry.(map[string]any)
 			if condition["type"] == "TopologyReconciled" && condition["observedGeneration"] == cluster.GetGeneration() {
 				return nil
 			}
 		}
-		return fmt.Errorf("no condition TopologyReconciled of generation %d among %v, %v", cluster.GetGeneration(), conditions, err)
+		return fmt.Errorf("no condition TopologyReconciled of generation %d among %v", cluster.GetGeneration(), conditions)
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/trellis-addons/trellis/test/expect"
 	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
@@ -18,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/trellis-addons/trellis/test/expect"
 )
 
 // What others applied before an installation takes it over. The tests of the controller have kubectl and helm themselves do

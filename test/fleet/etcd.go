@@ -117,7 +117,8 @@ func (f *Fleet) FillEtcd(ctx context.Context) error {
 // FreeEtcd makes room in etcd again, and tells it that there is.
 func (f *Fleet) FreeEtcd(ctx context.Context) error {
 	var deleted struct{ Header map[string]any }
-	if err := CallEtcd(ctx, f.etcdURL, "deleterange", map[string]any{"key": []byte("ballast-"), "range_end": []byte("ballast.")}, &deleted); err != nil {
+	ballast := map[string]any{"key": []byte("ballast-"), "range_end": []byte("ballast.")}
+	if err := CallEtcd(ctx, f.etcdURL, "deleterange", ballast, &deleted); err != nil {
 		return err
 	}
 	for _, call := range []struct {

@@ -83,9 +83,7 @@ func TestCataloguesBeyondTheTotalsAreLeftOut(t *testing.T) {
 	w.steady(stay)
 	expect.Change(w.t, w.master, aged, func(object *v1.AddonCatalogue) { object.Spec.Addons = object.Spec.Addons[:1] })
 	w.expectCondition(aged, v1.ConditionReady, "True", v1.ReasonDistributed)
-	if err := w.master.Delete(t.Context(), first); err != nil {
-		t.Fatal(err)
-	}
+	expect.Delete(t, w.master, first)
 	w.expectCondition(third, v1.ConditionReady, "True", v1.ReasonDistributed)
 	expect.Object(t, w.master, w.merged("crowd-3-76"), func(object *v1.AddonCatalogue) error {
 		if len(object.Spec.Addons[0].Versions) != 128 {

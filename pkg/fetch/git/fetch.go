@@ -32,7 +32,7 @@ func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision 
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	commit := plumbing.NewHash(revision.Name)
 	pack, err := s.pack(ctx, location, reference.Credentials, commit, file)
 	if err != nil {

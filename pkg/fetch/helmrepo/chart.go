@@ -41,7 +41,7 @@ func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision 
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	bring := s.fromIndex
 	if location.isOCI() {
 		bring = s.fromRegistry

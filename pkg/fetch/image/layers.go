@@ -131,7 +131,7 @@ func addLayer(ctx context.Context, session *registry.Session, layer v1.Descripto
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	if err := session.Blob(ctx, layer.Digest.String(), layer.Size, file); err != nil {
 		return err
 	}

@@ -253,13 +253,13 @@ func TestContentThatIsReadStays(t *testing.T) {
 		if _, ofSource := fetch.Reason(err); ofSource {
 			t.Error("the source is at fault")
 		}
-		for i, snapshot := range []fetch.Snapshot{first, second, third} {
+		for i, snapshot := range []*fetch.Snapshot{&first, &second, &third} {
 			if read, err := fs.ReadFile(snapshot.FS, "x"); err != nil || len(read) != 8*chunk {
 				t.Errorf("%d has %d bytes: %v", i, len(read), err)
 			}
 		}
-		runtime.KeepAlive(first)
 		first = fetch.Snapshot{}
+		runtime.KeepAlive(&first)
 		<-time.After(time.Minute) // it is tried again
 		if _, err = settle(opened, of("a", 9)); err != nil {
 			t.Errorf("once one is not read any more: %v", err)
