@@ -324,8 +324,8 @@ func TestACertificateThatLiesIsNotHandedOut(t *testing.T) {
 	})
 }
 
-// RS39: A certificate that is read by a clock which is a day behind is not used, and needs nobody's hand once the clock is right: the
-// same request, which somebody may have approved, counts. Red when it is refused for good.
+// RS39: A manager whose clock is a day behind does not use a new certificate. Once the clock is right it uses the certificate of the
+// same request, without another approval. Red when it is refused for good.
 func TestACertificateIsTakenOnceTheClockIsRight(t *testing.T) {
 	onEach(t, func(t *testing.T, release string) {
 		s := newSeed(t, release, "behind-pair")

@@ -67,7 +67,7 @@ func (p *pass) replace(ctx context.Context, hook *Hook, made apply.Hook, seen ap
 	case p.keeps(seen):
 		return "", fmt.Sprintf("an object of its name exists already and is not replaced: %s: remove it, or rename the hook",
 			seen.Obstacle), nil
-	case seen.Running && p.Now.Sub(seen.Created).Abs() < p.Timeout: // by the user cluster's clock, which may be ahead of ours
+	case seen.Running && p.Now.Sub(seen.Created) < p.Timeout:
 		return fmt.Sprintf("hook %s waits for the end of an earlier attempt, which runs", made.Key()), "", nil
 	}
 	after, err := p.remove(ctx, made, seen.UID)

@@ -77,7 +77,7 @@ func (m *turns) askMany(ctx context.Context, count int) <-chan *deadlined {
 	return answers
 }
 
-// AC91: Of a hundred updates at once, two are read and judged, and the others are told to try again. Red when more are, when the
+// AC91: Of a hundred concurrent updates the webhook reads and judges two, and answers 429 to the others. Red when it reads more, when the
 // others wait for ever, and when a turn is not given back.
 func TestFewRequestsAreReadAndJudgedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -85,9 +85,9 @@ func TestUpgradeEndsAfterEtcdWasFull(t *testing.T) {
 	}
 }
 
-// RS05: The etcd of a seed is full as two upgrades begin: nothing of what can't be recorded is written to a user cluster, nobody tries again
-// without a pause, a leader ends since its lease can't be renewed, and the next process waits. With room again both upgrades end, without
-// anybody's hand. Red when an intent that could not be saved ends no pass, and when errors have no pause.
+// RS05: The etcd of a seed is full as two upgrades begin: the manager writes nothing to a user cluster that it can't record, and pauses between
+// tries; the leader exits when it can't renew its lease, and the next process waits. Once etcd has space, both upgrades finish on their
+// own. Red when an intent that could not be saved ends no pass, and when errors have no pause.
 func TestASeedGoesOnAfterItsEtcdWasFull(t *testing.T) {
 	small, seed := newSmall(t, "full-seed")
 	p := newPlatformOn(t, seed)

@@ -28,7 +28,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// RS05: The etcd of a seed is full: that is told, the other seed gets what is new, and with room again this one does, without anybody's hand.
+// RS05: The etcd of a seed is full: status.seeds says so, and the other seed gets updates. The full seed gets them once its etcd has space.
 // Red when the status has an HTTP status alone.
 func TestASeedWhoseEtcdIsFullIsToldAndHoldsNobodyUp(t *testing.T) {
 	small, full := newSmall(t, "full")

@@ -26,10 +26,12 @@ const (
 )
 
 var (
-	errBusy = fmt.Errorf("%w: all of it is being read or fetched into, or has content of catalogues that have less. "+
-		"It is tried again; give the manager a higher --store-limit if it stays", fetch.ErrNoSpace)
-	errTooLarge = fmt.Errorf("%w: this content alone takes more than there is. Give the manager a higher --store-limit", fetch.ErrNoSpace)
-	errDiskFull = fmt.Errorf("%w on its disk; give it a larger one, or a lower --store-limit", fetch.ErrNoSpace)
+	errBusy = fmt.Errorf("%w: other fetches use it, or its content is being read or belongs to catalogues that use less. "+
+		"The fetch is tried again; if this stays, raise the manager's --store-limit (store.limit of the chart)", fetch.ErrNoSpace)
+	errTooLarge = fmt.Errorf("%w: this content alone is larger than the manager's --store-limit: raise it (store.limit of the chart)",
+		fetch.ErrNoSpace)
+	errDiskFull = fmt.Errorf("%w on the manager's disk: give the manager a larger volume, or a lower --store-limit (store.limit of the chart)",
+		fetch.ErrNoSpace)
 )
 
 // hold is the space of one fetch. The oldest hold can grow to share(), whatever others do: of fetches that all wait
@@ -167,9 +169,9 @@ func (d *disk) evict(now time.Time, most int64, h *hold) (problems error) {
 	return problems
 }
 
-// dispensable is the content to remove first, of what nobody reads: what nobody asked for in an hour, then that of
-// the owner who has most, with what is being fetched; of these what was not used for longest. A hold whose owner has more
-// than a share displaces nothing of owners who have less. "": none may go.
+// dispensable is the content to remove next, or "" where none may be removed. Content that is being read stays. Content that was not
+// requested for an hour is removed first, then content of the owner that uses the most, running fetches included; within these the
+// least recently used. A fetch whose owner uses more than a share removes no content of owners that use less.
 func (d *disk) dispensable(now time.Time, h *hold) string {
 	owned := map[string]int64{}
 	for _, content := range d.contents {
