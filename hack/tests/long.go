@@ -25,7 +25,8 @@ func runLong(ctx context.Context, arguments []string) (err error) {
 	list := flags.Bool("list", false, "list the parts, and when each passed")
 	name := flags.String("part", "", "names or patterns with commas: run these alone; arguments after one are its tests'")
 	tenth := flags.String("tenth", "", "run a tenth of all parts: its number, or \"commit\" for the one whose turn it is")
-	within := flags.Duration("within", 0, "time limit for all parts together; parts that exceed it are stopped and reported, and do not fail the run; 0: none")
+	within := flags.Duration("within", 0,
+		"time limit for all parts together; parts that exceed it are stopped and reported, and do not fail the run; 0: none")
 	events := flags.String("json", "", "file that the JSON of go test is appended to")
 	if err := flags.Parse(arguments); err != nil {
 		return err
