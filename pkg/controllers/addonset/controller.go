@@ -35,7 +35,7 @@ type Options struct {
 	AllowPrereleases bool
 	// Concurrency is the number of clusters worked on at a time. Default: 8.
 	Concurrency int
-	// StatusInterval is the least time between two writes of a set's status. Default: 2 s.
+	// StatusInterval is the time between two writes of a set's status, after the first three of a change. Default: 2 s.
 	StatusInterval time.Duration
 }
 

@@ -3,20 +3,20 @@ package addonset
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/text"
 	"github.com/trellis-addons/trellis/pkg/waves"
 )
 
-// shown is the status that was written last, and when.
+// shown is the status that was written last, and when the next one may be written.
 type shown struct {
 	status v1.AddonSetStatus
-	at     time.Time
+	writes backoff.Writes
 }
 
 // report writes the status where it differs, at most once in a while, and reports what changed.
@@ -32,7 +32,7 @@ func (r *Reconciler) report(ctx context.Context, f *setFacts) loop.Outcome {
 	if equality.Semantic.DeepEqual(before.status, *wanted) {
 		return loop.Done{Recheck: f.next}
 	}
-	if wait := r.Options.StatusInterval - r.Clock.Now().Sub(before.at); wait > 0 {
+	if wait := before.writes.Wait(r.Clock.Now()); wait > 0 {
 		return loop.Done{Recheck: wait}
 	}
 	if err := r.writeStatus(ctx, f, wanted); err != nil {
@@ -98,6 +98,6 @@ func (r *Reconciler) writeStatus(ctx context.Context, f *setFacts, wanted *v1.Ad
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	f.running.shown = shown{*wanted, r.Clock.Now()}
+	f.running.shown.status = *wanted
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/addonset"
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
@@ -241,7 +242,7 @@ func (r *Reconciler) begin(found *v1.AddonSet) *running {
 	made := &running{
 		tally: rollout.NewTally(found.Name), clusters: map[string]*known{}, names: map[cluster.Key]string{}, granted: map[string]bool{},
 		contents: map[string]string{},
-		revision: found.Status.Revision, shown: shown{status: *found.Status.DeepCopy()},
+		revision: found.Status.Revision, shown: shown{*found.Status.DeepCopy(), backoff.NewWrites(r.Options.StatusInterval)},
 	}
 	if found.Status.StartedAt != nil {
 		made.startedAt = found.Status.StartedAt.Time

@@ -35,7 +35,7 @@ type Options struct {
 	Concurrency int
 	// AllowPrereleases lets a platform that is a pre-release lie in ranges that name none.
 	AllowPrereleases bool
-	// StatusInterval is the least time between two writes of a Core set's status. Default: 2 s.
+	// StatusInterval is the time between two writes of a Core set's status, after the first three of a change. Default: 2 s.
 	StatusInterval time.Duration
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,6 +13,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/addonset"
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
@@ -146,7 +148,7 @@ func (r *Reconciler) take(f *setFacts) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.run == nil || s.run.uid != f.set.UID {
-		s.run = begin(f.set)
+		s.run = begin(f.set, r.Options.StatusInterval)
 	}
 	f.run = s.run
 	leaveOut, _ := rollout.ReadLeaveOut(f.set.Annotations[v1.AnnotationLeaveOut]) // the master tells of one that can't be read
@@ -171,11 +173,11 @@ func (r *Reconciler) take(f *setFacts) {
 
 // begin to carry a copy out, with what its status says of an earlier process: paused, until its
 // spec was read.
-func begin(of *v1.AddonSet) *running {
+func begin(of *v1.AddonSet, statusInterval time.Duration) *running {
 	made := &running{
 		uid: of.UID, generation: -1, paused: true, tally: rollout.NewTally(of.Name),
 		clusters: map[cluster.Key]*known{}, keys: map[string]cluster.Key{}, granted: map[cluster.Key]bool{},
-		revision: of.Status.Revision, shown: *of.Status.DeepCopy(),
+		revision: of.Status.Revision, shown: *of.Status.DeepCopy(), writes: backoff.NewWrites(statusInterval),
 	}
 	made.strategy, _ = rollout.NewStrategy(nil) // what is absent can be read
 	if at := of.Status.StartedAt; at != nil {

@@ -240,20 +240,19 @@ func (r *Reconciler) showSet(ctx context.Context, f *setFacts) loop.Outcome {
 	}
 	wanted := waves.StatusOf(shown, f.run.tally, f.run.strategy, f.run.decision)
 	wanted.Removal = f.run.guard.Pending.DeepCopy()
-	before, at := f.run.shown, f.run.shownAt
+	before := f.run.shown
 	s.mutex.Unlock()
-	now := r.Clock.Now()
 	if equality.Semantic.DeepEqual(before, *wanted) {
 		return loop.Done{}
 	}
-	if wait := r.Options.StatusInterval - now.Sub(at); wait > 0 {
+	if wait := f.run.writes.Wait(r.Clock.Now()); wait > 0 {
 		return loop.Done{Recheck: wait}
 	}
 	if err := waves.WriteStatus(ctx, r.Client, fieldOwner, f.set, wanted); err != nil {
 		return failed(err)
 	}
 	s.mutex.Lock()
-	f.run.shown, f.run.shownAt = *wanted, now
+	f.run.shown = *wanted
 	s.mutex.Unlock()
 	waves.Announce(r.Recorder, f.set, &before, wanted)
 	return loop.Done{}

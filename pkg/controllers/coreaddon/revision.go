@@ -166,7 +166,7 @@ func (r *Reconciler) adoptLive(ctx context.Context, f *setFacts) error {
 	}
 	r.staging.mutex.Lock()
 	defer r.staging.mutex.Unlock()
-	found := begin(live)
+	found := begin(live, r.Options.StatusInterval)
 	f.run.shown, f.run.basis, f.run.seen, f.run.counted = found.shown, nil, nil, false
 	f.run.adopt(found.revision, found.startedAt)
 	return err

@@ -252,7 +252,7 @@ func TestAPassOverTheSetCostsTheSameInLargeFleets(t *testing.T) {
 	cost := func(clusters int) float64 {
 		r := New(Dependencies{})
 		f := &setFacts{coreCopy: coreCopy{set: &v1.AddonSet{}}}
-		f.run = begin(f.set)
+		f.run = begin(f.set, time.Second)
 		f.run.counted, f.run.paused = true, false
 		r.staging.run = f.run
 		current := waves.Standing{Standing: rollout.Standing{State: v1.ClusterCurrent}}
@@ -334,7 +334,7 @@ func TestABasisIsTakenOnce(t *testing.T) {
 	}
 	r := New(Dependencies{})
 	f := &setFacts{coreCopy: coreCopy{set: &v1.AddonSet{}}, offers: offering()}
-	f.run = begin(f.set)
+	f.run = begin(f.set, time.Second)
 	f.run.counted, f.run.spec.Type = true, v1.AddonSetCore
 	f.run.offers, f.run.seen = f.offers, f.offers
 	var err error

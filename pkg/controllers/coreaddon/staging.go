@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/rollout"
@@ -62,9 +63,9 @@ type running struct {
 	// cluster's move.
 	guard    waves.Guard
 	decision rollout.Decision
-	// shown is the status that was written last.
-	shown   v1.AddonSetStatus
-	shownAt time.Time
+	// shown is the status that was written last, and writes say when the next one may be written.
+	shown  v1.AddonSetStatus
+	writes backoff.Writes
 }
 
 // known is what is kept of one cluster.

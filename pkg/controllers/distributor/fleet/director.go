@@ -17,11 +17,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/backoff"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
-// writeEvery is the least time between two writes of a set's status.
+// writeEvery is the time between two writes of a set's status, after the first three of a change.
 const writeEvery = 2 * time.Second
 
 // Workers take orders for the copies of a set, by seed.
@@ -37,14 +38,14 @@ type Director struct {
 	clock    clock.Clock
 	workers  Workers
 
-	// written has, by name, when a status was written last, and what of it was told.
+	// written has, by name, when a status may be written next, and what of it was reported.
 	writes  sync.Mutex
 	written map[types.NamespacedName]written
 }
 
 type written struct {
-	at   time.Time
-	told told
+	writes backoff.Writes
+	told   told
 }
 
 // New makes a Director, which needs Through before it runs.
@@ -95,19 +96,20 @@ func (d *Director) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Re
 	return d.write(ctx, object, &f, &decided)
 }
 
-// write writes the status, at most every two seconds.
+// write the status: after the first three writes of a change, every two seconds at most.
 func (d *Director) write(ctx context.Context, object *v1.AddonSet, f *facts, decided *decision) (ctrl.Result, error) {
 	key := client.ObjectKeyFromObject(object)
 	last, known := d.last(key)
 	if !known {
-		last.told = toldIn(&object.Status)
+		last = written{backoff.NewWrites(writeEvery), toldIn(&object.Status)}
+		d.remember(key, last)
 	}
 	pass := loop.Start(d.client, object)
 	next := statusOf(object, f, decided)
 	if equality.Semantic.DeepEqual(object.Status, next) {
 		return loop.Result(loop.Done{Recheck: decided.recheck}), nil
 	}
-	if wait := writeEvery - d.clock.Since(last.at); wait > 0 {
+	if wait := last.writes.Wait(d.clock.Now()); wait > 0 {
 		return loop.Result(loop.Done{Recheck: wait}), nil
 	}
 	object.Status = next
@@ -115,7 +117,6 @@ func (d *Director) write(ctx context.Context, object *v1.AddonSet, f *facts, dec
 	if err != nil {
 		return result, err
 	}
-	last.at = d.clock.Now()
 	d.announce(ctx, object, last.told.update(&next, &decided.fleet))
 	d.remember(key, last)
 	return result, nil
