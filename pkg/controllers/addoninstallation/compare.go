@@ -135,7 +135,7 @@ func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcom
 	said := verdictOf(outcome)
 	// Credentials have an end, so they are renewed while spec.paused; the status tells who has some.
 	if said.reason == kubermaticv1.ReasonPaused && !f.cluster.Paused && len(f.installation.Status.Access) > 0 {
-		return earlier(outcome, loop.Run(ctx, r.pausedSteps(), f))
+		return earlier(outcome, r.run(ctx, f, renew))
 	}
 	isEnded := beforeApply[said.condition] || isAccessAwaited(f, said)
 	if !isEnded && !order.IsHeld(said.reason) && said.reason != kubermaticv1.ReasonAnnotationInvalid {
@@ -144,15 +144,15 @@ func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcom
 	f.decide(ctx, f.onRecord)
 	switch f.pass.Decision.Do {
 	case revision.Keep:
-		return earlier(outcome, loop.Run(ctx, r.maintenanceSteps(), f))
+		return earlier(outcome, r.run(ctx, f, maintain))
 	case revision.GiveWay:
 		return earlier(outcome, outcomeOf(f.pass.GiveWay(ctx, &installer.Stop{
 			Message: "it was not applied in time: " + said.message, Cause: said.cause, Recheck: installer.RefusedRecheck,
 		})))
 	case revision.GoBack:
-		return earlier(outcome, loop.Run(ctx, r.rollbackSteps(), f))
+		return earlier(outcome, r.run(ctx, f, finish))
 	case revision.Finish:
-		return finished(f, outcome, loop.Run(ctx, r.rollbackSteps(), f))
+		return finished(f, outcome, r.run(ctx, f, finish))
 	}
 	return outcome
 }

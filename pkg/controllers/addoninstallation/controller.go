@@ -133,6 +133,7 @@ type Reconciler struct {
 	awaiting   awaiting
 	clusters   clusters
 	queue      *fairqueue.Queue[reconcile.Request]
+	stepsOf    map[course][]loop.Step[facts]
 }
 
 // New makes the controller.
@@ -147,6 +148,7 @@ func New(dependencies Dependencies) *Reconciler {
 		},
 		renderer: rendering.New(dependencies.Renders, dependencies.Images, dependencies.InputsKey),
 	}
+	r.stepsOf = r.courses()
 	return r
 }
 
@@ -185,7 +187,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
 	}
-	outcome := loop.Run(within, r.steps(), facts)
+	outcome := r.run(within, facts, install)
 	if facts.cluster.Deleted {
 		outcome = r.goWithCluster(within, facts, outcome)
 	} else {

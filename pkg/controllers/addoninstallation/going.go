@@ -165,7 +165,7 @@ func (r *Reconciler) lostWhileGoing(within context.Context, f *facts, outcome lo
 func (r *Reconciler) goWithCluster(within context.Context, f *facts, outcome loop.Outcome) loop.Outcome {
 	f.memory.awaited = nil
 	if f.parting == partingRemoving {
-		outcome = loop.Run(within, r.undoingSteps(), f)
+		outcome = r.run(within, f, undo)
 		_, done := outcome.(loop.Done)
 		switch {
 		case done:

@@ -13,7 +13,6 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/conditions"
-	"github.com/trellis-addons/trellis/pkg/installer"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/revision"
@@ -56,9 +55,9 @@ func (r *Reconciler) pinned(ctx context.Context, f *facts) loop.Outcome {
 	f.decide(ctx, f.onRecord)
 	switch f.pass.Decision.Do {
 	case revision.Hold:
-		return loop.Run(ctx, r.heldSteps(), f)
+		return r.run(ctx, f, hold)
 	case revision.Finish:
-		return loop.Run(ctx, r.rollbackSteps(), f)
+		return r.run(ctx, f, finish)
 	}
 	f.pinned = ""
 	if f.valuesGone != nil {
@@ -67,28 +66,6 @@ func (r *Reconciler) pinned(ctx context.Context, f *facts) loop.Outcome {
 	return f.incompatible(kubermaticv1.ReasonContentGone, fmt.Sprintf("version %q of add-on %q has other content in the catalogue than "+
 		"addonRef.digest names, and that was not applied to its end: set the digest to that of today, or choose another version",
 		f.onRecord.Version, f.onRecord.Addon))
-}
-
-// heldSteps look after what is applied in full, from its record: they are the steps of a pass
-// behind its writes.
-func (r *Reconciler) heldSteps() []loop.Step[facts] {
-	return []loop.Step[facts]{
-		{Name: "connect", Run: r.connect},                                 // a live connection to the user cluster
-		{Name: "access", Run: r.maintainAccess},                           // credentials for the hub, as they are on record
-		{Name: "release", Run: installs((*installer.Pass).WriteRelease)},  // helm: the copy that `helm list` shows
-		{Name: "inherit", Run: installs((*installer.Pass).AdoptShared)},   // what was used of an installation that went, or left it
-		{Name: "drift", Run: installs((*installer.Pass).RepairDrift)},     // now and then, healthy or not: is it still what was applied?
-		{Name: "copies", Run: installs((*installer.Pass).CopyPullSecret)}, // copies of the pull Secret follow it
-		{Name: "kept", Run: installs((*installer.Pass).KeepSecrets)},      // Secrets with credentials follow them
-		{Name: "post-hooks", Run: installs((*installer.Pass).PostHooks)},  // helm: hooks that run once everything is applied
-		{Name: "health", Run: installs((*installer.Pass).Assess)},         // until everything works
-		{Name: "last-hooks", Run: installs((*installer.Pass).LastHooks)},  // the same, where atomic asks for health first
-		{Name: "prune", Run: installs((*installer.Pass).Prune)},           // what the revision no longer has
-		{Name: "old-copies", Run: installs((*installer.Pass).DropFormer)}, // of the pull Secret, which only that had
-		{Name: "old-access", Run: r.revokeFormer},                         // credentials that the revision no longer has
-		{Name: "access-stands", Run: r.accessStands},                      // what works without a credential is said to lack it
-		{Name: "rest", Run: restUntilSurvey},                              // until the next comparison
-	}
 }
 
 // finished is the outcome of a pass that found the version withdrawn, and carried its rollout on.

@@ -14,7 +14,7 @@ import (
 
 // remove carries on the removal of an installation that is being deleted. Done: its finalizer may go.
 func (r *Reconciler) remove(ctx, within context.Context, f *facts) loop.Outcome {
-	outcome := loop.Run(within, r.removalSteps(), f)
+	outcome := r.run(within, f, remove)
 	if r.lostWhileGoing(within, f, outcome) {
 		f.parting = partingUnreachable
 		outcome = r.letGo(ctx, f)
