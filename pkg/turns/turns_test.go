@@ -55,7 +55,8 @@ func (q *queue) end(name string) {
 	synctest.Wait()
 }
 
-// AC91: Red when more have a turn than may, when an owner with more turns than another is next, or one that came later of one owner.
+// AC91: Of those who wait for few turns, the owner that has the fewest is next. Red when more have one than may, when an owner with more
+// turns than another is next, or one that came later of one owner.
 func TestTheOwnerOfTheFewestTurnsIsNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, &turns.Turns{Most: 2})
