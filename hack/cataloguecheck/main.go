@@ -48,7 +48,7 @@ func run(out io.Writer, folder fs.FS, kind v1.CatalogueType) ([]v1.Addon, error)
 	if !slices.Contains([]v1.CatalogueType{v1.CatalogueCustom, v1.CatalogueCore}, kind) {
 		return nil, fmt.Errorf("there is no type %q of catalogues: Custom or Core", kind)
 	}
-	content, err := documents.Read(folder)
+	content, err := documents.Read(context.Background(), folder)
 	if refused, ok := errors.AsType[*documents.InvalidError](err); ok {
 		return nil, tell(out, refused.Problems)
 	}

@@ -12,6 +12,10 @@
 // process led, the fence refuses nothing; a replica that waits to lead starts no controller.
 // Without leader election the fence never falls.
 //
+// A process whose wall clock is more than ten minutes ahead of its API server's does not lead: soak times, timeouts and deadlines of
+// removals count from times that are stored, and would end early. A clock that is put forward while a process leads makes the fence fall,
+// so that the process starts again and does not lead until the clock is right.
+//
 // Three places check it. Transport refuses calls that write, with an error that says why. Dial and
 // Conn refuse further bytes on a connection, so that a call that was begun before is not completed.
 // Lock keeps the election itself from giving up a lease that another process has by now. The

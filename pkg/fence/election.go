@@ -3,6 +3,7 @@ package fence
 import (
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"time"
 
@@ -34,11 +35,11 @@ type Election struct {
 // configuration after that are behind the fence; the election's own client is not. The caller adds
 // the fence to the manager.
 func (e *Election) Join(config *rest.Config, namespace, lease string, options *manager.Options) (*Fence, error) {
-	lock, err := e.lock(config, namespace, lease)
+	made := New()
+	lock, err := e.lock(config, namespace, lease, made)
 	if err != nil {
 		return nil, err
 	}
-	made := New()
 	options.LeaderElection = true
 	options.LeaderElectionID, options.LeaderElectionNamespace = lease, namespace
 	options.LeaderElectionResourceLockInterface = made.Lock(lock)
@@ -49,10 +50,11 @@ func (e *Election) Join(config *rest.Config, namespace, lease string, options *m
 	return made, nil
 }
 
-// lock makes the lease's lock. Its client waits half of the time to renew for one answer.
-func (e *Election) lock(config *rest.Config, namespace, lease string) (resourcelock.Interface, error) {
+// lock makes the lease's lock. Its client waits half of the time to renew for one answer, and has the fence compare the clocks.
+func (e *Election) lock(config *rest.Config, namespace, lease string, fence *Fence) (resourcelock.Interface, error) {
 	config = rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
 	config.Timeout = max(e.Renewal/2, time.Second)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &comparing{fence: fence, next: next} })
 	core, err := corev1client.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making the election's client: %w", err)

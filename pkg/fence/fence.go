@@ -42,6 +42,8 @@ type Fence struct {
 	holds   time.Duration
 	fallen  *FallenError
 	down    chan struct{}
+	// ahead is how far the wall clock is ahead of the API server's, by its last answer to the election.
+	ahead time.Duration
 }
 
 // New makes a fence that allows everything until its Lock holds a lease.

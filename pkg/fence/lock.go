@@ -37,6 +37,10 @@ func (l *watchedLock) write(
 		l.fence.giveUp()
 		return send(ctx, record)
 	}
+	if ahead := l.fence.aheadOfServer(); ahead > mostAhead {
+		return fmt.Errorf("renewing %s: the clock here is %s ahead of the API server's, and soak times and deadlines would end early by it: "+
+			"correct the clock of the node", l.Describe(), ahead.Round(time.Second))
+	}
 	sent := l.fence.now()
 	if err := send(ctx, record); err != nil {
 		return err

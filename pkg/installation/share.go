@@ -61,7 +61,9 @@ func Bytes(object *v1.AddonInstallation) int {
 }
 
 // CheckManagers refuses managedFields that are many times as large as the installation, and grow: a user may apply it as any number of
-// managers. Before is nil for a new one.
+// managers. Before is nil for a new one. Admission alone asks this: managers hold no managedFields in memory, and what is stored takes its
+// room already. Where the webhook is skipped, each installation has what the API server takes in one request, and a ResourceQuota bounds
+// how many there are.
 func CheckManagers(before, object *v1.AddonInstallation) error {
 	managed, most := managedBytes(object), freeManaged+mostManaged*Bytes(object)
 	if managed <= most || before != nil && managed <= managedBytes(before) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -71,40 +70,21 @@ func (r *Records) makeRoom(ctx context.Context, namespace string, record *Record
 	return r.remove(ctx, namespace, owner, func(name named) bool { return goes[name.revision] })
 }
 
-// takeRoom makes room for a new record that the budget is for, in the turn of its Cluster, which lasts until end.
+// takeRoom makes room for a new record that the budget is for, in the turn of its Cluster, which lasts until end: records that are written
+// at the same time would not be counted. Only the leader writes records.
 func (r *Records) takeRoom(ctx context.Context, namespace string, record *Record, size int) (end func(), err error) {
 	isNew := record.State == StateIntent && record.stored.resourceVersion == ""
 	if size <= smallRecord || !isNew || record.Core || record.Rollback != nil {
 		return func() {}, nil
 	}
-	if end, err = r.turns.take(ctx, record.ClusterUID); err != nil {
-		return nil, err
+	if end, err = r.turns.Take(ctx, string(record.ClusterUID)); err != nil {
+		return nil, fmt.Errorf("waiting for other records of the cluster: %w", err)
 	}
 	if err := r.makeRoom(ctx, namespace, record, size); err != nil {
 		end()
 		return nil, err
 	}
 	return end, nil
-}
-
-// turns let the records of one Cluster that need room be written one after the other: those that are being written at the same time would
-// not be counted. Only the leader writes records. Each turn has a channel that is closed at its end.
-type turns struct{ busy sync.Map }
-
-// take waits for the turn of a Cluster, which lasts until end.
-func (t *turns) take(ctx context.Context, of types.UID) (end func(), err error) {
-	mine := make(chan struct{})
-	for {
-		other, isBusy := t.busy.LoadOrStore(of, mine)
-		if !isBusy {
-			return func() { t.busy.Delete(of); close(mine) }, nil
-		}
-		select {
-		case <-other.(chan struct{}):
-		case <-ctx.Done():
-			return nil, fmt.Errorf("waiting for other records of the cluster: %w", context.Cause(ctx))
-		}
-	}
 }
 
 // bytesOf is how much of a Cluster's budget a Secret takes. Parts of an earlier release, without the label, are full.

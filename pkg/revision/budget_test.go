@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -107,30 +109,36 @@ func TestRecordsThatAreWrittenTogetherKeepTheBudget(t *testing.T) {
 	if taken != 1 {
 		t.Errorf("%d of %d records were taken, and the budget is for one", taken, together)
 	}
-	records.turns.busy.Range(func(of, _ any) bool {
-		t.Errorf("the turn of %v has not ended", of)
-		return true
-	})
+	soon, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	end, err := records.turns.Take(soon, "a")
+	if err != nil {
+		t.Fatalf("a turn has not ended: %v", err)
+	}
+	end()
 }
 
 // TestNoPassWaitsForRecordsOfOthersBeyondItsTime turns red when a pass goes on waiting after its context ended.
 func TestNoPassWaitsForRecordsOfOthersBeyondItsTime(t *testing.T) {
-	var all turns
-	end, err := all.take(t.Context(), "a")
+	c := seed(t, "budget-turns")
+	records, mine, others := NewRecords(c, c, testSeal), of("one", "a", 1, 0), of("one", "b", 1, 0)
+	mine.State, others.State = StateIntent, StateIntent
+	end, err := records.turns.Take(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer end()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := all.take(ctx, "a"); !errors.Is(err, context.Canceled) {
-		t.Errorf("a second turn: %v", err)
+	_, err = records.takeRoom(ctx, "budget-turns", mine, smallRecord+1)
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "other records of the cluster") {
+		t.Errorf("it waited for a turn, and says %v", err)
 	}
-	other, err := all.take(ctx, "b")
+	end, err = records.takeRoom(t.Context(), "budget-turns", others, smallRecord+1)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("another Cluster's: %v", err)
 	}
-	other()
+	end()
 }
 
 // Secrets of an earlier release have no size on them.

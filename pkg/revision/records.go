@@ -15,6 +15,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/listcache"
 	"github.com/trellis-addons/trellis/pkg/ownership"
+	"github.com/trellis-addons/trellis/pkg/turns"
 )
 
 // Kept is the number of revisions that Trim keeps.
@@ -42,13 +43,14 @@ type Records struct {
 	revisions *listcache.Lists
 	// budget is Budget, or less in tests.
 	budget int
-	turns  turns
+	// turns are of each Cluster, one at a time.
+	turns turns.Turns
 }
 
 // NewRecords takes a reader that must read past caches: a record that is a second old would be
 // wrong. Only LoadFirst uses a list of up to ten seconds before.
 func NewRecords(c Writer, reader client.Reader, seal Seal) *Records {
-	return &Records{client: c, reader: reader, seal: seal, revisions: listcache.New(time.Now), budget: Budget}
+	return &Records{client: c, reader: reader, seal: seal, revisions: listcache.New(time.Now), budget: Budget, turns: turns.Turns{Each: 1}}
 }
 
 // Load returns the newest complete record of an installation, nil where there is none. Errors:

@@ -8,6 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trellis-addons/trellis/pkg/turns"
 )
 
 const (
@@ -22,17 +24,16 @@ const (
 // InTurn lets a handler read and judge few requests at a time. The others wait unread, and get 429 if that takes too long: the API server
 // does then what the webhook's failurePolicy says.
 func InTurn(next http.Handler) http.Handler {
-	turns := make(chan struct{}, judgedAtOnce)
+	judged := turns.Turns{Most: judgedAtOnce}
 	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		waiting, stop := context.WithTimeout(request.Context(), longestWait)
 		defer stop()
-		select {
-		case <-waiting.Done():
+		giveBack, err := judged.Take(waiting, "")
+		if err != nil {
 			writeBusy(writer)
 			return
-		case turns <- struct{}{}:
 		}
-		defer func() { <-turns }()
+		defer giveBack()
 		judging, end := context.WithTimeout(request.Context(), longestTurn)
 		defer end()
 		until, _ := judging.Deadline()

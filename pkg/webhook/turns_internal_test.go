@@ -15,15 +15,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// turns is a handler that is asked by many, and ends nothing before it is told to.
-type turns struct {
+// crowd is a handler that is asked by many, and ends nothing before it is told to.
+type crowd struct {
 	http.Handler
 	judging, read atomic.Int32
 	end           chan struct{}
 }
 
-func newTurns() *turns {
-	made := &turns{end: make(chan struct{})}
+func newCrowd() *crowd {
+	made := &crowd{end: make(chan struct{})}
 	made.Handler = InTurn(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
 		_, _ = io.ReadAll(request.Body)
 		made.judging.Add(1)
@@ -62,14 +62,14 @@ func (d *deadlined) SetReadDeadline(until time.Time) error {
 	return nil
 }
 
-func (m *turns) ask(ctx context.Context) *deadlined {
+func (m *crowd) ask(ctx context.Context) *deadlined {
 	answer := &deadlined{ResponseRecorder: httptest.NewRecorder()}
 	m.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodPost, "/", counted{strings.NewReader("review"), &m.read}))
 	return answer
 }
 
 // askMany gives the answers as they come.
-func (m *turns) askMany(ctx context.Context, count int) <-chan *deadlined {
+func (m *crowd) askMany(ctx context.Context, count int) <-chan *deadlined {
 	answers := make(chan *deadlined, count)
 	for range count {
 		go func() { answers <- m.ask(ctx) }()
@@ -81,7 +81,7 @@ func (m *turns) askMany(ctx context.Context, count int) <-chan *deadlined {
 // others wait for ever, and when a turn is not given back.
 func TestFewRequestsAreReadAndJudgedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		flood := newTurns()
+		flood := newCrowd()
 		answers := flood.askMany(t.Context(), 100)
 		synctest.Wait()
 		if judging, read := flood.judging.Load(), flood.read.Load(); judging != judgedAtOnce || read != judgedAtOnce {
@@ -117,7 +117,7 @@ func TestFewRequestsAreReadAndJudgedAtOnce(t *testing.T) {
 // what is asked meanwhile.
 func TestNobodyKeepsATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		stuck := newTurns()
+		stuck := newCrowd()
 		first, began := stuck.askMany(t.Context(), judgedAtOnce), time.Now()
 		synctest.Wait()
 		given, giveUp := context.WithCancel(t.Context())

@@ -1,21 +1,28 @@
 package hostile_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/health"
+	contract "github.com/trellis-addons/trellis/pkg/render"
+	"github.com/trellis-addons/trellis/pkg/render/gotemplate"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/hostile"
@@ -93,7 +100,7 @@ func TestActsWriteWhatTheyTell(t *testing.T) {
 }
 
 // TestAuthorsHurt: what authors write is as dear as they can make it: rules that double are refused, those that are dear have all that a
-// catalogue may have, and names and values are near the limits of their kinds.
+// catalogue may have, names and values are near the limits of their kinds, and no packing makes what is random small.
 func TestAuthorsHurt(t *testing.T) {
 	version := func(expressions ...string) *v1.AddonVersion {
 		check := &v1.HealthCheck{}
@@ -124,6 +131,29 @@ func TestAuthorsHurt(t *testing.T) {
 	names, _ := json.Marshal(hostile.LongNames("a", 1, nil)) // of strings
 	if size := len(names); size < 500<<10 || size > 1<<20 {
 		t.Errorf("long names have %d bytes", size)
+	}
+	noise, turn := fstest.MapFS{"all.yaml": &fstest.MapFile{Data: []byte(hostile.Noise(4))}}, 0
+	render := func() (size int) {
+		var packed bytes.Buffer
+		packing := gzip.NewWriter(&packed)
+		turn++
+		made, err := gotemplate.New().Render(t.Context(), contract.Input{Addon: "noise", Content: noise, Values: map[string]any{"turn": turn}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range made.Objects {
+			if told, _, _ := unstructured.NestedString(object.Object, "data", "turn"); told != fmt.Sprint(turn) {
+				t.Errorf("noise has turn %q in turn %d", told, turn)
+			}
+			_ = json.NewEncoder(packing).Encode(object) // of strings
+		}
+		_ = packing.Close()
+		return packed.Len()
+	}
+	for range 2 {
+		if size := render(); size < 2<<20 {
+			t.Errorf("noise is packed to %d bytes", size)
+		}
 	}
 	values := hostile.LargeValues(1)
 	if size := len(values); size < 240<<10 || size > 256<<10 || !json.Valid(values) {

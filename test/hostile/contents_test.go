@@ -40,7 +40,7 @@ func TestContentsAreRefusedAtABoundedCost(t *testing.T) {
 				files[name] = &fstest.MapFile{Data: []byte(text)}
 			}
 			refused(t, 512, func() error {
-				_, err := documents.Read(files)
+				_, err := documents.Read(t.Context(), files)
 				return err
 			})
 		})

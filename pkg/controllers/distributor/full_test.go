@@ -29,7 +29,7 @@ func must(t *testing.T, err error) {
 }
 
 // RS05: The etcd of a seed is full: status.seeds says so, and the other seed gets updates. The full seed gets them once its etcd has space.
-// Red when the status has an HTTP status alone.
+// Red when the status has an HTTP status alone, and when the full seed loses an add-on whose type changes: a deletion is taken, and no creation.
 func TestASeedWhoseEtcdIsFullIsToldAndHoldsNobodyUp(t *testing.T) {
 	small, full := newSmall(t, "full")
 	w := newWorld(t)
@@ -37,7 +37,7 @@ func TestASeedWhoseEtcdIsFullIsToldAndHoldsNobodyUp(t *testing.T) {
 	w.seed("full", full.Kubeconfig)
 	w.seed("south", kubeconfigOf("seed"))
 	w.start()
-	custom := w.catalogueOf("custom", map[string][]string{"web": {"1.0.0"}})
+	custom := w.catalogueOf("custom", map[string][]string{"web": {"1.0.0"}, "old": {"1.0.0"}})
 	expect.Create(w.t, w.master, custom)
 	both := func(versions ...string) {
 		t.Helper()
@@ -45,8 +45,11 @@ func TestASeedWhoseEtcdIsFullIsToldAndHoldsNobodyUp(t *testing.T) {
 		w.expectVersions("seed", "web", versions...)
 	}
 	both("1.0.0")
+	w.expectVersions("full", "old", "1.0.0")
 	must(t, small.FillEtcd(t.Context()))
-	expect.Change(w.t, w.master, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("web", "1.1.0")} })
+	expect.Change(w.t, w.master, custom, func(object *v1.AddonCatalogue) {
+		object.Spec.Addons = []v1.Addon{addonOf("web", "1.1.0"), addonOf("old", "1.0.0")}
+	})
 	w.expectVersions("seed", "web", "1.1.0")
 	expect.Object(t, w.master, custom, func(object *v1.AddonCatalogue) error {
 		for _, row := range object.Status.Seeds {
@@ -56,7 +59,16 @@ func TestASeedWhoseEtcdIsFullIsToldAndHoldsNobodyUp(t *testing.T) {
 		}
 		return fmt.Errorf("seeds %+v", object.Status.Seeds)
 	})
-	w.expectVersions("full", "web", "1.0.0")
+	before := w.expectVersions("full", "web", "1.0.0")
+	core := w.catalogueOf("core", map[string][]string{"web": {"2.0.0"}})
+	core.Spec.Type = v1.CatalogueCore
+	expect.Create(w.t, w.master, core)
+	w.expectVersions("seed", "web", "2.0.0")
+	expect.Change(w.t, w.master, custom, func(object *v1.AddonCatalogue) { object.Spec.Addons = []v1.Addon{addonOf("new", "1.0.0")} })
+	expect.Gone(t, w.client("full"), w.merged("old")) // a pass deletes after it has tried all writes
+	if now := w.expectVersions("full", "web", "1.0.0"); now.UID != before.UID || now.Spec.Type != v1.CatalogueCustom {
+		t.Errorf("web was made again on the full seed, with type %s", now.Spec.Type)
+	}
 	must(t, small.FreeEtcd(t.Context()))
-	both("1.1.0")
+	both("2.0.0")
 }

@@ -37,7 +37,7 @@ func (r *Reconciler) read(ctx context.Context, f *facts) loop.Outcome {
 }
 
 func readContent(ctx context.Context, f *facts) (*documents.Content, error) {
-	content, err := documents.Read(f.snapshot.FS)
+	content, err := documents.Read(ctx, f.snapshot.FS)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -99,7 +100,7 @@ func TestLargePacksTakeTurns(t *testing.T) {
 				source := git.New(nil)
 				open := func(ctx context.Context, content []byte) func() {
 					t.Helper()
-					closing, err := source.OpenPack(ctx, t, content)
+					closing, err := source.OpenPack(ctx, t, "custom", content)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -115,7 +116,7 @@ func TestLargePacksTakeTurns(t *testing.T) {
 				results := make(chan error, 2)
 				for _, ctx := range []context.Context{impatient, t.Context()} {
 					go func() {
-						closing, err := source.OpenPack(ctx, t, large)
+						closing, err := source.OpenPack(ctx, t, "custom", large)
 						if err == nil {
 							defer closing()
 						}
@@ -137,6 +138,40 @@ func TestLargePacksTakeTurns(t *testing.T) {
 			})
 		})
 	}
+}
+
+// V21: An author of large packs keeps no other one's from their turn. Red when packs don't take turns by owner.
+func TestLargePacksOfOneOwnerComeAfterThoseOfOthers(t *testing.T) {
+	large := largePacks()["many objects"]
+	synctest.Test(t, func(t *testing.T) {
+		source, opened, ends := git.New(nil), make(chan string, 10), map[string]func(){}
+		open := func(owner, name string) {
+			go func() {
+				closing, err := source.OpenPack(t.Context(), t, owner, large)
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+					closing = func() {}
+				}
+				ends[name] = closing
+				opened <- name
+			}()
+			synctest.Wait()
+		}
+		for n := range git.LargePacks + 2 {
+			open("many", fmt.Sprintf("many-%d", n))
+		}
+		open("one", "one")
+		for _, next := range []string{"one", fmt.Sprintf("many-%d", git.LargePacks), fmt.Sprintf("many-%d", git.LargePacks+1)} {
+			ends[<-opened]()
+			synctest.Wait()
+			if ends[next] == nil {
+				t.Errorf("it is not the turn of %s", next)
+			}
+		}
+		for range git.LargePacks {
+			ends[<-opened]()
+		}
+	})
 }
 
 // V21: A fetch of a large pack gives its turn back, however it ends.

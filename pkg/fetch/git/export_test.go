@@ -60,7 +60,7 @@ func CheckHostKey(hosts, host string, key ssh.PublicKey) error {
 }
 
 // OpenPack indexes a pack, which counts for the source until it is closed.
-func (s *Source) OpenPack(ctx context.Context, t *testing.T, content []byte) (closing func(), err error) {
+func (s *Source) OpenPack(ctx context.Context, t *testing.T, owner string, content []byte) (closing func(), err error) {
 	t.Helper()
 	file, err := archive.Nameless(t.Context(), t.TempDir())
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Source) OpenPack(ctx context.Context, t *testing.T, content []byte) (cl
 	if _, err := file.Write(content); err != nil {
 		return nil, err
 	}
-	pack, err := readPack(ctx, file.File, "https://example.com/x", s.packs)
+	pack, err := readPack(ctx, file.File, owner, "https://example.com/x", s.packs)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func ReadPack(t *testing.T, content []byte, commit, folder string) error {
 	}
 	source := New(outbound.New(outbound.Options{}))
 	source.limits = archive.Limits{Unpacked: 1 << 20, Entries: 100}
-	pack, err := readPack(t.Context(), file.File, "https://example.com/x", source.packs)
+	pack, err := readPack(t.Context(), file.File, "", "https://example.com/x", source.packs)
 	if err != nil {
 		return err
 	}

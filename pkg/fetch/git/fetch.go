@@ -34,7 +34,7 @@ func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision 
 	}
 	defer func() { _ = file.Close() }()
 	commit := plumbing.NewHash(revision.Name)
-	pack, err := s.pack(ctx, location, reference.Credentials, commit, file)
+	pack, err := s.pack(ctx, location, reference, commit, file)
 	if err != nil {
 		return "", err
 	}
@@ -43,9 +43,9 @@ func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision 
 }
 
 func (s *Source) pack(
-	ctx context.Context, location Location, credentials fetch.Credentials, commit plumbing.Hash, file *archive.Download,
+	ctx context.Context, location Location, reference fetch.Reference, commit plumbing.Hash, file *archive.Download,
 ) (*pack, error) {
-	link, err := s.link(location, credentials)
+	link, err := s.link(location, reference.Credentials)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (s *Source) pack(
 	if err := found.upload(ctx, link, uploadRequest{wants: wants, depth: depth}, file); err != nil {
 		return nil, err
 	}
-	read, err := readPack(ctx, file.File, s.shown(location), s.packs)
+	read, err := readPack(ctx, file.File, reference.Owner, s.shown(location), s.packs)
 	if err != nil {
 		return nil, err
 	}

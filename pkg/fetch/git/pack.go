@@ -15,6 +15,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/turns"
 )
 
 // packLimits bound the cost of a pack. They keep its memory below 64 MiB: the index of objects
@@ -34,8 +35,8 @@ type packLimits struct {
 	held int64
 	// huge objects are not hashed: no tree with them could be unpacked.
 	huge int64
-	// turns has one element for each pack that is large now.
-	turns chan struct{}
+	// turns are for packs that are large, by the owner of the reference.
+	turns *turns.Turns
 }
 
 var defaultPackLimits = packLimits{
@@ -65,6 +66,7 @@ type object struct {
 // pack is a file of objects that can be read by hash.
 type pack struct {
 	ctx     context.Context
+	owner   string
 	remote  string
 	file    *os.File
 	scanner *packfile.Scanner
@@ -75,17 +77,17 @@ type pack struct {
 	steps   int
 	work    int64
 	held    int64
-	isLarge bool
+	shrink  func() // ends the turn of a large pack; nil for others
 }
 
 // readPack indexes a pack: it hashes every whole object, then resolves the deltas. The caller closes
 // the pack.
-func readPack(ctx context.Context, file *os.File, remote string, limits packLimits) (*pack, error) {
+func readPack(ctx context.Context, file *os.File, owner, remote string, limits packLimits) (*pack, error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
 	p := &pack{
-		ctx: ctx, remote: remote, file: file, scanner: packfile.NewScanner(file), limits: limits,
+		ctx: ctx, owner: owner, remote: remote, file: file, scanner: packfile.NewScanner(file), limits: limits,
 		byHash: map[plumbing.Hash]int32{}, waiting: map[plumbing.Hash]int32{},
 	}
 	err := p.scan()
@@ -101,21 +103,20 @@ func readPack(ctx context.Context, file *os.File, remote string, limits packLimi
 
 // grow waits until the pack may be large. Until it is closed it waits for nothing else but space on the disk, which has an end of its own.
 func (p *pack) grow() error {
-	if p.isLarge {
+	if p.shrink != nil {
 		return nil
 	}
-	select {
-	case p.limits.turns <- struct{}{}:
-		p.isLarge = true
-		return nil
-	case <-p.ctx.Done():
-		return &fetch.UnavailableError{Subject: p.remote, Err: context.Cause(p.ctx)}
+	end, err := p.limits.turns.Take(p.ctx, p.owner)
+	if err != nil {
+		return &fetch.UnavailableError{Subject: p.remote, Err: err}
 	}
+	p.shrink = end
+	return nil
 }
 
 func (p *pack) close() {
-	if p.isLarge {
-		<-p.limits.turns
+	if p.shrink != nil {
+		p.shrink()
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/archive"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/turns"
 )
 
 // Source is the fetch.Kind of git repositories.
@@ -26,7 +27,7 @@ type Source struct {
 // New makes a Source whose requests go through the network.
 func New(network *outbound.Network) *Source {
 	packs := defaultPackLimits
-	packs.turns = make(chan struct{}, largePacks)
+	packs.turns = &turns.Turns{Most: largePacks}
 	return &Source{
 		network: network, limits: archive.Defaults, packs: packs,
 		wire: wireLimits{refs: advertisementLimit, pack: packLimit},

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"mime"
@@ -9,6 +8,8 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
 // Media types of manifests.
@@ -36,19 +37,10 @@ func IsImage(mediaType string) bool { return slices.Contains(imageTypes, mediaTy
 // fifty times its size. An index of a thousand platforms has 12,000.
 const elementsLimit = 20_000
 
-// elements is at least the number of keys and elements of a JSON document, by the characters before
-// them, also in texts.
-func elements(content []byte) (count int) {
-	for _, before := range []string{",", "[", "{"} {
-		count += bytes.Count(content, []byte(before))
-	}
-	return count
-}
-
 // readManifest requires that header, media type and fields of a document agree. Otherwise two
 // readers could see different images (CVE-2021-41190).
 func (s *Session) readManifest(content []byte, digest, contentType string) (*Manifest, error) {
-	if elements(content) > elementsLimit {
+	if strictyaml.Elements(content) > elementsLimit {
 		return nil, s.refused(digest, fmt.Sprintf("its manifest has more than %d elements", elementsLimit))
 	}
 	var fields map[string]json.RawMessage

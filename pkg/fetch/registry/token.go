@@ -14,6 +14,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
 const tokenLimit = 1 << 20
@@ -172,7 +173,7 @@ func fromDockerConfig(content []byte, repository Repository) (login, error) {
 	var config struct {
 		Auths map[string]*dockerAuth `json:"auths"`
 	}
-	if elements(content) > elementsLimit {
+	if strictyaml.Elements(content) > elementsLimit {
 		return login{}, refusedConfig(fmt.Sprintf("it has more than %d elements", elementsLimit))
 	}
 	if json.Unmarshal(content, &config) != nil { // whose error may quote it

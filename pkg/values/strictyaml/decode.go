@@ -19,8 +19,7 @@ type Limits struct {
 	Bytes int
 	// Depth bounds the nesting of maps and lists.
 	Depth int
-	// Pieces bounds maps, lists and values, estimated before parsing by commas, brackets, dashes
-	// and lines, also in texts. 0: no bound.
+	// Pieces bounds maps, lists and values, estimated before parsing as Elements does, and by dashes and lines. 0: no bound.
 	Pieces int
 	// Budget is shared with other documents; may be nil.
 	Budget *Budget
@@ -96,21 +95,21 @@ func measure(data []byte, limits Limits) *Error {
 	if len(data) > limits.Bytes {
 		return &Error{Problem: fmt.Sprintf("has %d bytes, at most %d are taken", len(data), limits.Bytes)}
 	}
-	if limits.Pieces > 0 && pieces(data) > limits.Pieces {
+	if limits.Pieces > 0 && Elements(data)+count(data, "\n-") > limits.Pieces {
 		return &Error{Problem: fmt.Sprintf("has more than %d maps, lists and values", limits.Pieces)}
 	}
 	return nil
 }
 
-// pieces is at least half the number of keys and values, by the characters before them.
-func pieces(data []byte) (count int) {
-	for _, char := range data {
-		switch char {
-		case '\n', '[', '{', ',', '-':
-			count++
-		}
+// Elements is at least half the number of keys and values of a document in JSON or YAML's flow style, by the characters before them, also
+// in texts.
+func Elements(document []byte) int { return count(document, "[{,") }
+
+func count(document []byte, characters string) (found int) {
+	for _, character := range []byte(characters) {
+		found += bytes.Count(document, []byte{character})
 	}
-	return count
+	return found
 }
 
 // Inspect says why a document is too large or too deep; nil if it is neither, or no YAML.

@@ -149,7 +149,8 @@ func (s *session) rememberStored(wanted, content string, other bool) {
 	}
 }
 
-// recreate replaces an object whose type changed, which is immutable.
+// recreate replaces an object whose type changed, which is immutable. It deletes nothing that the seed would refuse to create: before, the
+// seed's admission judges the new object, by a dry run that finds the name taken, and its etcd takes a write of the present one.
 func (s *session) recreate(ctx context.Context, object *v1.AddonCatalogue, refusal error) error {
 	var live v1.AddonCatalogue
 	if err := s.client.Get(ctx, client.ObjectKeyFromObject(object), &live); err != nil {
@@ -158,10 +159,18 @@ func (s *session) recreate(ctx context.Context, object *v1.AddonCatalogue, refus
 	if live.Spec.Type == object.Spec.Type || live.Labels[v1.LabelRole] != v1.RoleMerged {
 		return refusal
 	}
+	object.ResourceVersion = ""
+	if err := s.client.Create(ctx, object.DeepCopy(), client.DryRunAll); !apierrors.IsAlreadyExists(err) {
+		return cmp.Or(err, refusal)
+	}
+	before := live.DeepCopy()
+	metav1.SetMetaDataAnnotation(&live.ObjectMeta, v1.AnnotationGeneration, live.ResourceVersion) // which is another one each time
+	if err := s.client.Patch(ctx, &live, client.MergeFrom(before)); err != nil {
+		return err
+	}
 	if err := s.remove(ctx, &live, s.observed.catalogues); err != nil {
 		return err
 	}
-	object.ResourceVersion = ""
 	return s.replace(ctx, object, s.observed.catalogues)
 }
 

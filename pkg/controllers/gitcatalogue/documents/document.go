@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync"
 
 	yamlnodes "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -20,15 +19,10 @@ const (
 	documentPieces = 100_000
 )
 
-// decoding is held while a document is decoded, which takes up to 150 MiB: of a process, one is at a time.
-var decoding sync.Mutex
-
 const kind = "AddonCatalogue"
 
 // document reads one document. Its file has that many lines before it.
 func (c *collection) document(file string, before int, content []byte) {
-	decoding.Lock()
-	defer decoding.Unlock()
 	decoded, root, err := strictyaml.DecodeTree(content, strictyaml.Limits{
 		Bytes: documentBytes, Depth: documentDepth, Pieces: documentPieces, Budget: c.budget,
 	})

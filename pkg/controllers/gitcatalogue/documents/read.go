@@ -8,6 +8,7 @@ package documents
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/turns"
 	"github.com/trellis-addons/trellis/pkg/values/strictyaml"
 )
 
@@ -79,8 +81,11 @@ func (c *Content) Place(addon, version string) Place {
 // IsRead says whether a file of a folder is read.
 func IsRead(name string) bool { return path.Ext(name) == ".yaml" }
 
-// Read reads a folder. Errors: *InvalidError where its files are wrong; others are the folder's.
-func Read(folder fs.FS) (*Content, error) {
+// decoding are turns to decode a file, of which a document takes up to 150 MiB: of a process, one is at a time.
+var decoding = turns.Turns{Most: 1}
+
+// Read reads a folder. Errors: *InvalidError where its files are wrong; others are the folder's or the context's.
+func Read(ctx context.Context, folder fs.FS) (*Content, error) {
 	found := collection{budget: strictyaml.NewBudget(folderLimit)}
 	size := 0
 	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -100,6 +105,11 @@ func Read(folder fs.FS) (*Content, error) {
 		case found.files > filesLimit:
 			return found.refuse(Place{File: name}, "there are more than %d files", filesLimit)
 		}
+		end, err := decoding.Take(ctx, "")
+		if err != nil {
+			return err
+		}
+		defer end()
 		content, err := fs.ReadFile(folder, name)
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package documents_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -32,7 +34,7 @@ const prometheus = `- name: prometheus
 `
 
 func TestReadUnitesWhatStandsInManyFiles(t *testing.T) {
-	read, err := documents.Read(folder(map[string]string{
+	read, err := documents.Read(t.Context(), folder(map[string]string{
 		"b/prometheus.yaml": prometheus,
 		"a.yaml": `# a comment
 ---
@@ -108,7 +110,7 @@ func TestReadSaysWhereAndWhat(t *testing.T) {
 		{"too many documents", strings.Repeat("---\n", 1025), "x.yaml: there are more than 1024 documents"},
 	} {
 		t.Run(test.why, func(t *testing.T) {
-			_, err := documents.Read(folder(map[string]string{"x.yaml": test.content}))
+			_, err := documents.Read(t.Context(), folder(map[string]string{"x.yaml": test.content}))
 			invalid, ok := errors.AsType[*documents.InvalidError](err)
 			if !ok || !strings.Contains(invalid.Error(), test.want) {
 				t.Fatalf("got %v, want %q", err, test.want)
@@ -134,7 +136,7 @@ func TestReadTakesWhatYAMLOffers(t *testing.T) {
 		"Windows lines":     "---\r\n- name: a\r\n  versions: [{version: x}]\r\n---\r\n- name: b\r\n  versions: [{version: x}]\r\n",
 	} {
 		t.Run(why, func(t *testing.T) {
-			read, err := documents.Read(folder(map[string]string{"x.yaml": content}))
+			read, err := documents.Read(t.Context(), folder(map[string]string{"x.yaml": content}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,14 +152,14 @@ func TestReadEndsWhereItIsTooMuch(t *testing.T) {
 	for i := range 20 {
 		files[fmt.Sprintf("%02d.yaml", i)] = "#" + strings.Repeat("x", 1<<20-10)
 	}
-	if _, err := documents.Read(folder(files)); err == nil || !strings.Contains(err.Error(), "16.yaml: the files have more than") {
+	if _, err := documents.Read(t.Context(), folder(files)); err == nil || !strings.Contains(err.Error(), "16.yaml: the files have more than") {
 		t.Errorf("size: %v", err)
 	}
 	many := ""
 	for i := range 513 {
 		many += fmt.Sprintf("- {name: a%d, versions: [{version: x}]}\n", i)
 	}
-	if _, err := documents.Read(folder(map[string]string{"x.yaml": many})); err == nil || err.Error() != "x.yaml line 513: there are more than 512 add-ons" {
+	if _, err := documents.Read(t.Context(), folder(map[string]string{"x.yaml": many})); err == nil || err.Error() != "x.yaml line 513: there are more than 512 add-ons" {
 		t.Errorf("add-ons: %v", err)
 	}
 }
@@ -199,7 +201,7 @@ func TestWhatAFolderTakesIsBounded(t *testing.T) {
 		t.Run(test.why, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := documents.Read(folder(test.files))
+			_, err := documents.Read(t.Context(), folder(test.files))
 			runtime.ReadMemStats(&after)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %.200v, want %q", err, test.want)
@@ -219,12 +221,49 @@ func TestDocumentsAreDecodedOneByOne(t *testing.T) {
 		var readers sync.WaitGroup
 		for range 4 {
 			readers.Go(func() {
-				if read, err := documents.Read(folder(map[string]string{"x.yaml": content})); err != nil || len(read.Addons) != 1 {
+				if read, err := documents.Read(t.Context(), folder(map[string]string{"x.yaml": content})); err != nil || len(read.Addons) != 1 {
 					t.Errorf("got %v", err)
 				}
 			})
 		}
 		readers.Wait()
+	})
+}
+
+// stuck is a folder whose files are never read to their end.
+type stuck struct {
+	fstest.MapFS
+	reading chan struct{}
+}
+
+func (s stuck) ReadFile(string) ([]byte, error) {
+	s.reading <- struct{}{}
+	<-s.reading
+	return nil, nil
+}
+
+// TestNobodyWaitsToDecodeBeyondItsTime turns red when a pass waits for another folder after its context ended.
+func TestNobodyWaitsToDecodeBeyondItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := folder(map[string]string{"x.yaml": "[]"})
+		first := stuck{files, make(chan struct{})}
+		go func() { _, _ = documents.Read(t.Context(), first) }()
+		<-first.reading
+		ctx, cancel := context.WithCancel(t.Context())
+		given := make(chan error, 1)
+		go func() {
+			_, err := documents.Read(ctx, files)
+			given <- err
+		}()
+		synctest.Wait()
+		if len(given) > 0 {
+			t.Errorf("two files are decoded at a time, or: %v", <-given)
+		}
+		cancel()
+		if err := <-given; !errors.Is(err, context.Canceled) {
+			t.Errorf("it ended with %v", err)
+		}
+		first.reading <- struct{}{}
 	})
 }
 
@@ -235,7 +274,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("- name: a\n  versions: [{version: x, template: {method: helm, timeout: 3m}, values: {a: [1, 2.5, null, on]}}]\n"))
 	f.Add([]byte("a: &a [*a]\n---\n- !!binary aGk=\n--- {<<: [*b]}\n"))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		read, err := documents.Read(fstest.MapFS{"x.yaml": &fstest.MapFile{Data: content}})
+		read, err := documents.Read(t.Context(), fstest.MapFS{"x.yaml": &fstest.MapFile{Data: content}})
 		if err != nil {
 			if invalid, ok := errors.AsType[*documents.InvalidError](err); !ok || len(invalid.Problems) == 0 {
 				t.Fatalf("an error without a problem: %v", err)
@@ -258,7 +297,7 @@ func FuzzRead(f *testing.F) {
 // Red when the namespace that a document names is lost where another says more of the add-on, or when two that differ are united.
 func TestReadUnitesNamespaces(t *testing.T) {
 	first := "- {name: a, targetNamespace: kube-system, createNamespace: true, versions: [{version: \"1\"}]}\n"
-	read, err := documents.Read(folder(map[string]string{"a.yaml": first, "b.yaml": "- {name: a, versions: [{version: \"2\"}]}\n"}))
+	read, err := documents.Read(t.Context(), folder(map[string]string{"a.yaml": first, "b.yaml": "- {name: a, versions: [{version: \"2\"}]}\n"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +305,7 @@ func TestReadUnitesNamespaces(t *testing.T) {
 		t.Errorf("united to %+v", addon)
 	}
 	other := "- {name: a, targetNamespace: other, versions: [{version: \"2\"}]}\n"
-	_, err = documents.Read(folder(map[string]string{"a.yaml": first, "b.yaml": other}))
+	_, err = documents.Read(t.Context(), folder(map[string]string{"a.yaml": first, "b.yaml": other}))
 	if err == nil || !strings.Contains(err.Error(), `add-on "a" has targetNamespace "other"`) {
 		t.Errorf("two namespaces are united: %v", err)
 	}
