@@ -258,7 +258,7 @@ func TestAPassOverTheSetCostsTheSameInLargeFleets(t *testing.T) {
 		current := waves.Standing{Standing: rollout.Standing{State: v1.ClusterCurrent}}
 		put := func(name string) {
 			f.run.known(target.Ref{Kind: target.KindKKP, Namespace: "cluster-" + name, Name: name}).Stand(current, time.Time{}, noon)
-			f.run.guard.Note(name, 1, nil)
+			f.run.guard.Note(name, waves.Holding{Installations: 1}, nil)
 			f.run.tally.Put(name, current.Standing)
 		}
 		for i := range clusters {
