@@ -48,20 +48,32 @@ func namedValues(chart *helmchart.Chart, problem string) []string {
 	for _, before := range lines[:line-1] {
 		at += len(before)
 	}
-	end := endOfCommand(content, at)
-	paths := valuePath.FindAllStringSubmatch(content[at:min(end, at+longestRead)], -1)
-	if paths == nil { // the value was piped
+	for at > 0 && isOfPath(content[at-1]) { // the place of a path is that of its second name
+		at--
+	}
+	paths := valuePath.FindAllStringSubmatch(content[at:min(endOfCommand(content, at), at+longestRead)], -1)
+	switch {
+	case len(paths) > 0 && (content[at] == '.' || content[at] == '$'):
+		paths = paths[:1] // what follows it is another argument
+	case paths == nil: // the value was piped
 		from := max(strings.LastIndex(content[:at], actionMark), at-longestRead, 0)
 		paths = valuePath.FindAllStringSubmatch(content[from:at], -1)
 	}
 	var named []string
 	for _, one := range paths {
-		name := text.Cut(strings.Join(append(slices.Clip(scope), strings.TrimPrefix(one[1], ".")), "."), longestValue)
-		if !slices.Contains(named, name) {
+		keys := append(slices.Clip(scope), one[1][1:])
+		if strings.HasPrefix(one[1], ".global.") { // all charts have these
+			keys = keys[len(scope):]
+		}
+		if name := text.Cut(strings.Join(keys, "."), longestValue); !slices.Contains(named, name) {
 			named = append(named, name)
 		}
 	}
 	return named
+}
+
+func isOfPath(char byte) bool {
+	return char == '.' || char == '$' || char == '_' || '0' <= char && char <= '9' || 'a' <= char && char <= 'z' || 'A' <= char && char <= 'Z'
 }
 
 // templateOf a chart, or of one of its dependencies, by the name that Helm gives it. Scope are the keys of the values that it sees.
