@@ -168,6 +168,9 @@ func (f *Fleet) stopped() {
 		}
 		if len(seeds) > 0 {
 			f.Reason, f.Message = reason, fmt.Sprintf("%s on %s; %s", reason, text.Names(seeds, 5), f.Message)
+			if waits := f.Removal(); waits != nil && reason == kubermaticv1.ReasonRemovalNeedsApproval {
+				f.Message = removalText(waits)
+			}
 			return
 		}
 	}

@@ -3,8 +3,10 @@ package rollout
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/text"
 )
 
 // Removals of so many installations, and of no more than half of what the set has on the seed, wait
@@ -15,9 +17,22 @@ const unguarded = 5
 type Removal struct {
 	// ID tells it from all others that were and will be there: its UID.
 	ID string
+	// Item that it is of: where no cluster keeps that, it waits for approval whatever the number. Empty: it does not wait for that.
+	Item string
 	// HasVolumes: it has PersistentVolumeClaims, so it waits for approval whatever the number.
 	HasVolumes bool
 }
+
+// Holdings are what a set has on a seed, and what it is to have there.
+type Holdings struct {
+	// Installations of the set.
+	Installations int
+	// Keep is in how many clusters each item stays, or is to be made.
+	Keep map[string]int
+}
+
+// RemovalClusters is how many clusters status.removal names.
+const RemovalClusters = 10
 
 // GuardedRemovals is what may go, and what waits.
 type GuardedRemovals struct {
@@ -33,17 +48,18 @@ type GuardedRemovals struct {
 
 // GuardRemovals holds removals back until annotation removal-approved has the word in the status.
 // They need that if they are more than five and more than half of all the installations that the
-// set has on the seed, and each for itself if it has PersistentVolumeClaims. Removals are those
-// that are not deleted yet; before is how they were guarded last, with status.removal as Pending.
+// set has on the seed, those of an item that no cluster keeps (ADR 124), and each for itself if it has
+// PersistentVolumeClaims. Removals are those that are not deleted yet; before is how they were guarded
+// last, with status.removal as Pending.
 //
 // A word is a hash over the installations, so it is another one next time. It stays while they
 // become fewer, and its count goes down with them: what comes on top of what was shown, or in place
 // of it, needs a new word.
-func GuardRemovals(removals []Removal, has int, before GuardedRemovals, approved string) GuardedRemovals {
-	isMany := len(removals) > unguarded && 2*len(removals) > has
+func GuardRemovals(removals []Removal, has Holdings, before GuardedRemovals, approved string) GuardedRemovals {
+	isMany := len(removals) > unguarded && 2*len(removals) > has.Installations
 	var ids []string
 	for _, removal := range removals {
-		if isMany || removal.HasVolumes {
+		if isMany || removal.HasVolumes || removal.Item != "" && has.Keep[removal.Item] == 0 {
 			ids = append(ids, removal.ID)
 		}
 	}
@@ -75,6 +91,24 @@ func (g *GuardedRemovals) covers(ids []string) bool {
 	return g.Covered == nil || !slices.ContainsFunc(ids, func(id string) bool { return !g.Covered[id] })
 }
 
+// clustersNamed is how many clusters a text about removals names.
+const clustersNamed = 5
+
+// WaitingText says which removals wait, in which clusters. Names are some of these, in order.
+func WaitingText(count int, names []string) string {
+	where := strings.Join(names[:min(len(names), clustersNamed)], ", ")
+	if len(names) > clustersNamed {
+		where += " and others"
+	}
+	return fmt.Sprintf("%s %s for approval in: %s", text.Count(count, "removal"), text.Verb(count, "waits", "wait"), where)
+}
+
+// removalText says which removals wait on seeds, and how to approve them.
+func removalText(of *kubermaticv1.PendingRemoval) string {
+	return fmt.Sprintf("%s; annotation %s: %s approves that, and to write the former selector and items again takes it back",
+		WaitingText(int(of.Count), of.Clusters), kubermaticv1.AnnotationRemovalApproved, of.Word)
+}
+
 // Removal sums up what waits on the seeds that count: the word of the one that has something, or
 // one for all of them. With it in annotation removal-approved of the set, the distributor writes
 // the own word of each of these seeds to its copy. What waits on a seed that does not count is not
@@ -83,12 +117,14 @@ func (f *Fleet) Removal() *kubermaticv1.PendingRemoval {
 	rows := f.Counted
 	var words []string
 	var one *kubermaticv1.PendingRemoval
+	var clusters []string
 	count := int64(0)
 	for i := range rows {
 		if removal := rows[i].Removal; removal != nil && removal.Word != "" && fit(removal.Word, 64) == removal.Word {
 			one = removal
 			words = append(words, rows[i].Seed+"="+removal.Word)
 			count += max(int64(removal.Count), 0)
+			clusters = append(clusters, removal.Clusters...)
 		}
 	}
 	switch len(words) {
@@ -98,5 +134,7 @@ func (f *Fleet) Removal() *kubermaticv1.PendingRemoval {
 		return one.DeepCopy()
 	}
 	slices.Sort(words) // without the count, which goes down while the word stays
-	return &kubermaticv1.PendingRemoval{Word: "seeds-" + digestOf(words), Count: int32(min(count, maxCount))}
+	return &kubermaticv1.PendingRemoval{
+		Word: "seeds-" + digestOf(words), Count: int32(min(count, maxCount)), Clusters: clusters[:min(len(clusters), RemovalClusters)],
+	}
 }

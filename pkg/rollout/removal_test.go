@@ -2,13 +2,20 @@ package rollout_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/rollout"
 )
+
+// has is a set that has so many installations, of items that no removal names.
+func has(installations int) rollout.Holdings { return rollout.Holdings{Installations: installations} }
 
 // removals are from-th to before-th installation; some have volumes.
 func removals(from, before int, volumes ...int) (made []rollout.Removal) {
@@ -25,9 +32,9 @@ func removals(from, before int, volumes ...int) (made []rollout.Removal) {
 // Red when many removals go without a word, a few wait, or volumes go unseen.
 func TestWhichRemovalsWait(t *testing.T) {
 	for _, test := range []struct {
-		why          string
-		removals     []rollout.Removal
-		has, waiting int
+		why           string
+		removals      []rollout.Removal
+		have, waiting int
 	}{
 		{"nothing", nil, 10, 0},
 		{"2 of 10 go", removals(0, 2), 10, 0},
@@ -39,7 +46,7 @@ func TestWhichRemovalsWait(t *testing.T) {
 		{"volumes wait by themselves", removals(0, 2, 1), 10, 1},
 		{"and with many", removals(0, 6, 1, 2), 10, 6},
 	} {
-		got := rollout.GuardRemovals(test.removals, test.has, rollout.GuardedRemovals{}, "")
+		got := rollout.GuardRemovals(test.removals, has(test.have), rollout.GuardedRemovals{}, "")
 		if len(got.Waiting) != test.waiting || (got.Pending != nil) != (test.waiting > 0) {
 			t.Errorf("%s: %d wait, %+v", test.why, len(got.Waiting), got.Pending)
 			continue
@@ -50,18 +57,67 @@ func TestWhichRemovalsWait(t *testing.T) {
 		if int(got.Pending.Count) != test.waiting || len(got.Pending.Word) > 64 {
 			t.Errorf("%s: %+v", test.why, got.Pending)
 		}
-		if approved := rollout.GuardRemovals(test.removals, test.has, got, got.Pending.Word); len(approved.Waiting) > 0 {
+		if approved := rollout.GuardRemovals(test.removals, has(test.have), got, got.Pending.Word); len(approved.Waiting) > 0 {
 			t.Errorf("%s: %d wait with the word", test.why, len(approved.Waiting))
+		}
+	}
+}
+
+// Red when the last installations of an item go without approval, when others wait, or when what names no item does.
+func TestTheLastOfAnItemWaits(t *testing.T) {
+	of := func(items ...string) (made []rollout.Removal) {
+		for i, item := range items {
+			made = append(made, rollout.Removal{ID: fmt.Sprintf("uid-%d", i), Item: item})
+		}
+		return made
+	}
+	for _, test := range []struct {
+		why     string
+		leaving []rollout.Removal
+		keep    map[string]int
+		want    string
+	}{
+		{"the only one", of("web"), nil, "uid-0"},
+		{"all of a few", of("web", "web", "web"), nil, "uid-0 uid-1 uid-2"},
+		{"all but one", of("web", "web"), map[string]int{"web": 1}, ""},
+		{"one item of two", of("web", "logs"), map[string]int{"web": 3}, "uid-1"},
+		{"an item that got another name", of("web"), map[string]int{"wep": 1}, "uid-0"},
+		{"a whole set", of("web", "logs"), map[string]int{}, "uid-0 uid-1"},
+		{"what goes for other reasons", of("", ""), nil, ""},
+	} {
+		before := rollout.GuardRemovals(test.leaving, rollout.Holdings{Installations: 9, Keep: test.keep}, rollout.GuardedRemovals{}, "")
+		if got := strings.Join(slices.Sorted(maps.Keys(before.Waiting)), " "); got != test.want {
+			t.Errorf("%s: %q wait, want %q", test.why, got, test.want)
+		}
+		if before.Pending == nil {
+			continue
+		}
+		after := rollout.GuardRemovals(test.leaving, rollout.Holdings{Installations: 9, Keep: test.keep}, before, before.Pending.Word)
+		if len(after.Waiting) != 0 {
+			t.Errorf("%s: with the token %v wait", test.why, after.Waiting)
+		}
+	}
+}
+
+// Red when a text counts or names other clusters than wait.
+func TestWaitingRemovalsAreNamed(t *testing.T) {
+	for want, names := range map[string][]string{
+		"1 removal waits for approval in: amber":                    {"amber"},
+		"2 removals wait for approval in: a, b":                     {"a", "b"},
+		"6 removals wait for approval in: a, b, c, d, e and others": {"a", "b", "c", "d", "e", "f"},
+	} {
+		if got := rollout.WaitingText(len(names), names); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
 
 // Red when a word covers more than was shown, is another one while removals go on, or is good for another time.
 func TestAWordCoversWhatWasShown(t *testing.T) {
-	shown := rollout.GuardRemovals(removals(0, 60), 100, rollout.GuardedRemovals{}, "").Pending
+	shown := rollout.GuardRemovals(removals(0, 60), has(100), rollout.GuardedRemovals{}, "").Pending
 	word := shown.Word
 	for left := 60; left >= 45; left -= 5 { // ten at a time; the status is written after each
-		got := rollout.GuardRemovals(removals(60-left, 60), 40+left, rollout.GuardedRemovals{Pending: shown}, word)
+		got := rollout.GuardRemovals(removals(60-left, 60), has(40+left), rollout.GuardedRemovals{Pending: shown}, word)
 		if len(got.Waiting) > 0 {
 			t.Fatalf("with %d left %d wait", left, len(got.Waiting))
 		}
@@ -69,18 +125,18 @@ func TestAWordCoversWhatWasShown(t *testing.T) {
 			t.Fatalf("with %d left the status has %+v", left, shown)
 		}
 	}
-	if got := rollout.GuardRemovals(removals(20, 70), 60, rollout.GuardedRemovals{Pending: shown}, word); len(got.Waiting) != 50 || got.Pending.Word == word {
+	if got := rollout.GuardRemovals(removals(20, 70), has(60), rollout.GuardedRemovals{Pending: shown}, word); len(got.Waiting) != 50 || got.Pending.Word == word {
 		t.Errorf("more than was left: %d wait, %+v", len(got.Waiting), got.Pending)
 	}
-	if got := rollout.GuardRemovals(removals(60, 80), 30, rollout.GuardedRemovals{}, word); len(got.Waiting) != 20 || got.Pending.Word == word {
+	if got := rollout.GuardRemovals(removals(60, 80), has(30), rollout.GuardedRemovals{}, word); len(got.Waiting) != 20 || got.Pending.Word == word {
 		t.Errorf("another time: %d wait, %+v", len(got.Waiting), got.Pending)
 	}
-	again := rollout.GuardRemovals(removals(0, 60), 100, rollout.GuardedRemovals{}, "").Pending
+	again := rollout.GuardRemovals(removals(0, 60), has(100), rollout.GuardedRemovals{}, "").Pending
 	if again.Word != word {
 		t.Errorf("after a restart before the status was written the word is %s, not %s", again.Word, word)
 	}
 	for _, wrong := range []string{"60", "true", strings.ToUpper(word), word + " ", strings.Repeat(word, 10000)} {
-		if got := rollout.GuardRemovals(removals(0, 60), 100, rollout.GuardedRemovals{}, wrong); len(got.Waiting) != 60 {
+		if got := rollout.GuardRemovals(removals(0, 60), has(100), rollout.GuardedRemovals{}, wrong); len(got.Waiting) != 60 {
 			t.Errorf("%.20q lets %d go", wrong, 60-len(got.Waiting))
 		}
 	}
@@ -89,20 +145,20 @@ func TestAWordCoversWhatWasShown(t *testing.T) {
 // A word that was approved is for what was shown with it: an edit takes that back and unselects as many others, before anything went.
 // Red when those go by the word.
 func TestAWordCoversNothingElse(t *testing.T) {
-	shown := rollout.GuardRemovals(removals(0, 1, 0), 10, rollout.GuardedRemovals{}, "")
+	shown := rollout.GuardRemovals(removals(0, 1, 0), has(10), rollout.GuardedRemovals{}, "")
 	word := shown.Pending.Word
-	if same := rollout.GuardRemovals(removals(0, 1, 0), 10, shown, word); len(same.Waiting) != 0 || same.Pending.Word != word {
+	if same := rollout.GuardRemovals(removals(0, 1, 0), has(10), shown, word); len(same.Waiting) != 0 || same.Pending.Word != word {
 		t.Errorf("what was shown: %d wait, %+v", len(same.Waiting), same.Pending)
-	} else if other := rollout.GuardRemovals(removals(1, 2, 1), 10, same, word); len(other.Waiting) != 1 || other.Pending.Word == word {
+	} else if other := rollout.GuardRemovals(removals(1, 2, 1), has(10), same, word); len(other.Waiting) != 1 || other.Pending.Word == word {
 		t.Errorf("another one: %d wait, %+v", len(other.Waiting), other.Pending)
 	}
-	many := rollout.GuardRemovals(removals(0, 10), 10, rollout.GuardedRemovals{}, "")
+	many := rollout.GuardRemovals(removals(0, 10), has(10), rollout.GuardedRemovals{}, "")
 	word = many.Pending.Word
-	fewer := rollout.GuardRemovals(removals(3, 10), 7, many, word)
+	fewer := rollout.GuardRemovals(removals(3, 10), has(7), many, word)
 	if len(fewer.Waiting) != 0 || fewer.Pending.Count != 7 {
 		t.Errorf("of what was shown: %d wait, %+v", len(fewer.Waiting), fewer.Pending)
 	}
-	if other := rollout.GuardRemovals(removals(4, 11), 7, fewer, word); len(other.Waiting) != 7 || other.Pending.Word == word {
+	if other := rollout.GuardRemovals(removals(4, 11), has(7), fewer, word); len(other.Waiting) != 7 || other.Pending.Word == word {
 		t.Errorf("one of seven is another: %d wait, %+v", len(other.Waiting), other.Pending)
 	}
 }
@@ -110,17 +166,17 @@ func TestAWordCoversNothingElse(t *testing.T) {
 // Red when the word of several seeds is that of one, a seed's word that is no word is shown, or what waits on a seed that does not count.
 func TestTheFleetsWord(t *testing.T) {
 	row := func(seed, word string, count int32) rollout.Row {
-		return rollout.Row{Seed: seed, Removal: &v1.PendingRemoval{Word: word, Count: count}}
+		return rollout.Row{Seed: seed, Removal: &v1.PendingRemoval{Word: word, Count: count, Clusters: []string{"of-" + seed}}}
 	}
 	word := func(rows ...rollout.Row) *v1.PendingRemoval {
 		fleet := rollout.Fleet{Counted: rows}
 		return fleet.Removal()
 	}
-	if got := word(rollout.Row{Seed: "a"}, row("b", "6-x", 6)); got == nil || *got != (v1.PendingRemoval{Word: "6-x", Count: 6}) {
+	if got := word(rollout.Row{Seed: "a"}, row("b", "6-x", 6)); got == nil || !cmp.Equal(*got, v1.PendingRemoval{Word: "6-x", Count: 6, Clusters: []string{"of-b"}}) {
 		t.Errorf("of one: %+v", got)
 	}
 	both, turned := word(row("a", "7-y", 7), row("b", "6-x", 6)), word(row("b", "6-x", 6), row("a", "7-y", 7))
-	if both == nil || both.Count != 13 || both.Word != turned.Word || both.Word == "6-x" || both.Word == "7-y" {
+	if both == nil || both.Count != 13 || both.Word != turned.Word || both.Word == "6-x" || both.Word == "7-y" || !slices.Equal(both.Clusters, []string{"of-a", "of-b"}) {
 		t.Errorf("of two: %+v, %+v", both, turned)
 	}
 	if fewer := word(row("a", "7-y", 4), row("b", "6-x", 6)); fewer.Count != 10 || fewer.Word != both.Word {

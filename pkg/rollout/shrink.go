@@ -8,7 +8,7 @@ import (
 )
 
 // statusBytes is the most that a status has as JSON: 64 KiB, less what is set in it afterwards.
-const statusBytes = 63 << 10
+const statusBytes = 60 << 10
 
 // Shrink makes a status of an AddonSet small enough, on the master and on seeds: messages first,
 // then what says least. What clusters and seeds say is foreign, and may be six times as long in JSON.

@@ -3,6 +3,7 @@ package waves
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,10 +132,10 @@ func TestTheGuardTellsWhomItConcerns(t *testing.T) {
 		return []rollout.Removal{{ID: id, HasVolumes: hasVolumes}}
 	}
 	for i := range 10 {
-		guard.Note(fmt.Sprint("has-", i), 1, nil)
+		guard.Note(fmt.Sprint("has-", i), Holding{Installations: 1}, nil)
 	}
-	guard.Note("a", 1, removal("a", false))
-	guard.Note("b", 1, removal("b", true))
+	guard.Note("a", Holding{Installations: 1}, removal("a", false))
+	guard.Note("b", Holding{Installations: 1}, removal("b", true))
 	check := func(word, wantLooked, wantHeld string) {
 		t.Helper()
 		looked, held := guard.Judge(nil, word)
@@ -144,16 +145,48 @@ func TestTheGuardTellsWhomItConcerns(t *testing.T) {
 	}
 	check("", "[a b]", "[b]")
 	check("", "[]", "[]")
-	guard.Note("c", 1, removal("c", true))
+	guard.Note("c", Holding{Installations: 1}, removal("c", true))
 	check("", "[c]", "[c]")
 	check(guard.Pending.Word, "[]", "[b c]")
-	guard.Note("b", 0, nil)
+	guard.Note("b", Holding{}, nil)
 	check(guard.Pending.Word, "[]", "[]")
-	guard.Note("d", 1, removal("d", true))
+	guard.Note("d", Holding{Installations: 1}, removal("d", true))
 	check("", "[d]", "[c d]")
 	if held := guard.Lift(); fmt.Sprint(held) != "[c d]" || len(guard.Waiting) > 0 {
 		t.Errorf("lifted for %v, waiting %v", held, guard.Waiting)
 	}
+}
+
+// TestTheGuardKnowsWhatClustersKeep: of two clusters one keeps an item, then none does, then one does again. Red when the removal that is left
+// goes without approval, when one waits that is not the last, or when the clusters are not named.
+func TestTheGuardKnowsWhatClustersKeep(t *testing.T) {
+	var guard Guard
+	web := Holding{Installations: 1, Keep: []string{"web"}}
+	leaving := func(id string) []rollout.Removal { return []rollout.Removal{{ID: id, Item: "web"}} }
+	guard.Note("a", web, nil)
+	guard.Note("b", Holding{Installations: 1}, leaving("b"))
+	check := func(why, want string) {
+		t.Helper()
+		guard.Judge(nil, "")
+		reason, message := guard.Ready(rollout.Decision{Reason: v1.ReasonComplete, Message: "all"})
+		if want == "" && reason != v1.ReasonComplete || want != "" && (reason != v1.ReasonRemovalNeedsApproval || !strings.Contains(message, want)) {
+			t.Errorf("%s: %s: %s", why, reason, message)
+		}
+		if want != "" && (guard.Pending == nil || !strings.HasSuffix(want, strings.Join(guard.Pending.Clusters, ", "))) {
+			t.Errorf("%s: status.removal is %+v", why, guard.Pending)
+		}
+	}
+	check("one keeps it", "")
+	guard.Note("a", Holding{Installations: 1}, leaving("a"))
+	check("none keeps it", "2 removals wait for approval in: a, b")
+	guard.Note("b", Holding{}, nil)
+	check("one is gone", "1 removal waits for approval in: a")
+	guard.Note("c", Holding{Keep: []string{"web"}}, nil)
+	check("a new one is to have it", "")
+	guard.Note("c", Holding{}, nil)
+	check("that is gone", "1 removal waits for approval in: a")
+	guard.Note("a", web, nil)
+	check("it stays after all", "")
 }
 
 // TestAWordIsForWhatItWasShownWith: a removal waits, is approved, and is swapped for another one before it went, by one edit. Red when that
@@ -162,21 +195,21 @@ func TestAWordIsForWhatItWasShownWith(t *testing.T) {
 	var guard Guard
 	volume := func(id string) []rollout.Removal { return []rollout.Removal{{ID: id, HasVolumes: true}} }
 	for _, cluster := range []string{"a", "b", "c"} {
-		guard.Note(cluster, 1, nil)
+		guard.Note(cluster, Holding{Installations: 1}, nil)
 	}
-	guard.Note("a", 1, volume("a"))
+	guard.Note("a", Holding{Installations: 1}, volume("a"))
 	guard.Judge(nil, "")
 	word := guard.Pending.Word
 	if guard.Judge(nil, word); len(guard.Waiting) != 0 {
 		t.Fatalf("with its word %v wait", guard.Waiting)
 	}
-	guard.Note("a", 1, nil)
-	guard.Note("b", 1, volume("b"))
+	guard.Note("a", Holding{Installations: 1}, nil)
+	guard.Note("b", Holding{Installations: 1}, volume("b"))
 	if guard.Judge(nil, word); !guard.Waiting["b"] || guard.Pending.Word == word {
 		t.Errorf("another one goes by the word: waiting %v, %+v", guard.Waiting, guard.Pending)
 	}
 	var next Guard // of a process that begins: what was shown goes on
-	next.Note("b", 1, volume("b"))
+	next.Note("b", Holding{Installations: 1}, volume("b"))
 	if next.Judge(guard.Pending, guard.Pending.Word); len(next.Waiting) != 0 {
 		t.Errorf("after a restart %v wait", next.Waiting)
 	}

@@ -175,7 +175,11 @@ func (c *Catalogues) withdrawal(ctx context.Context, before *v1.AddonCatalogue, 
 	if err != nil || readErr != nil {
 		return []string{"it is not known whether installations use what this takes out: the master's objects can't be read"}
 	}
-	return usageWarnings(going, usages, missing)
+	warnings := usageWarnings(going, usages, missing)
+	if after == nil { // there is no second look at it
+		warnings = append(warnings, "what was installed within the last minute may not be counted yet")
+	}
+	return warnings
 }
 
 // withdrawn is what is merged of no catalogue after the edit. Children of a git catalogue end with it.

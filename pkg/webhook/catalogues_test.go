@@ -232,6 +232,9 @@ func catalogueOrNil(object *v1.AddonCatalogue) client.Object {
 	return object
 }
 
+// uncounted is what a deletion says of the age of figures.
+const uncounted = "within the last minute may not be counted yet"
+
 // TestUsageWarnings holds that who takes out what is used hears how many use it on which seed, the
 // dead ones included.
 func TestUsageWarnings(t *testing.T) {
@@ -267,7 +270,7 @@ func TestUsageWarnings(t *testing.T) {
 			`seed "south": 1 installation on it uses what this takes out (1 of web 1.0.0), counted before the seed was lost at 2026-11-21T18:00:00Z`,
 			unknown,
 		}},
-		{"the whole catalogue goes", nil, []string{`seed "north": 3 installations`, `seed "south": 1 installation`, unknown}},
+		{"the whole catalogue goes", nil, []string{`seed "north": 3 installations`, `seed "south": 1 installation`, unknown, uncounted}},
 	} {
 		t.Run(test.why, func(t *testing.T) {
 			if test.after != nil {
@@ -290,7 +293,12 @@ func TestUsageWarnings(t *testing.T) {
 		expect.Delete(t, c, others)
 		answer := handler.Handle(t.Context(), question(t, tools, nil))
 		expectAdmitted(t, answer,
-			`seed "north": 11 installations on it use what this takes out (1 of web (no version chosen yet), 3 of web 1.0.0, 7 of web 1.1.0)`, `seed "south"`, unknown)
+			`seed "north": 11 installations on it use what this takes out (1 of web (no version chosen yet), 3 of web 1.0.0, 7 of web 1.1.0)`, `seed "south"`, unknown, uncounted)
+	})
+	t.Run("a catalogue goes that nobody is known to use", func(t *testing.T) {
+		unused := authored("unused", "7.0.0")
+		unused.UID, unused.Spec.Addons[0].Name = "unused", "unused"
+		expectAdmitted(t, handler.Handle(t.Context(), question(t, unused, nil)), unknown, uncounted)
 	})
 	t.Run("the master can't be read", func(t *testing.T) {
 		blind := &webhook.Catalogues{Master: unreadable{c}, Namespace: platform}
@@ -315,7 +323,7 @@ func TestGitCatalogueGoes(t *testing.T) {
 	child.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(parent, v1.GroupVersion.WithKind("AddonCatalogue"))}
 	create(t, c, child)
 	answer := (&webhook.Catalogues{Master: c, Namespace: place}).Handle(t.Context(), question(t, parent, nil))
-	expectAdmitted(t, answer, `seed "north": 2 installations`)
+	expectAdmitted(t, answer, `seed "north": 2 installations`, uncounted)
 }
 
 // Red when nobody hears at once that an add-on is another catalogue's, or when its owner does, a Core catalogue or one that takes it over.

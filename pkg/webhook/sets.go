@@ -26,6 +26,8 @@ type Sets struct {
 	// Master is what Master makes; nil on a seed, whose copies say nothing of each other.
 	Master    client.Reader
 	Namespace string
+	// Seed are the clusters of a seed, for sets of people where the master is that seed too; nil on the master.
+	Seed *SeedClusters
 }
 
 // Handle implements admission.Handler.
@@ -54,7 +56,7 @@ func (s *Sets) placed(ctx context.Context, who string, found change[v1.AddonSet]
 	case found.after.Namespace != s.Namespace:
 		return allowed(fmt.Sprintf("ignored: sets of people are read in namespace %q of the master only", s.Namespace))
 	case s.Master == nil:
-		return allowed()
+		return allowed(s.Seed.lost(ctx, found)...)
 	}
 	return s.amongOthers(ctx, who, found)
 }
@@ -74,7 +76,8 @@ func (s *Sets) amongOthers(ctx context.Context, who string, found change[v1.Addo
 			who, len(all.Items), addonset.MaxSets))
 	}
 	return allowed(slices.Concat(
-		otherCore(found.after, all.Items), addonset.EmptyGroups(found.before, found.after), s.itemWarnings(ctx, found.after))...)
+		otherCore(found.after, all.Items), addonset.EmptyGroups(found.before, found.after), s.itemWarnings(ctx, found.after),
+		addonset.ChangedAddons(found.before, found.after))...)
 }
 
 // itemWarnings are those that installations get on a seed, as far as the master's catalogues tell: which versions fit is each cluster's.

@@ -154,6 +154,38 @@ func offered(namespace, addon string, kind v1.CatalogueType) *v1.AddonCatalogue 
 	return made
 }
 
+// Red when the item of a running set that names another add-on is let in without a warning that clusters keep theirs, when what is probably
+// meant does not come first, or when a set that no cluster has is warned of that.
+func TestSetsAreWarnedOfItemsThatNameAnotherAddon(t *testing.T) {
+	c := connect(t)
+	create(t, c, namespace("renamed-sets"), offered("renamed-sets", "podinfo", v1.CatalogueCustom), offered("renamed-sets", "grafana", v1.CatalogueCustom))
+	handler := &webhook.Sets{Master: c, Namespace: "renamed-sets"}
+	const kept = `item "web": clusters keep add-on "podinfo", since that of an item can't be changed: for another add-on, give the item another name`
+	named := func(item, addon string, selected int32) *v1.AddonSet {
+		set := setOf("renamed-sets", "tools", item)
+		set.Spec.Addons[0].AddonRef.Name = v1.AddonName(addon)
+		set.Status.Counts = &v1.ClusterCounts{Selected: selected}
+		return set
+	}
+	before := named("web", "podinfo", 2)
+	for _, test := range []struct {
+		before, after *v1.AddonSet
+		want          []string
+	}{
+		{before, named("web", "podinf", 2), []string{`item "web": no catalogue has add-on "podinf": is "podinfo" meant?`, kept}},
+		{before, named("web", "pdoinfo", 2), []string{`is "podinfo" meant?`, kept}},
+		{before, named("web", "grafanna", 2), []string{`is "grafana" meant?`, kept}},
+		{before, named("web", "grafana", 2), []string{kept}},
+		{before, named("dashboards", "grafana", 2), nil},
+		{named("web", "podinfo", 0), named("web", "podinf", 0), []string{`is "podinfo" meant?`}},
+		{nil, named("web", "podinf", 0), []string{`is "podinfo" meant?`}},
+	} {
+		t.Run(string(test.after.Spec.Addons[0].AddonRef.Name), func(t *testing.T) {
+			expectAdmitted(t, handler.Handle(t.Context(), question(t, setOrNil(test.before), test.after)), test.want...)
+		})
+	}
+}
+
 // Red when a set is let in without the warnings that an installation with the same slip gets, and when one without a slip is warned of.
 func TestSetsAreWarnedAsInstallationsAre(t *testing.T) {
 	c := connect(t)

@@ -355,7 +355,7 @@ var installationRules = []rule{
 		good: edits{"spec.addonRef.name": "openvpn"}, bad: edits{"spec.addonRef.name": "OpenVPN"},
 	},
 	{
-		at: "spec.addonRef", kind: "cel: addonRef.name can't be changed: delete the installation and create it anew", update: true,
+		at: "spec.addonRef", kind: "cel: addonRef.name can't be changed: correct it if it is misspelt; for another add-on, delete the installation and create it again", update: true,
 		why:  "what is installed is another add-on's",
 		good: edits{"spec.addonRef.version": "'2'"}, bad: edits{"spec.addonRef.name": "openvpn"},
 	},

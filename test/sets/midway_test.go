@@ -201,6 +201,8 @@ func TestManyRemovalsFromUserClustersWaitForApproval(t *testing.T) {
 	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 2, Current: 2}))
 
 	w.edit(of, func(spec *v1.AddonSetSpec) { spec.Addons = spec.Addons[:4] })
+	last := w.says(of, v1.ReasonRemovalNeedsApproval, message(fmt.Sprintf("2 removals wait for approval in: %s, %s", amber, birch)))
+	w.annotate(of, v1.AnnotationRemovalApproved, last.Status.Removal.Word)
 	w.gone(w.target+"-e", both...)
 	w.says(of, v1.ReasonComplete, counts(v1.ClusterCounts{Selected: 2, Current: 2}))
 	w.edit(of, func(spec *v1.AddonSetSpec) { spec.Addons = spec.Addons[:1] })

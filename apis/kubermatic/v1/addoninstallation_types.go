@@ -87,7 +87,7 @@ type AddonInstallationSpec struct {
 	ClusterName string `json:"clusterName,omitempty"`
 	// addonRef names the add-on and its version. Its name can't be changed.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="self.name == oldSelf.name",message="addonRef.name can't be changed: delete the installation and create it anew"
+	// +kubebuilder:validation:XValidation:rule="self.name == oldSelf.name",message="addonRef.name can't be changed: correct it if it is misspelt; for another add-on, delete the installation and create it again"
 	AddonRef AddonReference `json:"addonRef,omitzero"`
 	// coreAddon is true on installations of the core add-on controller, and only there. It can't be changed.
 	// +optional

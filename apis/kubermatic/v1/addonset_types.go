@@ -529,6 +529,12 @@ type PendingRemoval struct {
 	// count of installations that it covers.
 	// +required
 	Count int32 `json:"count,omitempty"`
+	// clusters with these installations, at most 10 of them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:items:MaxLength=253
+	Clusters []string `json:"clusters,omitempty"`
 }
 
 // SetSeedStatus says how far a seed is.

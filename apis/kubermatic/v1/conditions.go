@@ -53,10 +53,9 @@ const (
 	ConditionSourcesReady = "SourcesReady"
 
 	// ReasonSourcesReady: every Secret that a source names is copied to the seeds, each source was found by a seed and is rendered,
-	// where that needs nothing of a user or a cluster, and no installation fails to fetch its content. Where no seed checks sources, only
-	// Secrets and installations count.
+	// where that needs nothing of a user or a cluster, and no installation fails to fetch its content.
 	ReasonSourcesReady = "SourcesReady"
-	// ReasonSourcesUnchecked: no source is known to be wrong, and some are not checked yet.
+	// ReasonSourcesUnchecked: no source is known to be wrong, and some are not checked yet, or no seed checks them.
 	ReasonSourcesUnchecked = "SourcesUnchecked"
 	// ReasonSecretNotCopied: a Secret that a source names is missing, or is not marked for sources.
 	ReasonSecretNotCopied = "SecretNotCopied"

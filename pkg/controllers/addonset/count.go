@@ -174,7 +174,7 @@ func (r *Reconciler) standIn(of *running, in *place) (planned plan, counted roll
 		one.key, of.names[key] = key, name
 	}
 	now := r.Clock.Now()
-	about := planned.factsOf(in)
+	about := planned.factsOf(in, of.removal)
 	about.LeftOut = of.leaveOut.Has(name)
 	found := waves.StandingOf(about, waves.Course{
 		Strategy: of.moves(), StartedAt: of.startedAt, Now: now, Waiting: of.guard.Waiting,
@@ -185,7 +185,7 @@ func (r *Reconciler) standIn(of *running, in *place) (planned plan, counted roll
 	if !one.IsGranted() {
 		delete(of.granted, name)
 	}
-	of.guard.Note(name, len(planned.mine), found.Removals)
+	of.guard.Note(name, waves.Holding{Installations: len(planned.mine), Keep: planned.keeps(of.set)}, found.Removals)
 	of.tally.Put(name, one.Standing.Standing)
 	return planned, one.Standing.Standing
 }
@@ -200,7 +200,7 @@ func (r *running) drop(name string) {
 	}
 	delete(r.clusters, name)
 	delete(r.granted, name)
-	r.guard.Note(name, 0, nil)
+	r.guard.Note(name, waves.Holding{}, nil)
 	r.tally.Drop(name)
 }
 

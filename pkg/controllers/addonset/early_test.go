@@ -76,7 +76,7 @@ func TestASetForTheNextKubernetesGoesFirst(t *testing.T) {
 					got += ", "
 				}
 				got += "early"
-				if facts := made.factsOf(in); facts.Presence != waves.Present || !facts.AtOnce {
+				if facts := made.factsOf(in, v1.RemovalDelete); facts.Presence != waves.Present || !facts.AtOnce {
 					t.Errorf("%s: %s takes a place in its roll-out: %+v", test.why, name, facts)
 				}
 			}

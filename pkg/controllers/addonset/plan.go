@@ -295,8 +295,10 @@ func (p planner) refusal(of *item, live *sight, in target.Ref) (reason, message 
 	case goesOver(live, of, in):
 		return "", ""
 	case owner == p.set.name:
-		return v1.ReasonImmutableField, fmt.Sprintf(
-			"add-on, releaseName and targetNamespace of installation %q can't be changed: give the item another name", live.Name)
+		return addonset.CannotChange(live.Name,
+			addonset.Fixed{Addon: live.asked.addon, TargetNamespace: live.asked.targetNamespace, ReleaseName: live.release},
+			addonset.Fixed{Addon: of.addon(), TargetNamespace: cmp.Or(of.TargetNamespace, live.asked.targetNamespace), ReleaseName: of.ReleaseName},
+			p.offers.entries[of.addon()] != nil)
 	}
 	return v1.ReasonNameTaken, fmt.Sprintf(
 		"AddonSet %q has installation %q with another add-on, releaseName or targetNamespace: it waits for its removal", owner, live.Name)

@@ -32,9 +32,11 @@ type set struct {
 	leaveOut rollout.LeaveOut
 	selector labels.Selector
 	// k8s and kkp are nil where the set constrains none.
-	k8s, kkp  *catalogue.Range
-	items     []item
-	byName    map[string]*item
+	k8s, kkp *catalogue.Range
+	items    []item
+	byName   map[string]*item
+	// names are those of the items.
+	names     []string
 	overrides []override
 	removal   v1.RemovalPolicy
 	// staged says that the set has a rollout.
@@ -151,6 +153,7 @@ func (s *set) addItems(items []v1.AddonSetItem) error {
 		}
 		s.items[i] = item{items[i], decoded}
 		s.byName[string(items[i].Name)] = &s.items[i]
+		s.names = append(s.names, string(items[i].Name))
 		if addon := s.items[i].addon(); !addons[addon] {
 			addons[addon] = true
 			s.dependsOn = append(s.dependsOn, addon)

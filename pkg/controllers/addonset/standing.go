@@ -16,8 +16,17 @@ func (p *plan) repairs() bool {
 	return slices.ContainsFunc(p.steps, func(one step) bool { return one.repair })
 }
 
-// factsOf a cluster, by what the set wants of it.
-func (p *plan) factsOf(in *place) waves.Facts {
+// keeps are the items that the set has, or is to have, in the cluster. Where it is not known whether the set is about
+// the cluster, what it has there stays.
+func (p *plan) keeps(of *set) []string {
+	if p.presence == waves.Present || p.isEarly || p.presence == waves.Unknown && len(p.mine) > 0 {
+		return of.names
+	}
+	return nil
+}
+
+// factsOf a cluster, by what the set wants of it. The policy says what becomes of what it wants no more.
+func (p *plan) factsOf(in *place, policy v1.RemovalPolicy) waves.Facts {
 	facts := waves.Facts{
 		Presence: p.presence, Labels: in.labels, Created: in.created, Away: in.away, Mine: p.mine, Blocked: p.blocked,
 		AtOnce: p.unfit || p.isEarly,
@@ -36,9 +45,11 @@ func (p *plan) factsOf(in *place) waves.Facts {
 		facts.Changes = append(facts.Changes, rollout.Change{Item: one.item, Kind: one.kind, From: one.from, To: one.to})
 		if one.kind == v1.ChangeRemove {
 			applied := one.live.Status.LastApplied
-			facts.Removals = append(facts.Removals, rollout.Removal{
-				ID: string(one.live.UID), HasVolumes: applied != nil && applied.VolumeClaims > 0,
-			})
+			removal := rollout.Removal{ID: string(one.live.UID), HasVolumes: applied != nil && applied.VolumeClaims > 0}
+			if policy != v1.RemovalRelease { // then nothing is removed
+				removal.Item = one.item
+			}
+			facts.Removals = append(facts.Removals, removal)
 		}
 	}
 	return facts

@@ -94,7 +94,7 @@ func TestHowAClusterStands(t *testing.T) {
 				{Key: "out", Operator: metav1.LabelSelectorOpDoesNotExist}}
 			sets := reading(t, selecting)
 			planned := planner{newResolver(sets["tools"], from), newRivals(sets)}.planFor(in)
-			got := waves.StandingOf(planned.factsOf(in), waves.Course{
+			got := waves.StandingOf(planned.factsOf(in, v1.RemovalDelete), waves.Course{
 				Strategy: sets["tools"].strategy, StartedAt: noon, Now: noon.Add(10 * time.Minute),
 			})
 			if !planned.counts() || got.State != test.want || test.extra != nil && !test.extra(got) {

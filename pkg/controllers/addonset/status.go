@@ -70,11 +70,8 @@ func readyOf(f *setFacts) (reason, message string) {
 		return v1.ReasonPaused, "nothing is written; pending tells what would be"
 	case f.gateProblem != nil && decided.Reason != v1.ReasonComplete:
 		return v1.ReasonHalted, f.gateProblem.Error()
-	case decided.Reason == v1.ReasonComplete && len(run.guard.Waiting) > 0:
-		return v1.ReasonRemovalNeedsApproval, fmt.Sprintf("%s wait for annotation %s",
-			text.Count(len(run.guard.Waiting), "removal"), v1.AnnotationRemovalApproved)
 	}
-	return decided.Reason, decided.Message
+	return run.guard.Ready(decided)
 }
 
 // refuse a set that can't be read: nothing of it changes, and what it was before goes on no

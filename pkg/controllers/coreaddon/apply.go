@@ -2,6 +2,7 @@ package coreaddon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -9,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/addonset"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/waves"
 )
@@ -47,7 +49,12 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 
 func (r *Reconciler) applyOne(ctx context.Context, f *facts, c change) (*v1.AddonInstallation, error) {
 	if c.live != nil && !canBe(c.live, c.wanted) {
-		return nil, unchangeable(c)
+		offered, err := r.mergedOf(ctx, c.wanted.addon())
+		if err != nil {
+			return nil, err
+		}
+		_, message := c.unchangeable(offered != nil)
+		return nil, errors.New(message)
 	}
 	meant := intent(f.asked.Namespace, c.wanted)
 	if f.inForce != nil {
@@ -74,19 +81,13 @@ func (r *Reconciler) applyOne(ctx context.Context, f *facts, c change) (*v1.Addo
 	return object, nil
 }
 
-// unchangeable says what the list has another way than its installation, which can't be changed.
-func unchangeable(c change) error {
-	was, is := &c.live.Spec, &c.wanted.spec
-	for _, one := range []struct{ field, was, is string }{
-		{"addonRef.name", string(was.AddonRef.Name), string(is.AddonRef.Name)},
-		{"targetNamespace", was.TargetNamespace, is.TargetNamespace}, {"releaseName", was.ReleaseName, is.ReleaseName},
-	} {
-		if one.was != one.is {
-			return fmt.Errorf("%s of installation %q can't be changed from %q to %q: give the item another name",
-				one.field, c.wanted.name, one.was, one.is)
-		}
+// unchangeable says what the list has another way than its installation, which can't be changed. Known says whether a catalogue has the
+// add-on that the list names.
+func (c *change) unchangeable(known bool) (reason, message string) {
+	fixed := func(of *v1.AddonInstallationSpec) addonset.Fixed {
+		return addonset.Fixed{Addon: string(of.AddonRef.Name), TargetNamespace: of.TargetNamespace, ReleaseName: of.ReleaseName}
 	}
-	return nil
+	return addonset.CannotChange(c.wanted.name, fixed(&c.live.Spec), fixed(&c.wanted.spec), known)
 }
 
 // body of a patch.

@@ -152,7 +152,7 @@ func (r *Reconciler) standIn(ctx context.Context, f *setFacts, found target.Desc
 	if !one.IsGranted() {
 		delete(run.granted, of)
 	}
-	run.guard.Note(one.name, len(made.mine), standing.Removals)
+	run.guard.Note(one.name, waves.Holding{Installations: len(made.mine), Keep: made.keeps}, standing.Removals)
 	run.tally.Put(one.name, one.Standing.Standing)
 	if !one.Next.IsZero() { // also if it is as before: what came meanwhile may have used the wake up
 		r.staging.wakeAfter(of, max(one.Next.Sub(now), minimalRest))
@@ -177,7 +177,7 @@ func (r *running) known(ref target.Ref) *known {
 // drop a cluster that is gone, or not known: nothing in it changes.
 func (r *running) drop(of cluster.Key) {
 	if one := r.clusters[of]; one != nil {
-		r.guard.Note(one.name, 0, nil)
+		r.guard.Note(one.name, waves.Holding{}, nil)
 		delete(r.clusters, of)
 		delete(r.granted, of)
 		delete(r.keys, one.name)
@@ -268,9 +268,7 @@ func (f *setFacts) readyOf() (reason, message string) {
 		return v1.ReasonPaused, "nothing moves but what new clusters lack; pending tells what would"
 	case f.gateProblem != nil && decided.Reason != v1.ReasonComplete:
 		return v1.ReasonHalted, f.gateProblem.Error()
-	case decided.Reason == v1.ReasonComplete && len(f.run.guard.Waiting) > 0:
-		return v1.ReasonRemovalNeedsApproval, fmt.Sprintf("%s wait for annotation %s",
-			text.Count(len(f.run.guard.Waiting), "removal"), v1.AnnotationRemovalApproved)
 	}
-	return cmp.Or(decided.Reason, v1.ReasonRollingOut), text.Message(decided.Message)
+	reason, message = f.run.guard.Ready(decided)
+	return cmp.Or(reason, v1.ReasonRollingOut), text.Message(message)
 }

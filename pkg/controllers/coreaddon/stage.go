@@ -52,6 +52,8 @@ type stage struct {
 	blocked []rollout.Trouble
 	// removals are, of the changes, those that the guard looks at: what is out of the set.
 	removals []rollout.Removal
+	// keeps are the items of the list that the cluster has, or is to have.
+	keeps []string
 	// unfit says that what is applied does not fit the cluster's Kubernetes any more, or is a
 	// version that core add-ons leave: the move is for now.
 	unfit bool
@@ -140,9 +142,11 @@ func stageFor(from *offers, at place) stage {
 			s.changes = append(s.changes, rollout.Change{
 				Item: s.itemOf(change.wanted.name), Kind: v1.ChangeInstall, To: change.wanted.spec.AddonRef.Version,
 			})
+			s.keeps = append(s.keeps, s.itemOf(change.wanted.name))
 		}
 	}
 	for _, live := range s.move.members {
+		s.keeps = append(s.keeps, s.itemOf(live.Name))
 		item, isItem := items[live.Name]
 		target, isChanging := changing[live.Name]
 		switch {
@@ -221,7 +225,11 @@ func (s *stager) letGo(live *v1.AddonInstallation) {
 	}
 	s.changes = append(s.changes, rollout.Change{Item: s.itemOf(live.Name), Kind: v1.ChangeRemove, From: appliedVersion(live)})
 	applied := live.Status.LastApplied
-	s.removals = append(s.removals, rollout.Removal{ID: string(live.UID), HasVolumes: applied != nil && applied.VolumeClaims > 0})
+	removal := rollout.Removal{ID: string(live.UID), HasVolumes: applied != nil && applied.VolumeClaims > 0}
+	if isListed(live) { // what goes by a rule goes by a setting of the Cluster
+		removal.Item = s.itemOf(live.Name)
+	}
+	s.removals = append(s.removals, removal)
 	s.pin(live, wanted{})
 }
 
@@ -291,8 +299,8 @@ func (s *stager) cannotChange(c change, items map[string]wanted) bool {
 	if c.live == nil || canBe(c.live, c.wanted) {
 		return false
 	}
-	s.blocked = append(s.blocked, rollout.Trouble{Item: s.itemOf(c.wanted.name), Reason: v1.ReasonImmutableField, Message: fmt.Sprintf(
-		"add-on, targetNamespace and releaseName of installation %q can't be changed: give the item another name", c.wanted.name)})
+	reason, message := c.unchangeable(s.entries[c.wanted.addon()] != nil)
+	s.blocked = append(s.blocked, rollout.Trouble{Item: s.itemOf(c.wanted.name), Reason: reason, Message: message})
 	delete(items, c.wanted.name)
 	return true
 }

@@ -258,7 +258,7 @@ func TestAPassOverTheSetCostsTheSameInLargeFleets(t *testing.T) {
 		current := waves.Standing{Standing: rollout.Standing{State: v1.ClusterCurrent}}
 		put := func(name string) {
 			f.run.known(target.Ref{Kind: target.KindKKP, Namespace: "cluster-" + name, Name: name}).Stand(current, time.Time{}, noon)
-			f.run.guard.Note(name, 1, nil)
+			f.run.guard.Note(name, waves.Holding{Installations: 1}, nil)
 			f.run.tally.Put(name, current.Standing)
 		}
 		for i := range clusters {
@@ -390,5 +390,20 @@ func TestACoreSetBridgesAnUpgrade(t *testing.T) {
 		if len(made.changes) != 1 || made.changes[0].To != test.want || made.unfit != test.unfit {
 			t.Errorf("%s: it changes %+v, at once: %v", test.why, made.changes, made.unfit)
 		}
+	}
+}
+
+// TestRemovalsOfTheListNameTheirItem turns red when the guard can't tell that the last installation of an item of the list goes, and when what
+// a rule takes away, as for another network plugin, waits for that.
+func TestRemovalsOfTheListNameTheirItem(t *testing.T) {
+	byRule := func(live *v1.AddonInstallation) { live.Annotations[v1.AnnotationCoreOrigin] = v1.OriginRule }
+	from := &offers{list: listing("dns"), entries: map[string]*catalogue.Entry{"dns": entryOf(t, "dns", [2]string{"1.0.0", "a"})}}
+	made := stageFor(from, placeWith(from.list, pinnedTo("net", "1.0.0", "a"), pinnedTo("proxy", "1.0.0", "a", byRule)))
+	items := map[string]string{}
+	for _, one := range made.removals {
+		items[one.ID] = one.Item
+	}
+	if len(items) != 2 || items["net"] != "net" || items["proxy"] != "" || !slices.Equal(made.keeps, []string{"dns"}) {
+		t.Errorf("removals are of %v, and it keeps %q", items, made.keeps)
 	}
 }

@@ -33,8 +33,8 @@ func (w *world) says(name, reason string) {
 func (w *world) expectSources(object *v1.AddonCatalogue, reason, row string, words ...string) {
 	w.t.Helper()
 	state := "False"
-	if reason == v1.ReasonSourcesReady {
-		state = "True"
+	if reason == v1.ReasonSourcesUnchecked { // no seed of this world checks sources
+		state = "Unknown"
 	}
 	expect.Object(w.t, w.master, object, func(object *v1.AddonCatalogue) error {
 		if err := expect.Condition(object, v1.ConditionSourcesReady, state, reason, words...); err != nil {
@@ -69,7 +69,7 @@ func TestSourcesThatCannotBeHadAreTold(t *testing.T) {
 	expect.Create(w.t, w.master, secret)
 	w.expectSources(object, v1.ReasonSecretNotCopied, "", `Secret "my-reg"`, "it has no label")
 	expect.Change(w.t, w.master, secret, func(secret *corev1.Secret) { secret.Labels = map[string]string{v1.LabelUse: v1.UseSource} })
-	w.expectSources(object, v1.ReasonSourcesReady, "")
+	w.expectSources(object, v1.ReasonSourcesUnchecked, "", "no seed checks sources now")
 
 	w.installation("one", "")
 	w.says("one", v1.ReasonFetchFailed)
@@ -80,5 +80,5 @@ func TestSourcesThatCannotBeHadAreTold(t *testing.T) {
 		fmt.Sprintf("installations can't get the content of %q: ArtifactNotFound", w.platform), `seed "north"`)
 	w.says("one", v1.ReasonUnhealthy)
 	w.says("two", v1.ReasonUnhealthy)
-	w.expectSources(object, v1.ReasonSourcesReady, "")
+	w.expectSources(object, v1.ReasonSourcesUnchecked, "", "no seed checks sources now")
 }

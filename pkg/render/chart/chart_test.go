@@ -396,7 +396,7 @@ func TestSchema(t *testing.T) {
 			if !errors.As(err, &refused) {
 				t.Fatalf("got %v, want ChartError", err)
 			}
-			if diff := cmp.Diff("does not accept the values: "+test.want, refused.Problem); diff != "" {
+			if diff := cmp.Diff("does not accept the values: "+test.want+": correct what spec.values, or another layer of values, sets there", refused.Problem); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -456,6 +456,64 @@ func TestLongMessagesOfChartsAreCut(t *testing.T) {
 	}
 }
 
+// Red when the message of a value of the wrong type does not lead to that value, where the template names it, or does not say what to do; when
+// it names values that are not to blame; when Helm's words are gone, or a value is in them; or when a text from values is taken for a template.
+func TestAValueOfTheWrongTypeIsNamed(t *testing.T) {
+	const todo = ": correct what spec.values, or another layer of values, sets there; Helm says: executing "
+	helper := "{{- define \"demo.replicas\" -}}\n{{ gt .Values.settings.replicas 1 }}\n{{- end }}"
+	sub := "apiVersion: v2\nname: sub\nversion: 1.0.0\n"
+	for _, test := range []struct {
+		why     string
+		content []string
+		values  map[string]any
+		want    []string
+	}{
+		{"a comparison", []string{"templates/a.yaml", "# first\n{{ if gt .Values.replicaCount 1 }}a{{ end }}"},
+			map[string]any{"replicaCount": "hunter2"}, []string{"demo/templates/a.yaml:2: ", "at replicaCount" + todo, "incompatible types for comparison"}},
+		{"a long path, beside another value", []string{"templates/a.yaml", "{{ if and .Values.on (gt .Values.controller.autoscaling.replicas 1) }}a{{ end }}"},
+			map[string]any{"on": true, "controller": map[string]any{"autoscaling": map[string]any{"replicas": "hunter2"}}},
+			[]string{"at controller.autoscaling.replicas" + todo}},
+		{"in a helper", []string{"templates/_h.tpl", helper, "templates/a.yaml", "{{ include \"demo.replicas\" . }}"},
+			map[string]any{"settings": map[string]any{"replicas": "hunter2"}}, []string{"at settings.replicas" + todo}},
+		{"from a loop", []string{"templates/a.yaml", "{{ range .Values.hosts }}{{ . }}{{ end }}"},
+			map[string]any{"hosts": "hunter2"}, []string{"at hosts" + todo, "range can't iterate over"}},
+		{"what is piped", []string{"templates/a.yaml", "{{ if .Values.items | lower | lt 1 }}a{{ end }}"},
+			map[string]any{"items": "hunter2"}, []string{"at items" + todo}},
+		{"a value that is a text, not a map", []string{"templates/a.yaml", "{{ $.Values.image.tag }}"},
+			map[string]any{"image": "hunter2"}, []string{"at image.tag" + todo}},
+		{"in a dependency", []string{"Chart.yaml", chartYAML + "dependencies: [{name: sub, version: 1.x.x}]\n", "charts/sub/Chart.yaml", sub,
+			"charts/sub/templates/a.yaml", "{{ if gt .Values.port 1 }}a{{ end }}"},
+			map[string]any{"sub": map[string]any{"port": "hunter2"}}, []string{"at sub.port" + todo}},
+		{"by a schema of a dependency", []string{"Chart.yaml", chartYAML + "dependencies: [{name: sub, version: 1.x.x}]\n", "charts/sub/Chart.yaml", sub,
+			"charts/sub/values.schema.json", `{"properties": {"port": {"type": "integer"}}}`},
+			map[string]any{"sub": map[string]any{"port": "hunter2"}}, []string{"values.sub.port must be integer: correct what spec.values"}},
+		{"several", []string{"templates/a.yaml", "{{ if eq .Values.a .Values.b .Values.c .Values.d 1 }}a{{ end }}"},
+			map[string]any{"a": int64(2), "b": "hunter2"}, []string{"at a, b, c and 1 more" + todo}},
+	} {
+		_, err := renderChart(folder(test.content...), test.values)
+		if err == nil {
+			t.Errorf("%s: it is rendered", test.why)
+			continue
+		}
+		for _, want := range test.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %q does not say %q", test.why, err, want)
+			}
+		}
+		if strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: it has a value: %q", test.why, err)
+		}
+	}
+	for why, template := range map[string]string{
+		"a text from the values": "{{ tpl .Values.text . }}", "what names no value": "{{ gt 1 .Release.Name }}", "a message of the chart": "{{ fail .Values.name }}",
+	} {
+		_, err := renderChart(folder("templates/a.yaml", template), map[string]any{"text": "{{ gt .Values.text 1 }}", "name": "hunter2"})
+		if err == nil || strings.Contains(err.Error(), "correct what") {
+			t.Errorf("%s: %v", why, err)
+		}
+	}
+}
+
 // A chart as `helm create` makes it installs without a word about its test hook, and twice the
 // same.
 func TestCreatedChart(t *testing.T) {
@@ -502,7 +560,7 @@ func TestWordsOfTheSchemaAreShown(t *testing.T) {
 		if !errors.As(err, &refused) {
 			t.Fatalf("%s: got %v", test.why, err)
 		}
-		if diff := cmp.Diff("does not accept the values: "+test.want, refused.Problem); diff != "" {
+		if diff := cmp.Diff("does not accept the values: "+test.want+": correct what spec.values, or another layer of values, sets there", refused.Problem); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.why, diff)
 		}
 	}

@@ -129,7 +129,7 @@ func readCRDs(reader *manifest.Reader, chart *helmchart.Chart) ([]*unstructured.
 func renderManifests(chart *helmchart.Chart, values chartutil.Values, finder *finder) ([]*release.Hook, []releaseutil.Manifest, error) {
 	files, err := renderFiles(chart, values, finder)
 	if err != nil {
-		return nil, nil, engineError(err)
+		return nil, nil, engineError(chart, err)
 	}
 	size := 0
 	for name, text := range files {
@@ -142,7 +142,7 @@ func renderManifests(chart *helmchart.Chart, values chartutil.Values, finder *fi
 	}
 	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
 	if err != nil {
-		return nil, nil, engineError(err)
+		return nil, nil, engineError(chart, err)
 	}
 	return hooks, manifests, nil
 }
@@ -176,7 +176,7 @@ func readManifests(reader *manifest.Reader, manifests []releaseutil.Manifest) (s
 var located = regexp.MustCompile(
 	`(?s)^(?:(?:parse|execution) error at \(|template: |YAML parse error on )([^:()]+?)(?::(\d+)(?::\d+)?)?\)?: (.*)$`)
 
-func engineError(err error) error {
+func engineError(chart *helmchart.Chart, err error) error {
 	text := err.Error()
 	text = text[:min(len(text), redact.MaxLook)]
 	match := located.FindStringSubmatch(text)
@@ -184,14 +184,16 @@ func engineError(err error) error {
 		return &render.ChartError{Problem: "can't be rendered: " + text}
 	}
 	line, _ := strconv.Atoi(match[2])
-	stage := render.StageOf(match[3])
+	stage, problem := render.StageOf(match[3]), match[3]
 	switch {
 	case strings.HasPrefix(text, "parse error"):
 		stage = render.StageContent
 	case strings.HasPrefix(text, "YAML parse error"):
 		stage = render.StageOutput
+	case stage == render.StageExecution:
+		problem = withValues(chart, text, problem)
 	}
-	return &render.TemplateError{File: match[1], Line: line, Problem: match[3], Stage: stage}
+	return &render.TemplateError{File: match[1], Line: line, Problem: problem, Stage: stage}
 }
 
 func withoutValues(redactor redact.Redactor, err error) error {

@@ -38,22 +38,22 @@ func (nowhere) Load(string) (any, error) { return nil, errOutside }
 // schemaError has words of the schema and keys of the values only: nothing of it is hidden, also where a value has the same word.
 type schemaError struct{ render.ChartError }
 
-// checkSchemas checks values against the schemas of a chart and its dependencies, as Helm does.
-func checkSchemas(chart *helmchart.Chart, values map[string]any) error {
+// checkSchemas checks values against the schemas of a chart and its dependencies, as Helm does. At are the keys that lead to the values.
+func checkSchemas(chart *helmchart.Chart, values map[string]any, at ...string) error {
 	if chart.Schema != nil {
 		schema, err := compile(chart)
 		if err != nil {
 			return err
 		}
 		if err := schema.Validate(values); err != nil {
-			return &schemaError{render.ChartError{Chart: chart.Name(), Problem: "does not accept the values: " + explain(err)}}
+			return &schemaError{render.ChartError{Chart: chart.Name(), Problem: fmt.Sprintf("does not accept the values: %s: %s", explain(err, at), correctValues)}}
 		}
 	}
 	for _, dependency := range chart.Dependencies() {
 		switch below := values[dependency.Name()].(type) {
 		case nil:
 		case map[string]any:
-			if err := checkSchemas(dependency, below); err != nil {
+			if err := checkSchemas(dependency, below, append(slices.Clip(at), dependency.Name())...); err != nil {
 				return err
 			}
 		default:
@@ -101,14 +101,14 @@ func deeper(value any, than int) bool {
 }
 
 // explain says where values are wrong and what is wanted there, without values.
-func explain(err error) string {
+func explain(err error, at []string) string {
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
 		return "they can't be checked"
 	}
 	var problems []string
 	for _, leaf := range leaves(invalid) {
-		problems = append(problems, fmt.Sprintf("%s %s", strings.Join(append([]string{"values"}, leaf.InstanceLocation...), "."), wanted(leaf)))
+		problems = append(problems, fmt.Sprintf("%s %s", strings.Join(slices.Concat([]string{"values"}, at, leaf.InstanceLocation), "."), wanted(leaf)))
 	}
 	slices.Sort(problems) // maps have no order, and the same trouble has the same words
 	return text.First(problems, maxProblems)

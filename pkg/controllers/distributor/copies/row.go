@@ -64,6 +64,9 @@ func cut(seed string, said *v1.AddonSetStatus) v1.AddonSetStatus {
 	}
 	if said.Removal != nil && said.Removal.Word != "" && said.Removal.Count > 0 {
 		found.Removal = &v1.PendingRemoval{Word: line(said.Removal.Word, 64), Count: number(said.Removal.Count)}
+		for _, name := range said.Removal.Clusters[:min(len(said.Removal.Clusters), rollout.RemovalClusters)] {
+			found.Removal.Clusters = append(found.Removal.Clusters, line(name, nameLength))
+		}
 	}
 	return found
 }

@@ -23,6 +23,7 @@ func TestWhatASeedSaysIsCut(t *testing.T) {
 		Removal:    &v1.PendingRemoval{Word: giant, Count: math.MaxInt32},
 	}
 	for i := range 10_000 {
+		said.Removal.Clusters = append(said.Removal.Clusters, giant)
 		said.Groups = append(said.Groups, v1.GroupStatus{Name: giant, State: v1.GroupOpen})
 		said.Pending = append(said.Pending, v1.PendingChange{Item: giant, Change: v1.ChangeInstall, From: giant, Example: giant, Clusters: math.MaxInt32})
 		said.Clusters = append(said.Clusters, v1.SetClusterStatus{
@@ -36,6 +37,9 @@ func TestWhatASeedSaysIsCut(t *testing.T) {
 	}
 	if len(found.Clusters) != 50 || len(found.Pending) != 50 || len(found.Groups) != 17 || len(encoded) > 128<<10 {
 		t.Errorf("%d clusters, %d changes, %d groups, %d bytes", len(found.Clusters), len(found.Pending), len(found.Groups), len(encoded))
+	}
+	if named := found.Removal.Clusters; len(named) != rollout.RemovalClusters || len(named[0]) > 253 || strings.Contains(named[0], "\n") {
+		t.Errorf("removals wait in %d clusters, the first has %d bytes", len(named), len(named[0]))
 	}
 	const most = rollout.ClustersAtMost
 	if found.Counts.Selected != most || found.Counts.Failed != 0 || found.PendingCount != most || found.Pending[0].Clusters != most {

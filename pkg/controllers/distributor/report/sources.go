@@ -44,13 +44,10 @@ func sourcesReady(object *v1.AddonCatalogue, f *facts) metav1.Condition {
 		return *before
 	case len(texts) > 0:
 		return isFalse(v1.ConditionSourcesReady, reason, text.Message(strings.Join(texts, "; ")))
-	case len(f.checkers) == 0 && !slices.ContainsFunc(f.seeds, f.counts):
-		return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady,
-			"no installation reports a source error; sources that nobody uses are not checked"+f.unreached())
 	case checked.open > 0:
 		return metav1.Condition{
 			Type: v1.ConditionSourcesReady, Status: metav1.ConditionUnknown, Reason: v1.ReasonSourcesUnchecked,
-			Message: fmt.Sprintf("not checked yet: %d of %s", checked.open, text.Count(len(f.Sources), "version")) + f.unreached(),
+			Message: fmt.Sprintf("not checked yet: %d of %s", checked.open, text.Count(len(f.Sources), "version")) + f.unchecked(),
 		}
 	}
 	said := "every source was found"
@@ -61,16 +58,19 @@ func sourcesReady(object *v1.AddonCatalogue, f *facts) metav1.Condition {
 	return isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady, said)
 }
 
-// unreached says, where no seed checks sources, which seeds don't answer; empty: all do.
-func (f *facts) unreached() string {
+// unchecked says that no seed checks sources, and which seeds don't answer; empty: one does, or not all seeds were asked yet.
+func (f *facts) unchecked() string {
 	var names []string
 	for i := range f.seeds {
 		if !f.seeds[i].Reached {
 			names = append(names, f.seeds[i].Name)
 		}
 	}
-	if len(f.checkers) > 0 || len(names) == 0 {
+	switch {
+	case len(f.checkers) > 0 || !f.asked:
 		return ""
+	case len(names) == 0:
+		return "; no seed checks sources now"
 	}
 	return "; no seed checks sources now, and these seeds don't answer: " + text.Names(names, seedsNamed)
 }

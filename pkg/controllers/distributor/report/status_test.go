@@ -28,7 +28,7 @@ func TestStatusSaysWhatIsKnown(t *testing.T) {
 	away.Reached, away.Problem = false, "connection refused"
 	empty.Digests = nil
 	unfetched.Unfetched = usage.Unfetched{"web": v1.ReasonFetchFailed}
-	distributed := Findings{Digests: digests}
+	distributed := Findings{Digests: digests, Sources: []catalogue.SourceUse{{Addon: "web", Version: "1.0.0", Key: "00"}}}
 	for _, test := range []struct {
 		why                       string
 		git                       bool
@@ -41,11 +41,11 @@ func TestStatusSaysWhatIsKnown(t *testing.T) {
 		{why: "a spec that is refused, with a last valid one", ready: "False/Invalid: no; the seeds keep the last valid content",
 			facts: facts{Findings: Findings{Reason: v1.ReasonInvalid, Refusal: "no", Kept: true}}},
 		{why: "in git, and not read yet", git: true, facts: facts{Findings: distributed, seeds: []seed.State{whole("a")}},
-			ready: "False/Fetching: the repository has not been read yet", sources: "True/SourcesReady: no installation reports a source error; sources that nobody uses are not checked", rows: 1, synced: 1},
+			ready: "False/Fetching: the repository has not been read yet", sources: "Unknown/SourcesUnchecked: not checked yet: 1 of 1 version", rows: 1, synced: 1},
 		{why: "one seed has it, one can't be reached", facts: facts{Findings: distributed, seeds: []seed.State{away, whole("b")}},
-			ready: "True/Distributed: 1 of 2 seeds have it; not reached: away", sources: "True/SourcesReady: no installation reports a source error; sources that nobody uses are not checked; no seed checks sources now, and these seeds don't answer: away", rows: 2, synced: 1},
+			ready: "True/Distributed: 1 of 2 seeds have it; not reached: away", sources: "Unknown/SourcesUnchecked: not checked yet: 1 of 1 version", rows: 2, synced: 1},
 		{why: "one seed does not have it yet", facts: facts{Findings: distributed, seeds: []seed.State{empty}},
-			ready: "False/Distributing: 0 of 1 seeds have it; not yet: empty", sources: "True/SourcesReady: no installation reports a source error; sources that nobody uses are not checked", rows: 1},
+			ready: "False/Distributing: 0 of 1 seeds have it; not yet: empty", sources: "Unknown/SourcesUnchecked: not checked yet: 1 of 1 version", rows: 1},
 		{why: "content that can't be had does not make it unready", facts: facts{Findings: distributed, seeds: []seed.State{unfetched}},
 			ready: "True/Distributed: 1 of 1 seeds have it", rows: 1, synced: 1,
 			sources: `False/FetchFailed: seed "unfetched": installations can't get the content of "web": FetchFailed`},
@@ -149,7 +149,7 @@ func TestSourcesAreAsTheSeedsFoundThem(t *testing.T) {
 		unasked  bool
 		want     string
 	}{
-		{"nobody checks", found{}, nil, false, "True/SourcesReady: no installation reports a source error; sources that nobody uses are not checked"},
+		{"nobody checks", found{}, nil, false, "Unknown/SourcesUnchecked: not checked yet: 2 of 2 versions; no seed checks sources now"},
 		{"nothing is checked", found{"north": good(), "south": good()}, seeds, false, "Unknown/SourcesUnchecked: not checked yet: 2 of 2 versions"},
 		{"one seed found all", found{"north": good("00", "01"), "south": good()}, seeds, false, "True/SourcesReady: every source was found"},
 		{
@@ -166,7 +166,7 @@ func TestSourcesAreAsTheSeedsFoundThem(t *testing.T) {
 		{"not all seeds were asked", found{"north": good(), "south": nil}, nil, true, "True/SourcesReady: as before"},
 		{"not all seeds were asked, and none checks yet", found{"north": bad("00"), "south": nil}, nil, true, "True/SourcesReady: as before"},
 		{"the only seed that checks ended", found{"north": bad("00")}, nil, false, `False/ArtifactNotFound: add-on "web" version "2.0.0": no chart`},
-		{"it ended before it checked all", found{"north": good("00")}, nil, false, "Unknown/SourcesUnchecked: not checked yet: 1 of 2 versions"},
+		{"it ended before it checked all", found{"north": good("00")}, nil, false, "Unknown/SourcesUnchecked: not checked yet: 1 of 2 versions; no seed checks sources now"},
 	} {
 		object := &v1.AddonCatalogue{}
 		object.Status.Conditions = []metav1.Condition{isTrue(v1.ConditionSourcesReady, v1.ReasonSourcesReady, "as before")}
@@ -196,9 +196,10 @@ func TestSeedsThatAreAwayCheckNoSource(t *testing.T) {
 	}{
 		{"it checked some before", false, known, nil, "Unknown/SourcesUnchecked: not checked yet: 1 of 2 versions" + away},
 		{"it is not known to have checked", false, nil, nil,
-			"True/SourcesReady: no installation reports a source error; sources that nobody uses are not checked" + away},
+			"Unknown/SourcesUnchecked: not checked yet: 2 of 2 versions" + away},
 		{"it went away a moment ago", false, known, []string{"north"}, "Unknown/SourcesUnchecked: not checked yet: 1 of 2 versions"},
-		{"it answers", true, known, nil, "Unknown/SourcesUnchecked: not checked yet: 1 of 2 versions"},
+		{"it answers", true, known, nil, "Unknown/SourcesUnchecked: not checked yet: 1 of 2 versions; no seed checks sources now"},
+		{"it answers, and did not check yet", true, nil, nil, "Unknown/SourcesUnchecked: not checked yet: 2 of 2 versions; no seed checks sources now"},
 	} {
 		state := whole("north")
 		state.Reached, state.Checks = test.reached, test.checks

@@ -1,0 +1,101 @@
+package chart
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	helmchart "helm.sh/helm/v3/pkg/chart"
+
+	"github.com/trellis-addons/trellis/pkg/text"
+)
+
+// correctValues says what to do about values that a chart does not take.
+const correctValues = "correct what spec.values, or another layer of values, sets there"
+
+var (
+	// executing finds where templates were when they failed: file, line and byte of the line, the innermost template last.
+	executing = regexp.MustCompile(`template: ([^\s:()]+):(\d+):(\d+): executing "`)
+	// valuePath finds the values that an action names from the root.
+	valuePath = regexp.MustCompile(`(?:^|[\s(|{])\$?\.Values((?:\.\w+)+)`)
+)
+
+// Of the values that a template names where it fails, so many are told, and the action is read so far, in bytes.
+const (
+	valuesNamed  = 3
+	longestValue = 128
+	longestRead  = 4 << 10
+)
+
+// namedValues are the paths of the values that a chart's template names in the action in which it failed, as users write them; none where
+// that is not known.
+func namedValues(chart *helmchart.Chart, problem string) []string {
+	found := executing.FindAllStringSubmatch(problem, -1)
+	if len(found) == 0 || strings.Contains(problem, "error calling "+tplFunction) { // positions are those of a text from the values
+		return nil
+	}
+	last := found[len(found)-1]
+	content, scope, isFound := templateOf(chart, last[1], nil)
+	line, _ := strconv.Atoi(last[2])
+	at, _ := strconv.Atoi(last[3])
+	lines := strings.SplitAfter(content, "\n")
+	if !isFound || line < 1 || line > len(lines) || at > len(lines[line-1]) {
+		return nil
+	}
+	for _, before := range lines[:line-1] {
+		at += len(before)
+	}
+	for at > 0 && isOfPath(content[at-1]) { // the place of a path is that of its second name
+		at--
+	}
+	paths := valuePath.FindAllStringSubmatch(content[at:min(endOfCommand(content, at), at+longestRead)], -1)
+	switch {
+	case len(paths) > 0 && (content[at] == '.' || content[at] == '$'):
+		paths = paths[:1] // what follows it is another argument
+	case paths == nil: // the value was piped
+		from := max(strings.LastIndex(content[:at], actionMark), at-longestRead, 0)
+		paths = valuePath.FindAllStringSubmatch(content[from:at], -1)
+	}
+	var named []string
+	for _, one := range paths {
+		keys := append(slices.Clip(scope), one[1][1:])
+		if strings.HasPrefix(one[1], ".global.") { // all charts have these
+			keys = keys[len(scope):]
+		}
+		if name := text.Cut(strings.Join(keys, "."), longestValue); !slices.Contains(named, name) {
+			named = append(named, name)
+		}
+	}
+	return named
+}
+
+func isOfPath(char byte) bool {
+	return char == '.' || char == '$' || char == '_' || '0' <= char && char <= '9' || 'a' <= char && char <= 'z' || 'A' <= char && char <= 'Z'
+}
+
+// templateOf a chart, or of one of its dependencies, by the name that Helm gives it. Scope are the keys of the values that it sees.
+func templateOf(chart *helmchart.Chart, name string, scope []string) (content string, below []string, isFound bool) {
+	for _, file := range chart.Templates {
+		if path.Join(chart.ChartFullPath(), file.Name) == name {
+			return string(file.Data), scope, true
+		}
+	}
+	for _, dependency := range chart.Dependencies() {
+		if content, below, isFound = templateOf(dependency, name, append(slices.Clip(scope), dependency.Name())); isFound {
+			return content, below, true
+		}
+	}
+	return "", nil, false
+}
+
+// withValues names, before Helm's words for a template that failed, the values that it names there.
+func withValues(chart *helmchart.Chart, whole, problem string) string {
+	named := namedValues(chart, whole)
+	if len(named) == 0 {
+		return problem
+	}
+	return fmt.Sprintf("it can't use what values have at %s: %s; Helm says: %s", text.Names(named, valuesNamed), correctValues, problem)
+}

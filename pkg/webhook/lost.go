@@ -1,0 +1,108 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/target"
+	"github.com/trellis-addons/trellis/pkg/text"
+)
+
+// SeedClusters are the clusters that sets are carried out for, where the master is a seed too.
+type SeedClusters struct {
+	// Reader reads copies of sets from a cache.
+	Reader client.Reader
+	// Clusters lists clusters from a cache.
+	Clusters interface {
+		List(ctx context.Context) ([]target.Description, error)
+	}
+	CatalogueNamespace string
+	// WorkerName selects the clusters, as for the controllers.
+	WorkerName string
+}
+
+// Of clusters and items that lose something, so many are named.
+const (
+	lostClusters = 3
+	lostItems    = 5
+)
+
+// lost warns of clusters from which an edit of a set takes what that made there. What can't be read warns of nothing: the status tells it.
+func (s *SeedClusters) lost(ctx context.Context, found change[v1.AddonSet]) []string {
+	if s == nil || found.before == nil || found.after.Spec.Removal == v1.RemovalRelease {
+		return nil
+	}
+	copied := &v1.AddonSet{}
+	err := s.Reader.Get(ctx, client.ObjectKey{Namespace: s.CatalogueNamespace, Name: found.after.Name}, copied)
+	if err != nil || copied.Labels[v1.LabelRole] != v1.RoleCopy {
+		return nil
+	}
+	before, problem := metav1.LabelSelectorAsSelector(found.before.Spec.ClusterSelector)
+	after, err := metav1.LabelSelectorAsSelector(found.after.Spec.ClusterSelector)
+	all, listProblem := s.Clusters.List(ctx)
+	if problem != nil || err != nil || listProblem != nil {
+		return nil
+	}
+	var leaving []string
+	had, selected := 0, 0
+	for i := range all {
+		one := &all[i]
+		if one.Namespace == "" || one.Deleted || !cluster.BelongsTo(*one, s.WorkerName) {
+			continue
+		}
+		facts := cluster.Labels(*one, copied.Annotations[v1.AnnotationSeed])
+		selected += matches(after, facts)
+		if matches(before, facts) == 0 {
+			continue
+		}
+		if had++; matches(after, facts) == 0 {
+			leaving = append(leaving, text.Cut(one.LongName(), maxNameWarned))
+		}
+	}
+	return append(selectorWarnings(leaving, selected), takenOut(found, had)...)
+}
+
+// maxNameWarned bounds the name of a cluster in a warning, in bytes.
+const maxNameWarned = 32
+
+func matches(selector labels.Selector, facts labels.Set) int {
+	if selector.Matches(facts) {
+		return 1
+	}
+	return 0
+}
+
+const onceApproved = "once annotation " + v1.AnnotationRemovalApproved + " approves it"
+
+func selectorWarnings(leaving []string, selected int) []string {
+	number, names := text.Count(len(leaving), "cluster"), text.Names(leaving, lostClusters)
+	switch {
+	case len(leaving) == 0:
+		return nil
+	case selected == 0:
+		return []string{fmt.Sprintf("spec.clusterSelector selects no cluster any more: what the set made is removed from %s (%s), %s",
+			number, names, onceApproved)}
+	}
+	return []string{fmt.Sprintf("spec.clusterSelector does not select %s any more: what the set made there is removed (%s)", number, names)}
+}
+
+// takenOut warns of items that a set has no more, of which so many clusters have them.
+func takenOut(found change[v1.AddonSet], had int) (warnings []string) {
+	stays := map[v1.AddonName]bool{}
+	for i := range found.after.Spec.Addons {
+		stays[found.after.Spec.Addons[i].Name] = true
+	}
+	for i := range found.before.Spec.Addons {
+		if item := found.before.Spec.Addons[i].Name; !stays[item] && had > 0 && len(warnings) < lostItems {
+			warnings = append(warnings, fmt.Sprintf("the set has no item %q any more: it is removed from %s, %s",
+				item, text.Count(had, "cluster"), onceApproved))
+		}
+	}
+	return warnings
+}

@@ -1,0 +1,78 @@
+package webhook_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/webhook"
+	"github.com/trellis-addons/trellis/test/expect"
+)
+
+// Red when an edit of a running set that takes what it made from clusters is let in without a warning, when one that takes nothing is warned
+// of, when clusters are counted wrong, or when a set that nothing carries out, or one of another cluster, is judged by the seed's clusters.
+func TestSetsAreWarnedOfClustersThatLoseThem(t *testing.T) {
+	const place, copies = "lost-sets", "lost-copies"
+	c := connect(t)
+	create(t, c, namespace(place), namespace(copies))
+	for name, labels := range map[string]map[string]string{
+		"lost-amber": {"tier": "prod"}, "lost-birch": {"tier": "prod", "ring": "1"}, "lost-cedar": {"tier": "dev"},
+		"lost-other": {"tier": "prod", kkpv1.LabelWorkerName: "other"},
+	} {
+		one := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+		create(t, c, one)
+		one.Status.NamespaceName = "cluster-" + name
+		expect.UpdateStatus(t, c, one)
+	}
+	selecting := func(key, value string) func(*v1.AddonSet) {
+		return func(set *v1.AddonSet) {
+			set.Spec.ClusterSelector = &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+		}
+	}
+	running := changed(setOf(place, "tools", "web"), selecting("tier", "prod"))
+	copied := changed(running, func(set *v1.AddonSet) {
+		set.Namespace, set.Labels = copies, map[string]string{v1.LabelRole: v1.RoleCopy}
+		set.Annotations = map[string]string{v1.AnnotationSeed: "north"}
+	})
+	create(t, c, copied)
+	handler := &webhook.Sets{Namespace: place, Seed: &webhook.SeedClusters{
+		Reader: c, Clusters: cluster.NewKKPFinder(c, c, c), CatalogueNamespace: copies,
+	}}
+	for _, test := range []struct {
+		why    string
+		before *v1.AddonSet
+		change func(*v1.AddonSet)
+		want   []string
+	}{
+		{"a slip in a value", running, selecting("tier", "prd"),
+			[]string{"selects no cluster any more: what the set made is removed from 2 clusters (lost-amber, lost-birch), once annotation"}},
+		{"a slip in a key", running, selecting("teir", "prod"), []string{"selects no cluster any more"}},
+		{"another case", running, selecting("tier", "Prod"), []string{"selects no cluster any more"}},
+		{"another seed", running, selecting(v1.FactSeed, "south"), []string{"selects no cluster any more"}},
+		{"an operator", running, func(set *v1.AddonSet) {
+			set.Spec.ClusterSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "tier", Operator: metav1.LabelSelectorOpDoesNotExist},
+			}}
+		}, []string{"selects no cluster any more"}},
+		{"some of them", running, selecting("ring", "1"), []string{"does not select 1 cluster any more: what the set made there is removed (lost-amber)"}},
+		{"others", running, selecting("tier", "dev"), []string{"does not select 2 clusters any more"}},
+		{"more of them", running, func(set *v1.AddonSet) { set.Spec.ClusterSelector = &metav1.LabelSelector{} }, nil},
+		{"this seed", running, selecting(v1.FactSeed, "north"), nil},
+		{"the name of an item", running, func(set *v1.AddonSet) { set.Spec.Addons[0].Name = "wbe" },
+			[]string{`the set has no item "web" any more: it is removed from 2 clusters, once annotation addons.kubermatic.k8c.io/removal-approved approves it`}},
+		{"what stays as if it were made by hand", running, func(set *v1.AddonSet) {
+			set.Spec.Removal = v1.RemovalRelease
+			selecting("tier", "prd")(set)
+		}, nil},
+		{"a set without a copy", changed(running, func(set *v1.AddonSet) { set.Name = "other" }), selecting("tier", "prd"), nil},
+		{"a set that selected nothing", changed(running, selecting("tier", "prd")), selecting("tier", "prd2"), nil},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			expectAdmitted(t, handler.Handle(t.Context(), question(t, test.before, changed(test.before, test.change))), test.want...)
+		})
+	}
+	expectAdmitted(t, (&webhook.Sets{Namespace: place}).Handle(t.Context(), question(t, running, changed(running, selecting("tier", "prd")))))
+}
