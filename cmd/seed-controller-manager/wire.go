@@ -184,7 +184,7 @@ func (s *seed) addInstallations(ctx context.Context) error {
 		return fmt.Errorf("registering metrics of installations: %w", err)
 	}
 	// Who leads removes the identities of Clusters that are gone, and seals earlier records.
-	if err := errors.Join(s.Add(s.identities), s.Add(records.SealEarlier(s.options.Namespace, key))); err != nil {
+	if err := errors.Join(s.Add(s.identities), s.Add(records.SealAgain(s.options.Namespace, key))); err != nil {
 		return err
 	}
 	if err := s.addChecks(dependencies); err != nil {
