@@ -88,7 +88,6 @@ func (s *seed) addStandalone() error {
 func (s *seed) addOffers() error {
 	dependencies := wiring.Addon(s.Seed, s.marks, addon.Options{
 		CatalogueNamespace: s.options.CatalogueNamespace, WorkerName: s.options.WorkerName, AllowPrereleases: s.options.allowPrereleases,
-		FaultPoint: faultPoint,
 	})
 	dependencies.Metrics = addon.NewMetrics(metrics.Registry)
 	return addon.New(dependencies).SetupWithManager(s)
