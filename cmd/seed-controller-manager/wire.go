@@ -88,7 +88,6 @@ func (s *seed) addStandalone() error {
 func (s *seed) addOffers() error {
 	dependencies := wiring.Addon(s.Seed, s.marks, addon.Options{
 		CatalogueNamespace: s.options.CatalogueNamespace, WorkerName: s.options.WorkerName, AllowPrereleases: s.options.allowPrereleases,
-		FaultPoint: faultPoint,
 	})
 	dependencies.Metrics = addon.NewMetrics(metrics.Registry)
 	return addon.New(dependencies).SetupWithManager(s)
@@ -184,7 +183,7 @@ func (s *seed) addInstallations(ctx context.Context) error {
 		return fmt.Errorf("registering metrics of installations: %w", err)
 	}
 	// Who leads removes the identities of Clusters that are gone, and seals earlier records.
-	if err := errors.Join(s.Add(s.identities), s.Add(records.SealEarlier(s.options.Namespace, key))); err != nil {
+	if err := errors.Join(s.Add(s.identities), s.Add(records.SealAgain(s.options.Namespace, key))); err != nil {
 		return err
 	}
 	if err := s.addChecks(dependencies); err != nil {

@@ -20,11 +20,7 @@ func (v *visit) allowed(role *rbacv1.Role, p platform) ([]rbacv1.PolicyRule, err
 		stop.endsRights = !p.lists(role)
 		return stop
 	}
-	var inPlace []rbacv1.PolicyRule
-	if role != nil && v.marks.whose(role) == ours {
-		inPlace = role.Rules
-	}
-	rules, err := rights.RulesInPlace(v.access, v.holder.Installation, inPlace)
+	rules, err := rights.Rules(v.access, v.holder.Installation)
 	if err != nil {
 		return nil, refused(lasting(v1.ReasonRightsRefused, "access %q asks for what no agent may have: %v", v.access.Name, err))
 	}

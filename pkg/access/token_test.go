@@ -641,30 +641,6 @@ func TestWhatIsBeyondTheFloorIsNotGiven(t *testing.T) {
 	agent.works() // what it had is listed, and within the floor
 }
 
-// Red when an agent that runs gets no further credential since the floor holds what its Role has already, or when another one gets that too.
-func TestAnAgentGoesOnWhereTheFloorRose(t *testing.T) {
-	t.Parallel()
-	s := newSeed(t, "newer", "rose")
-	s.list(v1.AgentsCustom, ruleOf("*", "*", "*"))
-	access := hubAccess("hub")
-	access.Rules = append(access.Rules, v1.AccessRule{APIGroups: []string{""}, Resources: []string{"configmaps"},
-		ResourceNames: []string{"addon-$(installation)-state"}, Verbs: []string{"get", "update"}})
-	first := s.good(access)
-	role := &rbacv1.Role{}
-	s.must(s.get("addon-agent-agent-hub", role))
-	role.Rules[1].ResourceNames = []string{"addon-agent-engine-report"} // as an earlier release wrote it
-	s.must(s.admin.Update(t.Context(), role))
-	s.settled()
-	access.Rules[1].ResourceNames = []string{"addon-$(installation)-engine-report"}
-	s.now = first.Next
-	if second := s.good(access); second.Digest == first.Digest {
-		t.Errorf("it is not renewed: %+v", second)
-	}
-	s.mounted(access).works()
-	access.Name = "new"
-	s.refused(access, v1.ReasonRightsRefused)
-}
-
 // AG09: Also where the user cluster does not answer, or is paused, so that no credential is kept.
 func TestARotationNeedsNoVersion(t *testing.T) {
 	onEach(t, func(t *testing.T, release string) {

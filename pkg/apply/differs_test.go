@@ -53,8 +53,8 @@ func TestInterruptedUpdateIsTakenBack(t *testing.T) {
 // Red when an entry without Applied, or without a UID, counts as applied with its content.
 func TestWhatIsNotKnownToBeAppliedIsWritten(t *testing.T) {
 	for name, forget := range map[string]func(*ownership.Entry){
-		"of an earlier release":   func(entry *ownership.Entry) { entry.Applied, entry.Replicas = false, nil },
-		"planned and not reached": func(entry *ownership.Entry) { entry.UID = "" },
+		"of an answer that can't be true": func(entry *ownership.Entry) { entry.Applied, entry.Replicas = false, nil },
+		"planned and not reached":         func(entry *ownership.Entry) { entry.UID = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := lab.New(t)

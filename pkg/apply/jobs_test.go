@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -109,40 +108,5 @@ func TestAJobWhoseTimeIsRefusedIsTold(t *testing.T) {
 	given, refused, err := apply.GiveTTL(t.Context(), l.Target, l.Owner, inventory.Ended())
 	if err != nil || len(given) > 0 || len(refused) != 1 || refused[0].Message != "the API server answers with code 422" {
 		t.Errorf("given %v, refused %v, %v", given, refused, err)
-	}
-}
-
-// A Job that an earlier build wrote with its time, and that has not ended yet. Red when the next rollout leaves the time where it is,
-// whether or not the Job's manifest changes: the Job could go before its end is seen.
-func TestARunningJobOfAnEarlierBuildLosesItsTime(t *testing.T) {
-	for name, labels := range map[string]string{"its manifest changes": "a: b", "it stays the same": ""} {
-		t.Run(name, func(t *testing.T) {
-			l := lab.New(t)
-			l.Namespace()
-			stuck := func(labels string) []*unstructured.Unstructured {
-				return l.Prepare(strings.Replace(withTTL("0", labels), "template: {spec: {", "template: {spec: {nodeSelector: {no: where}, ", 1) + "\n---\n" + lab.Settings)
-			}
-			before, after := stuck(""), stuck(labels)
-			inventory := l.Install(before, nil)
-			job := before[slices.IndexFunc(before, func(object *unstructured.Unstructured) bool { return object.GetKind() == "Job" })]
-			lab.Must(l.Others.Resource(jobs).Namespace(l.Unique).Apply(t.Context(), "once", job, metav1.ApplyOptions{FieldManager: l.Owner.FieldManager()}))(t)
-			if live := l.Get(jobs, l.Unique, "once"); live == nil || !hasTTL(live) {
-				t.Fatalf("the Job is %v", live)
-			}
-			for at := range inventory { // as an earlier build has it on record
-				inventory[at].TTL = nil
-			}
-			inventory = l.Install(after, apply.Planned(after, inventory))
-			if live := l.Get(jobs, l.Unique, "once"); live == nil || hasTTL(live) {
-				t.Errorf("the Job is %v", live)
-			}
-			at := slices.IndexFunc(inventory, func(entry ownership.Entry) bool { return entry.Kind == "Job" })
-			if inventory[at].TTL == nil || len(l.Drift(inventory)) > 0 {
-				t.Errorf("its entry is %+v, drift %v", inventory[at], l.Drift(inventory))
-			}
-			if writes := l.Writes(func() { l.Install(after, inventory) }); len(writes) > 0 {
-				t.Errorf("the same once more writes %q", writes)
-			}
-		})
 	}
 }

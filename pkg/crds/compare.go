@@ -8,21 +8,11 @@ import (
 )
 
 // Missing are what one CRD knows and another does not: versions, fields, and values of enumerations,
-// in their order, such as "v1.spec.addons.name". Descriptions, rules and bounds are none of it, and
-// neither is a version that the first does not serve: no client has objects in it.
+// in their order, such as "v1.spec.addons.name". Descriptions, rules and bounds are none of it.
 func Missing(of, in *unstructured.Unstructured) []string {
-	there := map[string]bool{}
-	for _, version := range versionsIn(in) {
-		know(version, there)
-	}
-	pieces := map[string]bool{}
-	for _, version := range versionsIn(of) {
-		if version["served"] != false {
-			know(version, pieces)
-		}
-	}
+	there := piecesOf(in)
 	var missing []string
-	for piece := range pieces {
+	for piece := range piecesOf(of) {
 		if !there[piece] {
 			missing = append(missing, piece)
 		}
@@ -31,21 +21,18 @@ func Missing(of, in *unstructured.Unstructured) []string {
 	return missing
 }
 
-func versionsIn(crd *unstructured.Unstructured) (versions []map[string]any) {
-	all, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, entry := range all {
+// piecesOf are the versions of a CRD, and the pieces of their schemas.
+func piecesOf(crd *unstructured.Unstructured) map[string]bool {
+	pieces := map[string]bool{}
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, entry := range versions {
 		version, _ := entry.(map[string]any)
-		versions = append(versions, version)
+		name, _ := version["name"].(string)
+		pieces[name] = true
+		form, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema")
+		walk(name, form, pieces)
 	}
-	return versions
-}
-
-// know adds a version, and the pieces of its schema.
-func know(version map[string]any, pieces map[string]bool) {
-	name, _ := version["name"].(string)
-	pieces[name] = true
-	form, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema")
-	walk(name, form, pieces)
+	return pieces
 }
 
 // walk adds the fields and values below a schema. Entries of lists and maps have the path of these.

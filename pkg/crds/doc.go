@@ -7,9 +7,6 @@
 // fields, and an older CRD would have them dropped with the next write; so it is left as it is. A
 // release must not take away what an earlier one had, then: fields stay for as long as their version.
 //
-// What is stored in an older version of a kind is written as it is before a CRD is applied, so that
-// the older version can go (ADR 87).
-//
 // CRDs are written by server-side apply with force: Helm, which makes them where they are missing,
 // owns their fields, and so does whoever applied them by hand.
 //

@@ -21,31 +21,24 @@ const (
 	// patience is how long a CRD may take until it is served.
 	patience = time.Minute
 	between  = 500 * time.Millisecond
-	// mostNamed are how many fields, or objects, are named in a line.
+	// mostNamed are how many fields are named in a line.
 	mostNamed = 5
 )
 
 // Update brings one CRD up to what is wanted, waits until it is served, and says what came of it.
-// Before that, objects that may be stored in an older version are rewritten in the present one: the
-// one that the CRD had before, since an API server goes on for a moment as it was when that changes.
-// What is refused of that is told, and holds up nothing else.
 func Update(ctx context.Context, c client.Client, wanted *unstructured.Unstructured) (string, error) {
 	found, err := Get(ctx, c, wanted.GetName())
 	if err != nil {
 		return "", err
 	}
-	var done rewriting
 	if found != nil {
 		if newer := Missing(found, wanted); len(newer) > 0 {
 			return "stays as it is, since a newer release brought it: it has " + text.First(newer, mostNamed), nil
 		}
-		if done, err = rewrite(ctx, c, found); err != nil {
-			return "", err
-		}
 	}
 	configuration := client.ApplyConfigurationFromUnstructured(wanted.DeepCopy())
 	if err := c.Apply(ctx, configuration, owner, client.ForceOwnership); err != nil {
-		return "", fmt.Errorf("applying CRD %q%s: %w", wanted.GetName(), toldOf(done), err)
+		return "", fmt.Errorf("applying CRD %q: %w", wanted.GetName(), err)
 	}
 	now, err := served(ctx, c, wanted.GetName())
 	switch {
@@ -54,21 +47,9 @@ func Update(ctx context.Context, c client.Client, wanted *unstructured.Unstructu
 	case found == nil:
 		return "is new", nil
 	case found.GetGeneration() == now.GetGeneration():
-		return "was up to date" + toldOf(done), nil
+		return "was up to date", nil
 	}
-	return "is up to date now" + toldOf(done), nil
-}
-
-// toldOf objects that were rewritten, and of those that were not.
-func toldOf(done rewriting) string {
-	switch {
-	case done.count == 0:
-		return ""
-	case len(done.refused) == 0:
-		return ", and stores " + text.Count(done.count, "object") + " in one version"
-	}
-	return fmt.Sprintf(", and may store %d of %s in an older version, which are refused as they are: %s",
-		len(done.refused), text.Count(done.count, "object"), text.First(done.refused, mostNamed))
+	return "is up to date now", nil
 }
 
 // Get reads a CRD; nil: there is none.

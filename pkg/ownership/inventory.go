@@ -46,12 +46,12 @@ type Entry struct {
 	Content string `json:"content,omitempty"`
 	// Replicas are those of the object as rendered; nil where it has none.
 	Replicas *int64 `json:"replicas,omitempty"`
-	// Applied: Content and Replicas are of the last write. Earlier releases do not set it.
+	// Applied: Content and Replicas are of the last write.
 	Applied bool `json:"applied,omitempty"`
 	// Fields is our manager's field set as the API server recorded it (fieldsV1).
 	Fields json.RawMessage `json:"fields,omitempty"`
 	// WrittenAt is the time of Fields: when our manager changed the object last, by the clock of the
-	// user cluster, in seconds since 1970. 0 if unknown, as in earlier releases.
+	// user cluster, in seconds since 1970. 0 if unknown.
 	WrittenAt int64 `json:"writtenAt,omitempty"`
 	// Orphan objects stay after the installation (on-delete: orphan).
 	Orphan bool `json:"orphan,omitempty"`
@@ -143,10 +143,9 @@ func (i Inventory) Only(keys []Key) (some Inventory) {
 	return some
 }
 
-// IsAppliedAs says whether the last write had the wanted content. A Job that has not ended has it without its TTL, which earlier
-// releases wrote with it.
+// IsAppliedAs says whether the last write had the wanted content.
 func (e Entry) IsAppliedAs(wanted Entry) bool {
-	return e.Applied && e.UID != "" && e.Content == wanted.Content && (e.Finished || e.TTL != nil || wanted.TTL == nil)
+	return e.Applied && e.UID != "" && e.Content == wanted.Content
 }
 
 // Unconfirmed is for a cluster that may have other content: a rollout writes every object.

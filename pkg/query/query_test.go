@@ -406,7 +406,7 @@ func (w *world) install(namespace, name, addon, wanted, installed string) {
 	}
 	expect.Create(w.t, w.seed, object)
 	before := object.DeepCopy()
-	object.Status.LastApplied = &v1.AppliedState{Version: installed}
+	object.Status.Version, object.Status.LastApplied = installed, &v1.AppliedState{Addon: addon, Version: installed}
 	expect.PatchStatus(w.t, w.seed, object, client.MergeFrom(before))
 }
 

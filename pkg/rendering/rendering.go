@@ -147,8 +147,7 @@ func Tenant(cluster types.UID, core bool) string {
 	return string(cluster)
 }
 
-// Inputs finds what the objects of a request depend on. Where the record has them as an earlier
-// release hashed them, so do they: an upgrade of the managers renders nothing.
+// Inputs finds what the objects of a request depend on.
 func (r *Renderer) Inputs(q Request) (Inputs, error) {
 	served, err := r.servedVersions(&q)
 	if err != nil {
@@ -158,20 +157,12 @@ func (r *Renderer) Inputs(q Request) (Inputs, error) {
 		Installation: q.Installation, Choice: q.Choice, Content: q.Content.Digest, Values: q.Values, Images: r.images.Canonical(),
 		Data: q.Data, KubernetesVersion: q.Cluster.KubernetesVersion, Served: served,
 	}
-	now, err := r.hash(all)
-	record := q.Installed.Record()
-	if err != nil || record == nil || record.Inputs == now.Hash {
-		return now, err
+	hash, err := all.Hash(r.key)
+	if err != nil {
+		return Inputs{}, err
 	}
-	all.ByEntry = true
-	before, err := r.hash(all)
-	if record.Inputs == before.Hash || record.Rollback != nil && record.Rollback.Inputs == before.Hash {
-		now.Hash = before.Hash
-	}
-	if record.Wanted == before.Wanted {
-		now.Wanted = before.Wanted
-	}
-	return now, err
+	wanted, err := all.Wanted(r.key)
+	return Inputs{Hash: hash, Wanted: wanted}, err
 }
 
 // IsAsked says whether people's wish is that of a record but for what its artifact has become
@@ -181,21 +172,7 @@ func (r *Renderer) IsAsked(q Request, record *revision.Record) (bool, error) {
 		Installation: q.Installation, Choice: q.Choice, Content: record.Artifact.Digest, Values: q.Values, Images: r.images.Canonical(),
 	}
 	wanted, err := all.Wanted(r.key)
-	if err != nil || wanted == record.Wanted {
-		return err == nil, err
-	}
-	all.ByEntry = true
-	wanted, err = all.Wanted(r.key)
 	return err == nil && wanted == record.Wanted, err
-}
-
-func (r *Renderer) hash(all resolution.Inputs) (Inputs, error) {
-	hash, err := all.Hash(r.key)
-	if err != nil {
-		return Inputs{}, err
-	}
-	wanted, err := all.Wanted(r.key)
-	return Inputs{Hash: hash, Wanted: wanted}, err
 }
 
 // Render makes the objects of the next revision. Inputs, Brought and Changed of the result are

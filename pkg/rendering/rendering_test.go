@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/helmrelease"
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/render/images"
@@ -69,54 +68,6 @@ type recorded struct {
 }
 
 func (r recorded) Record() *revision.Record { return r.record }
-
-// Red when an upgrade of the managers renders what is on record, when it tries once more what failed, or when a deprecation
-// renders anything.
-func TestInputsOfEarlierReleasesAreRead(t *testing.T) {
-	r, key := New(nil, images.Rules{}, []byte("key")), []byte("key")
-	q := request()
-	q.Choice.Origin = catalogue.Origin{Digest: "entry", Content: "content"}
-	q.Installed = recorded{}
-	inputsOf := func(record *revision.Record, entry string) Inputs {
-		asked := q
-		asked.Choice.Origin.Digest, asked.Installed = entry, recorded{record: record}
-		found, err := r.Inputs(asked)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return found
-	}
-	now := inputsOf(nil, "entry")
-	before := resolution.Inputs{Installation: q.Installation, Choice: q.Choice, Images: images.Rules{}.Canonical(), ByEntry: true}
-	hash, err := before.Hash(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wanted, err := before.Wanted(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	earlier := &revision.Record{Inputs: hash, Wanted: wanted}
-	for _, test := range []struct {
-		why    string
-		record *revision.Record
-		entry  string
-		want   Inputs
-	}{
-		{"nothing is on record", nil, "entry", now},
-		{"they are on record as they are now", &revision.Record{Inputs: now.Hash, Wanted: now.Wanted}, "entry", now},
-		{"deprecated since", &revision.Record{Inputs: now.Hash, Wanted: now.Wanted}, "deprecated", now},
-		{"by an earlier release", earlier, "entry", Inputs{hash, wanted}},
-		{"by an earlier release, deprecated since", earlier, "deprecated", now},
-		{"a failure that an earlier release gave up", &revision.Record{Inputs: "good", Rollback: &revision.Rollback{Inputs: hash}}, "entry",
-			Inputs{hash, now.Wanted}},
-		{"another cluster, the same wish", &revision.Record{Inputs: "other", Wanted: wanted}, "entry", Inputs{now.Hash, wanted}},
-	} {
-		if diff := cmp.Diff(test.want, inputsOf(test.record, test.entry)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.why, diff)
-		}
-	}
-}
 
 func (r recorded) NextRelease(name string) *helmrelease.Release {
 	return &helmrelease.Release{Name: name, Namespace: "n", Revision: 1}

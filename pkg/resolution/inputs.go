@@ -29,19 +29,10 @@ type Inputs struct {
 	KubernetesVersion string
 	// Served are the kinds of the cluster that the version's templates ask for.
 	Served []string
-	// ByEntry hashes as releases did before a version's content had a digest: by all that the
-	// catalogue says of the version.
-	ByEntry bool
 }
 
-// version identifies what the version installs, and the format of the hash. A version's name is no
-// input: no template sees it.
-func (i Inputs) version() (format string, version []byte) {
-	if i.ByEntry {
-		return "2", []byte(i.Choice.Origin.Digest)
-	}
-	return inputsFormat, []byte(i.Choice.Origin.Content)
-}
+// version identifies what the version installs, by the digest of its content. Its name is no input: no template sees it.
+func (i Inputs) version() []byte { return []byte(i.Choice.Origin.Content) }
 
 // Hash is over all inputs, keyed. With equal hashes, objects differ by chance or lookup only.
 func (i Inputs) Hash(key []byte) (string, error) {
@@ -53,13 +44,12 @@ func (i Inputs) Hash(key []byte) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encoding the template data: %w", err)
 	}
-	format, version := i.version()
 	var granted [][]byte // what is granted is to be on record, also where it comes to the same values
 	if i.Values.Granted != "" {
 		granted = [][]byte{[]byte("platform values"), []byte(i.Values.Granted)}
 	}
 	return revision.InputsHash(key, slices.Concat([][]byte{
-		[]byte(format), version, []byte(i.Content), merged, data,
+		[]byte(inputsFormat), i.version(), []byte(i.Content), merged, data,
 		[]byte(i.KubernetesVersion), []byte(strings.Join(i.Served, "\n")),
 	}, i.place(), granted)...), nil
 }
@@ -73,8 +63,7 @@ func (i Inputs) Wanted(key []byte) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encoding the layers of values: %w", err)
 	}
-	_, version := i.version()
-	fields := slices.Concat([][]byte{[]byte("wanted"), version, []byte(i.Content), given}, i.place())
+	fields := slices.Concat([][]byte{[]byte("wanted"), i.version(), []byte(i.Content), given}, i.place())
 	if template := i.Installation.Spec.ValuesTemplate; template != "" {
 		fields = append(fields, []byte(template))
 	}

@@ -21,12 +21,7 @@ func InstalledOnRecord(record *revision.Record, addon string) string {
 // controller writes after each pass. It is behind the record during a pass.
 func InstalledInStatus(installation *v1.AddonInstallation) string {
 	applied := installation.Status.LastApplied
-	switch {
-	case applied == nil:
-		return ""
-	case applied.Addon == "": // written by an earlier release, which showed in status.version what was resolved
-		return applied.Version
-	case applied.Addon != string(installation.Spec.AddonRef.Name):
+	if applied == nil || applied.Addon != string(installation.Spec.AddonRef.Name) {
 		return ""
 	}
 	return installation.Status.Version

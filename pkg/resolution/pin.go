@@ -37,22 +37,6 @@ func (r Request) isPinnedTo(content string) bool {
 	return digest == "" || digest == content
 }
 
-// ContentOnRecord is the digest of the catalogue's content that a record was made from; "" where
-// that is not known. A record that does not say has that of the catalogue's version if nothing of
-// the version changed since.
-func ContentOnRecord(record *revision.Record, entry *catalogue.Entry) string {
-	switch {
-	case record == nil:
-		return ""
-	case record.Content != "" || record.EntryDigest == "" || entry == nil || record.Addon != string(entry.Addon.Name):
-		return record.Content
-	}
-	if _, origin := entry.Version(record.Version); origin.Digest == record.EntryDigest {
-		return origin.Content
-	}
-	return ""
-}
-
 // OnRecord says of a refused choice that the record has what is asked for, an exact version, and
 // why nothing else has; "" where it has not. Entry is nil if the catalogue has none.
 func (r Request) OnRecord(record *revision.Record, entry *catalogue.Entry, refusal catalogue.Refusal) revision.Gone {
@@ -62,7 +46,7 @@ func (r Request) OnRecord(record *revision.Record, entry *catalogue.Entry, refus
 		return ""
 	case wanted == "" || catalogue.IsRange(wanted) || catalogue.Key(record.Version) != catalogue.Key(wanted):
 		return ""
-	case !r.isPinnedTo(ContentOnRecord(record, entry)):
+	case !r.isPinnedTo(record.Content):
 		return ""
 	}
 	if _, isGone := errors.AsType[*ContentGoneError](refusal); isGone {

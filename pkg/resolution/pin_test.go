@@ -117,30 +117,6 @@ func TestAVersionThatIsLeftIsNotFinished(t *testing.T) {
 	}
 }
 
-// Red when a record of before does not get the content of the version that it was made from, or gets one that changed since.
-func TestRecordsOfBeforeHaveTheContentOfTheirEntry(t *testing.T) {
-	entry := entryOf(t, v1.CatalogueCustom, offered{"1.0.0", "", ""})
-	_, origin := entry.Version("1.0.0")
-	for _, test := range []struct {
-		why    string
-		record *revision.Record
-		entry  *catalogue.Entry
-		want   string
-	}{
-		{"none", nil, entry, ""},
-		{"it says so", &revision.Record{Addon: "prometheus", Version: "1.0.0", EntryDigest: origin.Digest, Content: "c"}, entry, "c"},
-		{"of before", &revision.Record{Addon: "prometheus", Version: "1.0.0", EntryDigest: origin.Digest}, entry, origin.Content},
-		{"of before, the version changed", &revision.Record{Addon: "prometheus", Version: "1.0.0", EntryDigest: "sha256:older"}, entry, ""},
-		{"of before, without a digest", &revision.Record{Addon: "prometheus", Version: "3.0.0"}, entry, ""},
-		{"of another add-on", &revision.Record{Addon: "web", Version: "1.0.0", EntryDigest: origin.Digest}, entry, ""},
-		{"no catalogue", &revision.Record{Addon: "prometheus", Version: "1.0.0", EntryDigest: origin.Digest}, nil, ""},
-	} {
-		if got := resolution.ContentOnRecord(test.record, test.entry); got != test.want {
-			t.Errorf("%s: got %q, want %q", test.why, got, test.want)
-		}
-	}
-}
-
 // Red when the catalogue's release name goes before the installation's, or a go-template has one.
 func TestReleaseNames(t *testing.T) {
 	for _, test := range []struct {

@@ -1,14 +1,10 @@
 package revision
 
 import (
-	"cmp"
-	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/trellis-addons/trellis/pkg/fieldsets"
 	"github.com/trellis-addons/trellis/pkg/ownership"
-	"github.com/trellis-addons/trellis/pkg/remote"
 )
 
 // Limits of a record, on writing and on reading.
@@ -25,7 +21,6 @@ const (
 const (
 	answeredEach = 512
 	answeredBase = 64 << 10
-	longestText  = 4 << 10
 )
 
 // bound refuses a record that is too large for what was rendered, and drops unneeded fields.
@@ -96,48 +91,3 @@ func (r *Record) explained() int {
 	}
 	return answeredBase + fieldsets.PerByte*sent + answeredEach*(len(r.Inventory)+len(r.Superseded)+len(r.Shared)+len(r.Hooks))
 }
-
-// dropAnswers cuts what a user cluster answered in an earlier record: the largest fields first.
-func (r *Record) dropAnswers() {
-	r.Superseded, r.Shared = withoutFields(r.Superseded), withoutFields(r.Shared)
-	r.HooksState.Failed = cut(r.HooksState.Failed)
-	if r.Rollback != nil {
-		r.Rollback.Problem = cut(r.Rollback.Problem)
-	}
-	if r.Helm != nil {
-		r.Helm.Description = cut(r.Helm.Description)
-	}
-	for _, inventory := range []ownership.Inventory{r.Inventory, r.Superseded, r.Shared} {
-		for i := range inventory {
-			if !remote.IsUID(inventory[i].UID) {
-				inventory[i].UID = "" // it is read again
-			}
-		}
-	}
-	for i := range r.Hooks {
-		if run := r.Hooks[i].Run; run != nil && !remote.IsUID(run.UID) {
-			run.UID = ""
-		}
-	}
-	r.dropFields()
-}
-
-func (r *Record) dropFields() {
-	largest := make([]*json.RawMessage, len(r.Inventory))
-	sum := 0
-	for i := range r.Inventory {
-		largest[i] = &r.Inventory[i].Fields
-		sum += len(r.Inventory[i].Fields)
-	}
-	slices.SortFunc(largest, func(a, b *json.RawMessage) int { return cmp.Compare(len(*b), len(*a)) })
-	most := r.explained() - answeredBase
-	for _, fields := range largest {
-		if sum <= most {
-			return
-		}
-		sum -= len(*fields)
-		*fields = nil
-	}
-}
-
-func cut(text string) string { return strings.ToValidUTF8(text[:min(len(text), longestText)], "") }

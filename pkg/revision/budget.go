@@ -46,7 +46,7 @@ func (r *Records) makeRoom(ctx context.Context, namespace string, record *Record
 	for i := range items {
 		bytes := bytesOf(&items[i], record.ClusterUID)
 		name, ok := parseName(items[i].Name)
-		isOwn := ok && name.isOf(owner, &items[i])
+		isOwn := ok && name.isOf(owner)
 		if isOwn {
 			sizes[name.revision] += bytes
 		}
@@ -87,7 +87,7 @@ func (r *Records) takeRoom(ctx context.Context, namespace string, record *Record
 	return end, nil
 }
 
-// bytesOf is how much of a Cluster's budget a Secret takes. Parts of an earlier release, without the label, are full.
+// bytesOf is how much of a Cluster's budget a Secret takes. Parts without the label, which anybody may take off, count as full.
 func bytesOf(item *metav1.PartialObjectMetadata, cluster types.UID) int {
 	isOwned := slices.ContainsFunc(item.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == cluster })
 	if !isOwned {

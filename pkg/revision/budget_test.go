@@ -141,7 +141,7 @@ func TestNoPassWaitsForRecordsOfOthersBeyondItsTime(t *testing.T) {
 	end()
 }
 
-// Secrets of an earlier release have no size on them.
+// A user who may write Secrets may take the label off or change it. Red when a part counts less then.
 func TestPartsWithoutASizeAreFull(t *testing.T) {
 	record := of("one", "a", 1, 0)
 	part := partSecret("x", record, 1, make([]byte, partSize))

@@ -7,9 +7,8 @@
 // after any crash a record names every object that may exist.
 //
 // A record is accepted with the seed's seal (seal.go) and within limits (scan.go), and saved if its
-// objects explain what the user cluster answered (bounds.go). Records from before the seal are
-// sealed once (sealing.go), and get names with 128 bits of the owner's hash instead of 40
-// (names.go).
+// objects explain what the user cluster answered (bounds.go). Names have 128 bits of the owner's
+// hash (names.go). Where the key was lost or replaced, all records are sealed again (sealing.go).
 //
 // Records are Secrets (objects may hold passwords) of type addons.kubermatic.k8c.io/release.v1 in
 // the cluster namespace. The Cluster owns them: a new installation of the same name continues them.

@@ -50,12 +50,11 @@ type Record struct {
 	Origin types.UID `json:"origin,omitempty"`
 
 	Addon string `json:"addon"`
-	// Catalogue is the name of the catalogue that the version comes from. "" in earlier records.
+	// Catalogue is the name of the catalogue that the version comes from.
 	Catalogue   string `json:"catalogue,omitempty"`
 	Version     string `json:"version"`
 	EntryDigest string `json:"entryDigest,omitempty"`
-	// Content is the digest of the catalogue's content that it was made from (catalogue.Origin). ""
-	// in earlier records.
+	// Content is the digest of the catalogue's content that it was made from (catalogue.Origin).
 	Content string `json:"content,omitempty"`
 	// PlatformValues is the keyed digest of the platform's values among Values; "" for none.
 	PlatformValues string `json:"platformValues,omitempty"`
@@ -66,7 +65,7 @@ type Record struct {
 	Artifact v1.Artifact `json:"artifact,omitzero"`
 	// Inputs is the HMAC over everything that the rendering depends on (InputsHash).
 	Inputs string `json:"inputs,omitempty"`
-	// Wanted is the HMAC over what people wrote of it. "" in earlier records.
+	// Wanted is the HMAC over what people wrote of it.
 	Wanted string `json:"wanted,omitempty"`
 	// ObjectsDigest is the SHA-256 of Objects.
 	ObjectsDigest string `json:"objectsDigest,omitempty"`
@@ -74,7 +73,7 @@ type Record struct {
 	TargetNamespace string `json:"targetNamespace"`
 	// CRDs has its defaults filled in.
 	CRDs v1.CRDPolicy `json:"crds,omitzero"`
-	// OnClusterDeletion is Remove, or "" for LetGo, also in earlier records.
+	// OnClusterDeletion is Remove, or "" for LetGo.
 	OnClusterDeletion v1.OnClusterDeletion `json:"onClusterDeletion,omitempty"`
 
 	// Former is an earlier revision's Helm release, by name, whose Secrets are to be removed.

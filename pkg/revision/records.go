@@ -76,15 +76,11 @@ func (r *Records) LoadFirst(ctx context.Context, namespace string, owner ownersh
 		items, err := r.list(ctx, namespace)
 		return revisionsOf(items), false, err
 	}
-	former, _, err := r.revisions.Find(ctx, namespace, owner.ID(), list)
-	if err != nil {
-		return nil, err
-	}
 	revisions, sure, err := r.revisions.Find(ctx, namespace, owner.LongID(), list)
 	if err != nil {
 		return nil, err
 	}
-	if !sure || len(former) > 0 {
+	if !sure {
 		return r.Load(ctx, namespace, owner)
 	}
 	heads := make([]named, len(revisions))
@@ -97,7 +93,7 @@ func (r *Records) LoadFirst(ctx context.Context, namespace string, owner ownersh
 func (r *Records) newest(ctx context.Context, namespace string, owner ownership.Owner, heads []named) (*Record, error) {
 	var newest, damaged *DamagedError
 	for _, head := range heads[:min(len(heads), triedHeads)] {
-		record, err := r.loadHead(ctx, namespace, owner, head)
+		record, err := r.load(ctx, namespace, owner, head.revision)
 		switch {
 		case err == nil && record != nil:
 			if newest != nil {
@@ -113,13 +109,6 @@ func (r *Records) newest(ctx context.Context, namespace string, owner ownership.
 		return nil, damaged
 	}
 	return nil, nil
-}
-
-func (r *Records) loadHead(ctx context.Context, namespace string, owner ownership.Owner, head named) (*Record, error) {
-	if head.isFormer() { // readable ones were sealed under new names
-		return nil, unsealed(head.head())
-	}
-	return r.load(ctx, namespace, owner, head.revision)
 }
 
 // LoadRevision returns one revision of an installation, nil where it is not kept.
@@ -237,7 +226,7 @@ func (r *Records) write(ctx context.Context, namespace string, record *Record) e
 // removeOldParts removes parts that the head does not refer to, also those of killed writers.
 func (r *Records) removeOldParts(ctx context.Context, namespace string, record *Record) error {
 	return r.remove(ctx, namespace, record.Owner(), func(name named) bool {
-		return !name.isFormer() && !name.isHead() && name.revision == record.Revision && !slices.Contains(record.stored.parts, name.part)
+		return !name.isHead() && name.revision == record.Revision && !slices.Contains(record.stored.parts, name.part)
 	})
 }
 
@@ -303,7 +292,7 @@ func (r *Records) Reown(ctx context.Context, namespace string, owner ownership.O
 		return err
 	}
 	for _, head := range headsOf(items, owner) {
-		record, err := r.loadHead(ctx, namespace, owner, head)
+		record, err := r.load(ctx, namespace, owner, head.revision)
 		switch {
 		case isUnreadable(err) || err == nil && record == nil:
 			continue

@@ -1,7 +1,6 @@
 package revision
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -38,37 +37,32 @@ func TestForgedRecordIsDecodedByNobody(t *testing.T) {
 	if len(packed) > 64<<10 {
 		t.Fatalf("the bomb has %d bytes", len(packed))
 	}
-	for revision, former := range []bool{false, true} {
-		record := sample(revision+1, 0)
-		head := secret("forged", record, headName(owner, record.Revision), 0)
-		if former {
-			head.Name = nameOf(owner.ID()[:formerDigits], record.Revision)
+	record := sample(1, 0)
+	head := secret("forged", record, headName(owner, record.Revision), 0)
+	sum := sha256.Sum256(packed)
+	about, _ := json.Marshal(index{
+		Format: 1, Digest: hex.EncodeToString(sum[:]), ClusterUID: owner.ClusterUID, Installation: owner.Installation,
+		Revision: record.Revision, State: StateApplied,
+	})
+	head.Data = map[string][]byte{keyIndex: about, keyRecord: packed, keySeal: []byte(strings.Repeat("0", 64))}
+	expect.Create(t, c, head)
+	for why, load := range map[string]func() (*Record, error){
+		"alone":    func() (*Record, error) { return records.Load(t.Context(), "forged", owner) },
+		"together": func() (*Record, error) { return NewRecords(c, c, testSeal).LoadFirst(t.Context(), "forged", owner) },
+	} {
+		var record *Record
+		var err error
+		if bytes := allocated(func() { record, err = load() }); bytes > 8<<20 {
+			t.Errorf("%s: %d bytes were allocated", why, bytes)
 		}
-		sum := sha256.Sum256(packed)
-		about, _ := json.Marshal(index{
-			Format: 1, Digest: hex.EncodeToString(sum[:]), ClusterUID: owner.ClusterUID, Installation: owner.Installation,
-			Revision: record.Revision, State: StateApplied,
-		})
-		head.Data = map[string][]byte{keyIndex: about, keyRecord: packed, keySeal: []byte(strings.Repeat("0", 64))}
-		expect.Create(t, c, head)
-		for why, load := range map[string]func() (*Record, error){
-			"alone":    func() (*Record, error) { return records.Load(t.Context(), "forged", owner) },
-			"together": func() (*Record, error) { return NewRecords(c, c, testSeal).LoadFirst(t.Context(), "forged", owner) },
-		} {
-			var record *Record
-			var err error
-			if bytes := allocated(func() { record, err = load() }); bytes > 8<<20 {
-				t.Errorf("%s, former %t: %d bytes were allocated", why, former, bytes)
-			}
-			var damaged *DamagedError
-			if record != nil || !errors.As(err, &damaged) || !strings.Contains(err.Error(), "delete this one") {
-				t.Errorf("%s, former %t: got %v, %v; want a DamagedError with the way out", why, former, record, err)
-			}
+		var damaged *DamagedError
+		if record != nil || !errors.As(err, &damaged) || !strings.Contains(err.Error(), "delete this one") {
+			t.Errorf("%s: got %v, %v; want a DamagedError with the way out", why, record, err)
 		}
 	}
 }
 
-// For whoever has the key, and for earlier records: what is decoded is bounded by what is written.
+// With the key, and where records are sealed again: what is decoded is bounded by what is written.
 // Red when nothing is counted before it is decoded.
 func TestDecodingIsBounded(t *testing.T) {
 	long.Heavy(t)
@@ -314,24 +308,32 @@ func TestForgedHeadsAreNotReadWithoutEnd(t *testing.T) {
 	}
 }
 
-// Nothing of an earlier record is decoded where it is not the one that its name says. Red when
-// readUnsealed believes its content.
-func TestRecordsOfBeforeSayTheirNames(t *testing.T) {
+// A record that is sealed again must be the one that its name and its label say. Red when
+// readUnsealed believes the content of a record alone.
+func TestRecordsThatAreSealedAgainSayTheirNames(t *testing.T) {
 	c := seed(t, "otherwise")
 	records := NewRecords(c, c, testSeal)
-	golden := unsealedRecords(t)
-	for i := range golden {
-		golden[i].Namespace = "otherwise"
-		golden[i].Labels["addons.kubermatic.k8c.io/installation"] = "0000000000000000"
-		expect.Create(t, c, &golden[i])
+	for revision, change := range []func(*corev1.Secret){
+		func(head *corev1.Secret) { head.Labels[v1.LabelInstallation] = "0000000000000000" },
+		func(head *corev1.Secret) { head.Name = headName(sample(1, 0).Owner(), 7) },
+	} {
+		record := sample(revision+1, 0)
+		record.State, record.Format = StateApplied, Format
+		packed, err := pack(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head := NewRecords(c, c, lostSeal).headSecret("otherwise", record, packed, nil)
+		change(head)
+		expect.Create(t, c, head)
 	}
 	if err := records.sealNamespace(t.Context(), "otherwise"); err != nil {
 		t.Fatal(err)
 	}
 	var list corev1.SecretList
 	expect.List(t, c, &list, client.InNamespace("otherwise"))
-	if slices.ContainsFunc(list.Items, func(one corev1.Secret) bool { return bytes.Contains(one.Data[keyIndex], []byte("clusterUID")) }) {
-		t.Error("a record was sealed whose label is another's")
+	if len(list.Items) != 2 || slices.ContainsFunc(list.Items, func(one corev1.Secret) bool { return records.seal.isOn(&one) }) {
+		t.Errorf("of %d records one was sealed that is not what its name or label says", len(list.Items))
 	}
 }
 

@@ -37,8 +37,8 @@ const (
 // decoding lets one unsealed record be decoded at a time.
 var decoding = semaphore.NewWeighted(1)
 
-// Sealing seals earlier records: unsealed ones, or those with a lost key. A namespace is sealed
-// once in a process, before it is used; when all are, that is recorded.
+// Sealing seals records again whose key was lost or replaced. A namespace is sealed once in a
+// process, before it is used; when all are, that is recorded.
 type Sealing struct {
 	records   *Records
 	secret    client.ObjectKey
@@ -49,9 +49,9 @@ type Sealing struct {
 	sealed  sync.Map
 }
 
-// SealEarlier has earlier records sealed, if the Secret of the inputs key does not say that they
+// SealAgain has all records sealed with the present key, if the Secret of the inputs key does not say that they
 // are. The manager that leads must start the result. Call it before the records are used.
-func (r *Records) SealEarlier(namespace string, inputsKey []byte) *Sealing {
+func (r *Records) SealAgain(namespace string, inputsKey []byte) *Sealing {
 	r.sealing = &Sealing{records: r, secret: client.ObjectKey{Namespace: namespace, Name: InputsKeySecret}, inputsKey: inputsKey}
 	return r.sealing
 }
@@ -74,7 +74,7 @@ func (s *Sealing) Start(ctx context.Context) error {
 			return false, err
 		}
 		if err != nil && ctx.Err() == nil {
-			ctrl.LoggerFrom(ctx).Error(err, "sealing earlier release records; tried again")
+			ctrl.LoggerFrom(ctx).Error(err, "sealing release records; tried again")
 		}
 		return err == nil, nil
 	})
@@ -107,7 +107,7 @@ func (s *Sealing) sealAll(ctx context.Context) error {
 // written to a namespace that is being deleted, and one with too many Secrets is not read at all.
 func tolerated(ctx context.Context, namespace string, err error) error {
 	if _, many := errors.AsType[*TooManyError](err); many || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		ctrl.LoggerFrom(ctx).Error(err, "earlier release records can't be sealed, and are not believed", "namespace", namespace)
+		ctrl.LoggerFrom(ctx).Error(err, "release records can't be sealed, and are not believed", "namespace", namespace)
 		return nil
 	}
 	return err
@@ -192,28 +192,18 @@ func (r *Records) sealNamespace(ctx context.Context, namespace string) error {
 	if err != nil {
 		return err
 	}
-	kept := map[string]bool{}
 	for i := range items {
 		name, ok := parseName(items[i].Name)
 		if !ok || !name.isHead() {
 			continue
 		}
-		err := r.sealHead(ctx, &items[i], name)
+		err := r.sealHead(ctx, namespace, items[i].Name)
 		if isUnreadable(err) {
-			kept[items[i].Name] = true
-			ctrl.LoggerFrom(ctx).Error(err, "an earlier release record can't be sealed, and is not believed", "namespace", namespace)
+			ctrl.LoggerFrom(ctx).Error(err, "a release record can't be sealed, and is not believed", "namespace", namespace)
 			continue
 		}
 		if err != nil {
 			return err
-		}
-	}
-	for i := range items { // parts of sealed records, left by a killed process
-		name, ok := parseName(items[i].Name)
-		if ok && name.isFormer() && !name.isHead() && !kept[name.head()] {
-			if err := r.removeSecret(ctx, &items[i]); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -223,44 +213,25 @@ func isUnreadable(err error) bool {
 	var damaged *DamagedError
 	var newer *NewerRecordError
 	var large *TooLargeError
-	return errors.As(err, &damaged) || errors.As(err, &newer) || errors.As(err, &large)
+	var grown *GrowthError
+	return errors.As(err, &damaged) || errors.As(err, &newer) || errors.As(err, &large) || errors.As(err, &grown)
 }
 
-// sealHead writes an earlier record, sealed, under its new name, and then deletes the former one.
-func (r *Records) sealHead(ctx context.Context, item *metav1.PartialObjectMetadata, name named) error {
-	head, err := r.head(ctx, item.Namespace, item.Name)
+// sealHead seals a record that does not have the present key's seal, under its name.
+func (r *Records) sealHead(ctx context.Context, namespace, name string) error {
+	head, err := r.head(ctx, namespace, name)
 	if err != nil || head == nil || r.seal.isOn(head) {
 		return err
 	}
-	record, err := r.readUnsealed(ctx, head, name)
+	record, err := r.readUnsealed(ctx, head)
 	if err != nil {
 		return err
 	}
-	target := head
-	if name.isFormer() {
-		if target, err = r.head(ctx, item.Namespace, headName(record.Owner(), record.Revision)); err != nil {
-			return err
-		}
-	}
-	if target != nil && target.Type != SecretType {
-		return &DamagedError{head.Name, "can't be sealed, since a Secret of another type has its name of today"}
-	}
-	if target == nil || !r.seal.isOn(target) {
-		if target != nil {
-			record.stored.resourceVersion = target.ResourceVersion
-		}
-		if err := r.write(ctx, item.Namespace, record); err != nil {
-			return err
-		}
-	}
-	if !name.isFormer() {
-		return nil
-	}
-	return r.removeSecret(ctx, item, client.Preconditions{UID: &head.UID, ResourceVersion: &head.ResourceVersion})
+	return r.write(ctx, namespace, record)
 }
 
 // readUnsealed reads an unsealed record, which must agree with its name and label.
-func (r *Records) readUnsealed(ctx context.Context, head *corev1.Secret, name named) (*Record, error) {
+func (r *Records) readUnsealed(ctx context.Context, head *corev1.Secret) (*Record, error) {
 	about, err := decodeIndex(head)
 	if err != nil {
 		return nil, err
@@ -277,21 +248,13 @@ func (r *Records) readUnsealed(ctx context.Context, head *corev1.Secret, name na
 	if err != nil {
 		return nil, err
 	}
-	owner := record.Owner()
-	says := headName(owner, record.Revision)
-	if name.isFormer() {
-		says = nameOf(owner.ID()[:formerDigits], record.Revision)
-	}
-	states := []State{StateIntent, StateApplied}
-	if says != head.Name || head.Labels[v1.LabelInstallation] != owner.ID() || !slices.Contains(states, record.State) {
+	owner, states := record.Owner(), []State{StateIntent, StateApplied}
+	if headName(owner, record.Revision) != head.Name || head.Labels[v1.LabelInstallation] != owner.ID() || !slices.Contains(states, record.State) {
 		return nil, &DamagedError{head.Name, "says to be another record than its name does"}
 	}
-	record.dropAnswers()
 	if err := record.bound(); err != nil {
 		return nil, err
 	}
-	if !name.isFormer() {
-		record.stored.parts = about.Parts
-	}
+	record.stored = stored{resourceVersion: head.ResourceVersion, parts: about.Parts}
 	return record, nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -23,57 +22,24 @@ import (
 	"github.com/trellis-addons/trellis/test/long"
 )
 
-// unsealedRecords are two revisions as they were written before records were sealed, byte for byte:
-// 1 is applied, 2 an intent.
-func unsealedRecords(t *testing.T) []corev1.Secret {
-	t.Helper()
-	text, err := os.ReadFile("testdata/unsealed-records.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var secrets []corev1.Secret
-	if err := json.Unmarshal(text, &secrets); err != nil {
-		t.Fatal(err)
-	}
-	return secrets
-}
+// lostSeal is of a key that the seed had before.
+var lostSeal = NewSeal([]byte("lost"))
 
-// unsealedOf are the Secrets of a record as they were written before records were sealed.
-func unsealedOf(t *testing.T, namespace string, record *Record) []corev1.Secret {
+// saveLost saves records with the lost key, in the state that they have, whatever they hold.
+func saveLost(t *testing.T, c client.Client, namespace string, records ...*Record) {
 	t.Helper()
-	former := *record
-	former.Format = 1
-	packed, err := pack(&former)
-	if err != nil {
-		t.Fatal(err)
-	}
-	chunks := split(packed)
-	about := indexOf(&former, packed, freeNumbers(nil, len(chunks)))
-	text, _ := json.Marshal(map[string]any{"format": 1, "digest": about.Digest, "parts": about.Parts})
-	head := secret(namespace, &former, nameOf(former.Owner().ID()[:formerDigits], former.Revision), 0)
-	head.Labels[LabelState], head.Data = string(former.State), map[string][]byte{keyIndex: text}
-	if len(chunks) == 0 {
-		head.Data[keyRecord] = packed
-	}
-	secrets := []corev1.Secret{*head}
-	for i, chunk := range chunks {
-		part := secret(namespace, &former, partName(head.Name, i+1), 0)
-		part.Data = map[string][]byte{keyRecord: chunk}
-		secrets = append(secrets, *part)
-	}
-	return secrets
-}
-
-func create(t *testing.T, c client.Client, namespace string, secrets []corev1.Secret) {
-	t.Helper()
-	for i := range secrets {
-		secrets[i].Namespace, secrets[i].ResourceVersion = namespace, ""
-		expect.Create(t, c, &secrets[i])
+	for _, record := range records {
+		if record.State == "" {
+			record.State = StateApplied
+		}
+		if err := NewRecords(c, c, lostSeal).write(t.Context(), namespace, record); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
-// started is a process that leads: records that believe nothing unsealed once earlier ones are
-// sealed.
+// started is a process that leads, with the key of today: its records believe nothing unsealed once all
+// are sealed again.
 func started(t *testing.T, c client.Client, reader client.Reader, platform string) (*Records, *Sealing) {
 	t.Helper()
 	key, err := LoadOrCreateInputsKey(t.Context(), c, platform)
@@ -81,7 +47,7 @@ func started(t *testing.T, c client.Client, reader client.Reader, platform strin
 		t.Fatal(err)
 	}
 	records := NewRecords(c, reader, NewSeal(key))
-	return records, records.SealEarlier(platform, key)
+	return records, records.SealAgain(platform, key)
 }
 
 func names(t *testing.T, c client.Client, namespace string) (names []string) {
@@ -94,48 +60,50 @@ func names(t *testing.T, c client.Client, namespace string) (names []string) {
 	return names
 }
 
-// Records that an earlier release wrote are found under their former names and go on, whole. Red
-// when they are not sealed before they are asked for, when they keep names of 40 bits, or when
-// anything of them is lost.
-func TestRecordsOfBeforeGoOn(t *testing.T) {
-	c := seed(t, "goeson")
-	seed(t, "goeson-platform")
-	create(t, c, "goeson", unsealedRecords(t))
+// Records of a lost key go on, whole, however they are asked for. Red when they are not sealed before
+// they are read, or when anything of them is lost.
+func TestRecordsOfALostKeyGoOn(t *testing.T) {
+	c := seed(t, "goeson-platform")
 	owner := sample(1, 0).Owner()
-	records, _ := started(t, c, c, "goeson-platform")
-	for why, load := range map[string]func() (*Record, error){
-		"first":        func() (*Record, error) { return records.LoadFirst(t.Context(), "goeson", owner) },
-		"alone":        func() (*Record, error) { return records.Load(t.Context(), "goeson", owner) },
-		"one revision": func() (*Record, error) { return records.LoadRevision(t.Context(), "goeson", owner, 2) },
+	for namespace, load := range map[string]func(*Records) (*Record, error){
+		"goeson-first": func(records *Records) (*Record, error) { return records.LoadFirst(t.Context(), "goeson-first", owner) },
+		"goeson-alone": func(records *Records) (*Record, error) { return records.Load(t.Context(), "goeson-alone", owner) },
+		"goeson-one": func(records *Records) (*Record, error) {
+			return records.LoadRevision(t.Context(), "goeson-one", owner, 2)
+		},
 	} {
-		want := sample(2, 64)
-		want.State, want.Format, want.Superseded[0].Fields = StateIntent, Format, nil
-		record, err := load()
+		seed(t, namespace)
+		applied, intent := sample(1, 64), sample(2, 64)
+		applied.Values, intent.State = map[string]any{"password": "s3cret"}, StateIntent
+		saveLost(t, c, namespace, applied, intent)
+		records, _ := started(t, c, c, "goeson-platform")
+		record, err := load(records)
 		if err != nil || record == nil {
-			t.Fatalf("%s: got %v, %v", why, record, err)
+			t.Fatalf("%s: got %v, %v", namespace, record, err)
 		}
-		same(t, want, record)
-	}
-	applied, err := records.LoadRevision(t.Context(), "goeson", owner, 1)
-	if err != nil || applied == nil || applied.State != StateApplied || applied.Values["password"] != "s3cret" || applied.Hooks[0].Run.UID != "h" {
-		t.Fatalf("got %v, %v", applied, err)
-	}
-	if diff := cmp.Diff([]string{headName(owner, 1), headName(owner, 2)}, names(t, c, "goeson")); diff != "" {
-		t.Errorf("Secrets (-want +got):\n%s", diff)
-	}
-	found, err := records.Clusters(t.Context(), "goeson", "prometheus")
-	if diff := cmp.Diff([]v1.ClusterIdentity{{Name: "c", UID: "uid-1"}}, found); err != nil || diff != "" {
-		t.Errorf("Clusters (-want +got):\n%s%v", diff, err)
-	}
-	applied.Version = "v2"
-	if err := records.SaveApplied(t.Context(), "goeson", applied); err != nil {
-		t.Error(err)
+		same(t, intent, record)
+		before, err := records.LoadRevision(t.Context(), namespace, owner, 1)
+		if err != nil || before == nil {
+			t.Fatalf("%s: got %v, %v", namespace, before, err)
+		}
+		same(t, applied, before)
+		if diff := cmp.Diff([]string{headName(owner, 1), headName(owner, 2)}, names(t, c, namespace)); diff != "" {
+			t.Errorf("%s: Secrets (-want +got):\n%s", namespace, diff)
+		}
+		found, err := records.Clusters(t.Context(), namespace, "prometheus")
+		if diff := cmp.Diff([]v1.ClusterIdentity{{Name: "c", UID: "uid-1"}}, found); err != nil || diff != "" {
+			t.Errorf("%s: Clusters (-want +got):\n%s%v", namespace, diff, err)
+		}
+		before.Version = "v2"
+		if err := records.SaveApplied(t.Context(), namespace, before); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
-// The process is killed after each possible number of writes while it seals, and another goes on: a
-// record is there at any time, and in the end once. Red when the former head goes before the new
-// one is written, or when what was left is not taken away.
+// The process is killed after each possible number of writes while it seals, and another goes on:
+// each record is there at any time, whole. Red when parts are overwritten before the head that names
+// the new ones is written.
 func TestKilledWhileSealing(t *testing.T) {
 	long.Heavy(t)
 	c := seed(t, "sealing-platform")
@@ -147,11 +115,8 @@ func TestKilledWhileSealing(t *testing.T) {
 		namespace := fmt.Sprintf("sealing-%d", writes)
 		seed(t, namespace)
 		before := []*Record{sample(1, 1<<20), sample(2, 0)}
-		for i, state := range []State{StateApplied, StateIntent} {
-			before[i].State = state
-			create(t, c, namespace, unsealedOf(t, namespace, before[i]))
-			before[i].Format = Format
-		}
+		before[1].State = StateIntent
+		saveLost(t, c, namespace, before...)
 		dying := killedAfter(c, writes)
 		records, _ := started(t, dying, c, "sealing-platform")
 		_, err := records.Load(t.Context(), namespace, before[0].Owner())
@@ -164,25 +129,23 @@ func TestKilledWhileSealing(t *testing.T) {
 			}
 			same(t, want, got)
 		}
-		for _, name := range names(t, c, namespace) {
-			if parsed, _ := parseName(name); parsed.isFormer() {
-				t.Errorf("after %d writes Secret %q is left", writes, name)
-			}
+		if err := records.Forget(t.Context(), namespace, before[0].Owner()); err != nil {
+			t.Fatal(err)
 		}
+		noneLeft(t, c, namespace)
 	}
 }
 
 // What was done is remembered beside the key: later processes believe nothing that is not sealed,
-// also under a former name, and make no call to find out but one. Red when an unsealed record is
+// and make no call to find out but one. Red when an unsealed record is
 // believed after the first start, or when the mark stands before all records are sealed.
 func TestSealedOnceAndForAll(t *testing.T) {
 	c := seed(t, "once")
 	seed(t, "once-platform")
 	owner := sample(1, 0).Owner()
-	golden := unsealedRecords(t)
-	create(t, c, "once", golden[:1])
+	saveLost(t, c, "once", sample(1, 0))
 
-	_, dying := started(t, killedAfter(c, 3), c, "once-platform") // the key, the new head, the former; not the mark
+	_, dying := started(t, killedAfter(c, 2), c, "once-platform") // the key and the head; not the mark
 	if err := dying.sealAll(t.Context()); err == nil {
 		t.Fatal("sealed although killed")
 	}
@@ -193,7 +156,7 @@ func TestSealedOnceAndForAll(t *testing.T) {
 	if err := before.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	create(t, c, "once", golden[1:])
+	saveLost(t, c, "once", sample(2, 0))
 	expect := func(records *Records) {
 		t.Helper()
 		record, err := records.Load(t.Context(), "once", owner)
@@ -295,8 +258,8 @@ func TestNamespacesAreSealedOnceEach(t *testing.T) {
 	var owners []ownership.Owner
 	for i := range 6 {
 		record := sample(1, 0)
-		record.Installation, record.State = fmt.Sprintf("a%d", i), StateApplied
-		create(t, c, "many", unsealedOf(t, "many", record))
+		record.Installation = fmt.Sprintf("a%d", i)
+		saveLost(t, c, "many", record)
 		owners = append(owners, record.Owner())
 	}
 	counted := &listings{Reader: c, seen: map[string]int{}, refused: "many-refused"}
@@ -314,9 +277,7 @@ func TestNamespacesAreSealedOnceEach(t *testing.T) {
 		t.Errorf("%d lists, want 2", counted.seen["many"])
 	}
 	seed(t, "many-refused")
-	other := sample(1, 0)
-	other.State = StateApplied
-	create(t, c, "many-refused", unsealedOf(t, "many-refused", other))
+	saveLost(t, c, "many-refused", sample(1, 0))
 	if err := before.sealAll(t.Context()); err == nil {
 		t.Error("remembered although a namespace is not sealed")
 	}
@@ -325,21 +286,17 @@ func TestNamespacesAreSealedOnceEach(t *testing.T) {
 	}
 }
 
-// A tenant keeps the name of today, or that of a part, from a record of before, has more Secrets
-// than are read, or a namespace that never ends: only their own records are not believed, and from
-// then on nothing unsealed is, anywhere. Red when sealing goes on trying for any of them.
+// A tenant keeps the name of a part from a record that is sealed again, has more Secrets than are
+// read, or a namespace that never ends: only their own records are not believed, and from then on
+// nothing unsealed is, anywhere. Red when sealing goes on trying for any of them.
 func TestNobodyKeepsRecordsFromBeingSealed(t *testing.T) {
 	c := seed(t, "keeper")
 	seed(t, "keeper-platform")
-	head, part := sample(1, 0), sample(1, 1<<20)
-	part.Installation = "other"
-	for _, record := range []*Record{head, part} {
-		record.State = StateApplied
-		create(t, c, "keeper", unsealedOf(t, "keeper", record))
-	}
-	create(t, c, "keeper", []corev1.Secret{
-		{ObjectMeta: metav1.ObjectMeta{Name: headName(head.Owner(), 1)}, Type: corev1.SecretTypeOpaque},
-		{ObjectMeta: metav1.ObjectMeta{Name: partName(headName(part.Owner(), 1), 1)}, Type: corev1.SecretTypeOpaque},
+	record := sample(1, 1<<20)
+	saveLost(t, c, "keeper", record)
+	next := freeNumbers(record.stored.parts, len(record.stored.parts))[0]
+	expect.Create(t, c, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "keeper", Name: partName(headName(record.Owner(), 1), next)}, Type: corev1.SecretTypeOpaque,
 	})
 	records, before := started(t, c, c, "keeper-platform")
 	if err := before.sealAll(t.Context()); err != nil {
@@ -348,11 +305,9 @@ func TestNobodyKeepsRecordsFromBeingSealed(t *testing.T) {
 	if over, err := before.isDone(t.Context()); !over || err != nil {
 		t.Errorf("got %t, %v: it is tried for ever", over, err)
 	}
-	for _, record := range []*Record{head, part} {
-		var damaged *DamagedError
-		if got, err := records.Load(t.Context(), "keeper", record.Owner()); !errors.As(err, &damaged) {
-			t.Errorf("%s: got %v, %v", record.Installation, got, err)
-		}
+	var damaged *DamagedError
+	if got, err := records.Load(t.Context(), "keeper", record.Owner()); !errors.As(err, &damaged) {
+		t.Errorf("got %v, %v", got, err)
 	}
 	ends := apierrors.NewForbidden(corev1.Resource("secrets"), "a", errors.New("it is being terminated"))
 	ends.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
@@ -387,47 +342,25 @@ func (l *listings) List(ctx context.Context, list client.ObjectList, options ...
 	return l.Reader.List(ctx, list, options...)
 }
 
-// At the upgrade: what a tenant put there before is read within the bounds of what is written, and
-// stays as it is. Red when it ends the process, or holds up the others of the namespace.
-func TestABombOfBeforeIsNotSealed(t *testing.T) {
-	c := seed(t, "oldbomb")
-	seed(t, "oldbomb-platform")
-	forged := unsealedRecords(t)
-	packed := bomb()
-	about, _ := json.Marshal(map[string]any{"format": 1, "digest": indexOf(sample(1, 0), packed, nil).Digest})
-	forged[1].Data = map[string][]byte{keyIndex: about, keyRecord: packed}
-	create(t, c, "oldbomb", forged)
-	records, before := started(t, c, c, "oldbomb-platform")
+// What a tenant put there before the records are sealed again is read within the bounds of what is
+// written, and stays as it is: here a record that unpacks to gigabytes, and one with more answers of
+// a user cluster than its objects explain. Red when one of them ends the process, is sealed, or holds
+// up the others of the namespace.
+func TestForgedRecordsAreNotSealedAgain(t *testing.T) {
+	c := seed(t, "forger")
+	seed(t, "forger-platform")
+	saveLost(t, c, "forger", sample(1, 0), lied(sample(2, 0), 2<<20))
+	forged := sample(3, 0)
+	forged.State = StateApplied
+	expect.Create(t, c, NewRecords(c, c, lostSeal).headSecret("forger", forged, bomb(), nil))
+	records, before := started(t, c, c, "forger-platform")
 	var err error
 	if bytes := allocated(func() { err = before.sealAll(t.Context()) }); err != nil || bytes > 4*unpackedLimit {
 		t.Errorf("%v after %d bytes", err, bytes)
 	}
-	record, err := records.Load(t.Context(), "oldbomb", sample(1, 0).Owner())
-	if err != nil || record == nil || record.Revision != 1 || record.Skipped != 2 {
+	record, err := records.Load(t.Context(), "forger", sample(1, 0).Owner())
+	if err != nil || record == nil || record.Revision != 1 || record.Skipped != 3 {
 		t.Errorf("got %v, %v", record, err)
-	}
-}
-
-// At the upgrade: a record that a user cluster has filled is sealed without what nothing explains.
-// Red when it is sealed as it is, or when the installation can't go on.
-func TestWhatALiarAddedBeforeIsLeftOut(t *testing.T) {
-	c := seed(t, "liar-before")
-	seed(t, "liar-before-platform")
-	grown := lied(sample(1, 0), 2<<20)
-	grown.State = StateApplied
-	create(t, c, "liar-before", unsealedOf(t, "liar-before", grown))
-	records, _ := started(t, c, c, "liar-before-platform")
-	record, err := records.Load(t.Context(), "liar-before", grown.Owner())
-	if err != nil || record == nil {
-		t.Fatalf("got %v, %v", record, err)
-	}
-	for _, entry := range record.Inventory {
-		if len(entry.Fields) > 64<<10 || len(entry.UID) > 36 {
-			t.Errorf("%s has fields of %d bytes and a UID of %d", entry.Key, len(entry.Fields), len(entry.UID))
-		}
-	}
-	if err := records.SaveApplied(t.Context(), "liar-before", record); err != nil {
-		t.Error(err)
 	}
 }
 

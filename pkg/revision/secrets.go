@@ -193,7 +193,7 @@ func (r *Records) remove(ctx context.Context, namespace string, owner ownership.
 	for _, heads := range []bool{true, false} {
 		for i := range items {
 			name, ok := parseName(items[i].Name)
-			if !ok || name.isHead() != heads || !name.isOf(owner, &items[i]) || !goes(name) {
+			if !ok || name.isHead() != heads || !name.isOf(owner) || !goes(name) {
 				continue
 			}
 			if err := r.removeSecret(ctx, &items[i]); err != nil {
@@ -204,9 +204,9 @@ func (r *Records) remove(ctx context.Context, namespace string, owner ownership.
 	return nil
 }
 
-func (r *Records) removeSecret(ctx context.Context, item *metav1.PartialObjectMetadata, options ...client.DeleteOption) error {
+func (r *Records) removeSecret(ctx context.Context, item *metav1.PartialObjectMetadata) error {
 	item.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	if err := client.IgnoreNotFound(r.client.Delete(ctx, item, options...)); err != nil {
+	if err := client.IgnoreNotFound(r.client.Delete(ctx, item)); err != nil {
 		return fmt.Errorf("removing release record %q: %w", item.Name, err)
 	}
 	return nil

@@ -61,7 +61,7 @@ func TestValuesOfAnotherRecordArePutBack(t *testing.T) {
 	if got := driftReasons(l.Drift(after)); got != survey.DriftOlder+" "+survey.DriftOlder {
 		t.Errorf("the record of later: got drift %q", got)
 	}
-	for at := range after { // as an earlier release recorded it
+	for at := range after { // as where the API server says no time
 		after[at].WrittenAt = 0
 	}
 	if drift := l.Drift(after); len(drift) > 0 {

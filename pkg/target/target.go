@@ -68,7 +68,7 @@ func Recorded(namespace string, identity v1.ClusterIdentity) Ref {
 }
 
 // Identity is the cluster's name and UID for status and records, and the group of its kind where it
-// is not KKP's: records of before have none.
+// is not KKP's.
 func (r Ref) Identity() v1.ClusterIdentity {
 	identity := v1.ClusterIdentity{Name: r.Name, UID: r.UID}
 	if !r.IsKKP() {

@@ -1,7 +1,6 @@
 package charts
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -203,53 +202,4 @@ func changeSets(t *testing.T, change func(fields map[string]apiextensionsv1.JSON
 	expect.Get(t, crdClient(t), client.ObjectKey{Name: setsCRD}, &crd)
 	change(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties)
 	expect.Update(t, crdClient(t), &crd)
-}
-
-// TestASecondVersionBringsItsRights: the Job for CRDs may write the objects of a kind that has more than one version, and no others. Red when
-// it may not, so that nothing is ever rewritten, and when it may without need.
-func TestASecondVersionBringsItsRights(t *testing.T) {
-	for _, name := range []string{"trellis-seed", "trellis-master"} {
-		if rules := rulesOfCRDs(t, chartFolder(t, name)); strings.Contains(rules, "control") || !strings.Contains(rules, "patch") {
-			t.Errorf("%s has kinds of one version, and its Job may: %s", name, rules)
-		}
-		const objects = `"resources":["addonsets"],"verbs":["list","patch","control"]`
-		const status = `"resourceNames":["addonsets.kubermatic.k8c.io"],"resources":["customresourcedefinitions/status"]`
-		if rules := rulesOfCRDs(t, versioned(t, chartFolder(t, name))); !strings.Contains(rules, objects) || !strings.Contains(rules, status) {
-			t.Errorf("%s has two versions of AddonSets, and its Job may: %s", name, rules)
-		}
-	}
-}
-
-// rulesOfCRDs are those of the Job's role, as JSON with its keys in order.
-func rulesOfCRDs(t *testing.T, chart string) string {
-	t.Helper()
-	output, err := helm(t, fleet.Shared().Cluster(upgraded), "template", "seed", chart, "--show-only", "templates/tasks.yaml")
-	if err != nil {
-		t.Fatalf("helm template: %v\n%s", err, output)
-	}
-	objects, err := Documents("tasks.yaml", output)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, object := range objects {
-		if object.GetKind() == "ClusterRole" && strings.HasSuffix(object.GetName(), "-crds") {
-			rules, err := json.Marshal(object.Object["rules"])
-			if err != nil {
-				t.Fatal(err)
-			}
-			return string(rules)
-		}
-	}
-	t.Fatalf("%s has no role of the Job", chart)
-	return ""
-}
-
-// versioned is a chart with a second version of AddonSets, which is stored.
-func versioned(t *testing.T, chart string) string {
-	t.Helper()
-	return copied(t, chart, func(crd *apiextensionsv1.CustomResourceDefinition) {
-		next := *crd.Spec.Versions[0].DeepCopy()
-		next.Name, crd.Spec.Versions[0].Storage = "v2", false
-		crd.Spec.Versions = append(crd.Spec.Versions, next)
-	})
 }

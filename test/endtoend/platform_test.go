@@ -19,7 +19,9 @@ var cluster = sandbox.UserClusters()[0]
 
 // TestPlatform runs every end-to-end test on one platform, one after the other: a platform is seven control planes.
 func TestPlatform(t *testing.T) {
-	box := startFaulty(t)
+	box := start(t, sandbox.Options{
+		TwoMinors: true, Environment: listing, Elect: []string{sandbox.Master, sandbox.Seeds()[1]}, Approve: approves,
+	})
 	// KKP's other kinds, where watches begin with a list: its next manager, at the latest, finds them.
 	if err := fleet.InstallCRDs(t.Context(), box.Server(sandbox.Seeds()[1]).Config, "../../pkg/cluster/testdata/kkp"); err != nil {
 		t.Fatal(err)
@@ -44,18 +46,10 @@ func TestPlatform(t *testing.T) {
 	t.Run("no call is refused, and no right is spare", func(t *testing.T) { testRights(t, box) })
 }
 
-// startFaulty starts a sandbox whose managers can be killed at named points.
-func startFaulty(t *testing.T) *sandbox.Sandbox {
-	t.Helper()
-	return start(t, sandbox.Options{
-		TwoMinors: true, Environment: listing, Elect: []string{sandbox.Master, sandbox.Seeds()[1]}, Approve: approves,
-	})
-}
-
 // start starts a sandbox whose API servers note the managers' calls, whose seeds have a pull Secret and whose master has metrics over TLS.
 func start(t *testing.T, options sandbox.Options) *sandbox.Sandbox {
 	t.Helper()
-	options.Folder, options.Progress, options.Tags, options.Audit = t.TempDir()+"/sandbox", fleet.NewProgress(t.Output()), "faults", true
+	options.Folder, options.Progress, options.Audit = t.TempDir()+"/sandbox", fleet.NewProgress(t.Output()), true
 	flags := []byte("seed --image-pull-secret=" + mirror + "\nmaster --metrics-secure\n")
 	if err := errors.Join(os.Mkdir(options.Folder, 0o700), os.WriteFile(options.Folder+"/flags", flags, 0o600)); err != nil {
 		t.Fatal(err)

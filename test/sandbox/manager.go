@@ -28,8 +28,8 @@ type Manager struct {
 	cluster   string
 	sandbox   *Sandbox
 	container pod.Container
-	// run starts the container with what comes after its own environment and arguments.
-	run func(ctx context.Context, environment, arguments []string) (*fleet.Process, error)
+	// run starts the container with what comes after its own arguments.
+	run func(ctx context.Context, arguments []string) (*fleet.Process, error)
 	// memory is the limit of its data in bytes, as a container's; 0 for none.
 	memory  uint64
 	mutex   sync.Mutex
@@ -102,9 +102,8 @@ func (s *Sandbox) newManager(cluster string, container pod.Container) *Manager {
 	if s.limited {
 		made.memory = uint64(container.Spec.Containers[0].Resources.Limits.Memory().Value())
 	}
-	made.run = func(ctx context.Context, environment, arguments []string) (*fleet.Process, error) {
+	made.run = func(ctx context.Context, arguments []string) (*fleet.Process, error) {
 		started := container
-		started.Environment = slices.Concat(container.Environment, environment)
 		started.Arguments = slices.Concat(container.Arguments, arguments)
 		return s.node(cluster).Run(ctx, started)
 	}
@@ -122,10 +121,9 @@ func (s *Sandbox) node(cluster string) *pod.Node {
 // Manager is the one of the master or of a seed.
 func (s *Sandbox) Manager(cluster string) *Manager { return s.managers[cluster] }
 
-// Start starts the manager, waits until it is ready and keeps it running until Stop. The first process gets further
-// environment variables, as KEY=value; those after it, which follow a crash, do not.
-func (m *Manager) Start(ctx context.Context, environment ...string) error {
-	if err := m.launch(ctx, environment...); err != nil {
+// Start starts the manager, waits until it is ready and keeps it running until Stop.
+func (m *Manager) Start(ctx context.Context) error {
+	if err := m.launch(ctx); err != nil {
 		return fmt.Errorf("starting %s: %w", m.Name, err)
 	}
 	stopped := make(chan struct{})
@@ -137,7 +135,7 @@ func (m *Manager) Start(ctx context.Context, environment ...string) error {
 }
 
 // launch starts the process with free ports for probes and metrics.
-func (m *Manager) launch(ctx context.Context, environment ...string) error {
+func (m *Manager) launch(ctx context.Context) error {
 	return fleet.WithPort(ctx, func(ctx context.Context, port int) error {
 		free, err := m.metricsPort, error(nil)
 		if free == 0 {
@@ -153,7 +151,7 @@ func (m *Manager) launch(ctx context.Context, environment ...string) error {
 			return err
 		}
 		here := []string{"--health-probe-bind-address", probe, "--metrics-bind-address", metrics}
-		process, err := m.run(ctx, environment, slices.Concat(flags, here))
+		process, err := m.run(ctx, slices.Concat(flags, here))
 		if err != nil {
 			return err
 		}

@@ -38,8 +38,6 @@ type Options struct {
 	TwoMinors bool
 	// Progress takes a line per step; nil means none.
 	Progress *fleet.Progress
-	// Tags are build tags of the managers, comma-separated; "faults" lets them be killed at named points.
-	Tags string
 	// Limited gives each manager the memory that its chart's container has, and not more.
 	Limited bool
 	// Elect names the control planes whose managers wait for their lease, as on a platform. The others work as soon as they start, also after
@@ -67,7 +65,6 @@ type Sandbox struct {
 	root, cache  string
 	clusters     string
 	twoMinors    bool
-	tags         string
 	limited      bool
 	elect        []string
 	replicated   bool
@@ -127,7 +124,7 @@ func Start(ctx context.Context, options Options) (*Sandbox, error) {
 	}
 	log.SetLogger(logr.Discard()) // the clients' library warns at length when nobody has said where to log
 	s := &Sandbox{
-		Folder: folder, clusters: options.Clusters, twoMinors: options.TwoMinors, root: root, cache: cache, tags: options.Tags,
+		Folder: folder, clusters: options.Clusters, twoMinors: options.TwoMinors, root: root, cache: cache,
 		limited: options.Limited,
 		elect:   options.Elect, replicated: options.Replicated, audit: options.Audit, approve: options.Approve, environments: options.Environment,
 		progress: options.Progress, clients: map[string]client.WithWatch{}, managers: map[string]*Manager{}, standbys: map[string]*Manager{},
@@ -205,7 +202,7 @@ func (s *Sandbox) build(ctx context.Context) error {
 	}
 	s.progress.Printf("building both managers")
 	packages := []string{"./cmd/master-controller-manager", "./cmd/seed-controller-manager", pod.EnterPackage}
-	if err := binaries.BuildOwn(ctx, s.root, s.path("bin"), append([]string{"-tags", s.tags}, packages...)...); err != nil {
+	if err := binaries.BuildOwn(ctx, s.root, s.path("bin"), packages...); err != nil {
 		return err
 	}
 	if s.refused = pod.Refused(ctx, s.path("bin", pod.Enter)); s.refused != nil {

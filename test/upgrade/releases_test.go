@@ -18,10 +18,14 @@ import (
 	"github.com/trellis-addons/trellis/test/pod"
 )
 
-// older is a commit that knows neither AddonSets, nor tasks of the charts, nor several fields, and its records are of today's form.
-const older = "c97aa55ec160ae503d78f072f3279e4f379a7d48"
+const (
+	// older is a commit that knows neither AddonSets, nor tasks of the charts, nor several fields, and its records are of today's form.
+	older = "c97aa55ec160ae503d78f072f3279e4f379a7d48"
+	// alike is a commit that writes records, hashes and statuses as this one does. Choose a later one with each change of them.
+	alike = "04112f8abdcdf2c06ca0e0ef74bdd58416b85e01"
+)
 
-var former = flag.String("former", older, "the commit whose release this one takes the place of; managers beside each other are always tried with "+older)
+var former = flag.String("former", alike, "the commit whose release this one takes the place of; managers beside each other are always tried with "+older)
 
 // release is a checkout with its programs.
 type release struct {

@@ -335,8 +335,7 @@ type AppliedState struct {
 	// version of the add-on.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// entryDigest is the content digest of the catalogue's version that it was made from, which addonRef.digest is compared with. Absent
-	// where an earlier release applied it, and the catalogue changed since.
+	// entryDigest is the content digest of the catalogue's version that it was made from, which addonRef.digest is compared with.
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
 	EntryDigest string `json:"entryDigest,omitempty"`
@@ -349,7 +348,7 @@ type AppliedState struct {
 	// objects is the hash of the rendered objects.
 	// +optional
 	Objects string `json:"objects,omitempty"`
-	// k8sVersion is the Kubernetes version of the cluster that it was made for. Absent where an earlier release applied it.
+	// k8sVersion is the Kubernetes version of the cluster that it was made for.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	K8sVersion string `json:"k8sVersion,omitempty"`

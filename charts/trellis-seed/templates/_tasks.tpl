@@ -8,20 +8,6 @@
 {{- $names | sortAlpha | toJson }}
 {{- end }}
 
-{{- /* The kinds of the chart, in the plural, whose objects may be stored in more than one version: by the chart's CRD, or by what the one of
-  the cluster tells, where the renderer sees a cluster. Nothing for none. */ -}}
-{{- define "trellis.versionedKinds" -}}
-{{- $kinds := list }}
-{{- range $path, $_ := .Files.Glob "crds/*.yaml" }}
-{{- $crd := $.Files.Get $path | fromYaml }}
-{{- $found := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" $crd.metadata.name }}
-{{- if or (gt (len $crd.spec.versions) 1) (gt (len (dig "status" "storedVersions" list $found)) 1) }}
-{{- $kinds = append $kinds $crd.spec.names.plural }}
-{{- end }}
-{{- end }}
-{{- with $kinds }}{{ sortAlpha . | toJson }}{{- end }}
-{{- end }}
-
 {{- /* The name of what one task has: .top is the chart, .task the task. */ -}}
 {{- define "trellis.taskName" -}}
 {{ printf "%s-%s" (include "trellis.name" .top | trunc 54 | trimSuffix "-") .task }}

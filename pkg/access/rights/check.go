@@ -53,7 +53,7 @@ func CheckVersion(version *v1.AddonVersion) (field string, err error) {
 		if slices.ContainsFunc(asked[:at], isSame) {
 			return fmt.Sprintf("%s[%d].name", of, at), fmt.Errorf("another one is named %s", quoted(asked[at].Name))
 		}
-		if field, err := present.checkAccess(&asked[at]); err != nil {
+		if field, err := checkAccess(&asked[at]); err != nil {
 			return fmt.Sprintf("%s[%d].%s", of, at, field), err
 		}
 	}
@@ -61,14 +61,14 @@ func CheckVersion(version *v1.AddonVersion) (field string, err error) {
 }
 
 // checkAccess is all that holds for one. Field is the path below it.
-func (f floor) checkAccess(access *v1.Access) (field string, err error) {
+func checkAccess(access *v1.Access) (field string, err error) {
 	if field, err := checkForm(access); err != nil {
 		return field, err
 	}
 	if field, err := checkFit(access); err != nil {
 		return field, err
 	}
-	return f.checkRules(access.Rules)
+	return checkRules(access.Rules)
 }
 
 // checkForm looks at fields by themselves.

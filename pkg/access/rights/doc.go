@@ -5,8 +5,7 @@
 // Who reads an agent's Secret has its rights, and that is every admin of the user cluster. So the floor is
 // what no catalogue may give to a tenant, whatever the platform lists: CheckVersion holds it where
 // catalogues are read, and Rules again before a Role is written, since a merged object may have been
-// written past that. The list (Uncovered) is what this platform does give. Where a release makes the floor stricter, a Role with
-// exactly the rules of its access stays (RulesInPlace): else an upgrade would end agents that run. Nothing new is made by the former floor.
+// written past that. The list (Uncovered) is what this platform does give.
 //
 // A rule stands for each of its verbs on each of its resources in each of its groups, and all pairs have to
 // pass. RBAC compares letter by letter, so whatever is not in the one form of groups, plurals, verbs and

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -40,23 +39,10 @@ var (
 // Rules of the Role of an access: its own with the installation's name filled in, then that for the
 // outbox. None where the access is for another signer. The error says which field is beyond the floor.
 func Rules(access v1.Access, installation string) ([]rbacv1.PolicyRule, error) {
-	return present.rules(access, installation)
-}
-
-// RulesInPlace are Rules where a Role has them already, and may be beyond what the floor holds since an upgrade: agents that run go on. Any
-// other rules are held to the present floor.
-func RulesInPlace(access v1.Access, installation string, role []rbacv1.PolicyRule) ([]rbacv1.PolicyRule, error) {
-	if rules, err := former.rules(access, installation); err == nil && equality.Semantic.DeepEqual(rules, role) {
-		return rules, nil
-	}
-	return Rules(access, installation)
-}
-
-func (f floor) rules(access v1.Access, installation string) ([]rbacv1.PolicyRule, error) {
 	if len(installation) > longestInstallation || len(validation.IsDNS1123Subdomain(installation)) > 0 {
 		return nil, fmt.Errorf("%s is no name of an installation", quoted(installation))
 	}
-	if field, err := f.checkAccess(&access); err != nil {
+	if field, err := checkAccess(&access); err != nil {
 		return nil, fmt.Errorf("%s: %w", field, err)
 	}
 	var rules []rbacv1.PolicyRule
@@ -87,11 +73,11 @@ func fill(name, installation string) string {
 }
 
 // checkRules holds the floor. Field is the path below the access.
-func (f floor) checkRules(rules []v1.AccessRule) (field string, err error) {
+func checkRules(rules []v1.AccessRule) (field string, err error) {
 	combinations := 0
 	for at := range rules {
 		rule := &rules[at]
-		if field, err := f.checkRule(rule); err != nil {
+		if field, err := checkRule(rule); err != nil {
 			return fmt.Sprintf("rules[%d].%s", at, field), err
 		}
 		combinations += len(rule.APIGroups) * len(rule.Resources) * len(rule.Verbs) * max(1, len(rule.ResourceNames))
@@ -103,14 +89,14 @@ func (f floor) checkRules(rules []v1.AccessRule) (field string, err error) {
 	return "", nil
 }
 
-func (f floor) checkRule(rule *v1.AccessRule) (field string, err error) {
+func checkRule(rule *v1.AccessRule) (field string, err error) {
 	for _, list := range []struct {
 		field       string
 		texts       []string
 		least, most int
 		check       func(string) error
 	}{
-		{"apiGroups", rule.APIGroups, 1, 16, f.checkGroup},
+		{"apiGroups", rule.APIGroups, 1, 16, checkGroup},
 		{"resources", rule.Resources, 1, 32, checkResource},
 		{"resourceNames", rule.ResourceNames, 0, 32, checkName},
 		{"verbs", rule.Verbs, 1, len(verbs), checkVerb},
@@ -125,7 +111,7 @@ func (f floor) checkRule(rule *v1.AccessRule) (field string, err error) {
 		}
 	}
 	for _, group := range rule.APIGroups {
-		if field, err := f.checkBuiltIn(group, rule); err != nil {
+		if field, err := checkBuiltIn(group, rule); err != nil {
 			return field, err
 		}
 	}
@@ -160,7 +146,7 @@ func checkName(name string) error {
 
 // checkBuiltIn holds what Kubernetes' own kinds are limited to. A rule stands for each of its resources in each of its
 // groups, so they are looked at in pairs.
-func (f floor) checkBuiltIn(group string, rule *v1.AccessRule) (field string, err error) {
+func checkBuiltIn(group string, rule *v1.AccessRule) (field string, err error) {
 	limits, isBuiltIn := builtIn[group]
 	if !isBuiltIn {
 		return "", nil
@@ -172,7 +158,7 @@ func (f floor) checkBuiltIn(group string, rule *v1.AccessRule) (field string, er
 			return fmt.Sprintf("resources[%d]", at), fmt.Errorf("agents may have nothing of %s of %s", quoted(resource), groupWords(group))
 		}
 		if limit == byName && isWrite {
-			if field, err := f.checkOwnNames(rule.ResourceNames, resource); err != nil {
+			if field, err := checkOwnNames(rule.ResourceNames, resource); err != nil {
 				return field, err
 			}
 		}
@@ -181,7 +167,7 @@ func (f floor) checkBuiltIn(group string, rule *v1.AccessRule) (field string, er
 }
 
 // checkOwnNames looks at names as they stand in the catalogue, so that it holds for every installation.
-func (f floor) checkOwnNames(names []string, resource string) (field string, err error) {
+func checkOwnNames(names []string, resource string) (field string, err error) {
 	if len(names) == 0 {
 		return "resourceNames", fmt.Errorf("%s are written by resourceNames only, each beginning with %s", resource, ownPrefix)
 	}
@@ -190,7 +176,7 @@ func (f floor) checkOwnNames(names []string, resource string) (field string, err
 			return fmt.Sprintf("resourceNames[%d]", at), fmt.Errorf(
 				"%s does not begin with %s: no other %s are written", quoted(name), ownPrefix, resource)
 		}
-		if rest := name[len(ownPrefix):]; !f.anyOwnName && (strings.Contains(rest, "-") || strings.Contains(rest, installationMark)) {
+		if rest := name[len(ownPrefix):]; strings.Contains(rest, "-") || strings.Contains(rest, installationMark) {
 			return fmt.Sprintf("resourceNames[%d]", at), fmt.Errorf(
 				"%s has a further %q or %s after %s, and may be another installation's name: use dots instead",
 				quoted(name), "-", installationMark, ownPrefix)

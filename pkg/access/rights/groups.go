@@ -2,7 +2,6 @@ package rights
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -47,29 +46,12 @@ var denied = []string{
 	"haproxy.org", "metallb.io",
 	// Its disks and their copies.
 	"velero.io", "k8up.io", "appscode.com", "kubestash.com", "kasten.io", "trilio.io", "libopenstorage.org", "longhorn.io", "rook.io",
-}
-
-// deniedSince are denied too, but for Roles that an earlier release made: databases, queues, dashboards and runners of jobs, whose pods
-// come from templates of who asks.
-var deniedSince = []string{
+	// Databases, queues, dashboards and runners of jobs, whose pods come from templates of who asks.
 	"elastic.co", "cnpg.io", "strimzi.io", "rabbitmq.com", "integreatly.org", "actions.github.com", "summerwind.dev",
 }
 
-// floor has those limits on the rules of agents that differ between releases.
-type floor struct {
-	denied []string
-	// anyOwnName lets anything be behind ownPrefix.
-	anyOwnName bool
-}
-
-var (
-	present = floor{denied: slices.Concat(denied, deniedSince)}
-	// former is the floor of earlier releases: only Roles that they made are held to it (RulesInPlace).
-	former = floor{denied: denied, anyOwnName: true}
-)
-
 // checkGroup refuses what is denied, and what is no group of a custom kind: those have a dot.
-func (f floor) checkGroup(group string) error {
+func checkGroup(group string) error {
 	if _, isBuiltIn := builtIn[group]; isBuiltIn {
 		return nil
 	}
@@ -79,7 +61,7 @@ func (f floor) checkGroup(group string) error {
 	if !strings.Contains(group, ".") {
 		return fmt.Errorf("agents may have nothing of group %s, as of all that Kubernetes has built in", quoted(group))
 	}
-	for _, one := range f.denied {
+	for _, one := range denied {
 		if group == one || strings.HasSuffix(group, "."+one) {
 			return fmt.Errorf("agents may have nothing of group %s", quoted(group))
 		}

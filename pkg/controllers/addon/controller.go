@@ -28,9 +28,6 @@ type Options struct {
 	AllowPrereleases bool
 	// Concurrency is the number of clusters worked on at a time. Default: 8.
 	Concurrency int
-	// FaultPoint is called where tests end the controller, with the context of the pass. Nil in the
-	// product.
-	FaultPoint func(ctx context.Context, name string)
 }
 
 // Dependencies are what the controller works with.
@@ -64,9 +61,6 @@ func New(dependencies Dependencies) *Reconciler {
 	options := &dependencies.Options
 	options.CatalogueNamespace = cmp.Or(options.CatalogueNamespace, "addon-catalogue")
 	options.Concurrency = cmp.Or(options.Concurrency, 8)
-	if options.FaultPoint == nil {
-		options.FaultPoint = func(context.Context, string) {}
-	}
 	dependencies.Metrics = cmp.Or(dependencies.Metrics, NewMetrics(prometheus.NewRegistry()))
 	return &Reconciler{
 		Dependencies: dependencies, offers: offers{preReleases: options.AllowPrereleases, metrics: dependencies.Metrics},

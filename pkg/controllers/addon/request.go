@@ -17,12 +17,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-const (
-	// requestRecheck is when to try refused entries again, and those whose name was taken.
-	requestRecheck = 5 * time.Minute
-	// pointRequested is after the installations are made, and before their entries are removed.
-	pointRequested = "request-made"
-)
+// requestRecheck is when to try refused entries again, and those whose name was taken.
+const requestRecheck = 5 * time.Minute
 
 // request makes the installations that annotation initial-installations asks for, and removes their
 // entries. Entries that can't be followed stay.
@@ -95,9 +91,6 @@ func (r *Reconciler) followEntries(ctx context.Context, f *facts, annotations ma
 		}
 		rest = append(rest, entry.raw)
 		refused.texts = append(refused.texts, fmt.Sprintf("entry %d: %s", len(rest), problem))
-	}
-	if len(rest) < len(entries) {
-		r.Options.FaultPoint(ctx, pointRequested)
 	}
 	return refused, setEntries(annotations, rest, len(entries))
 }

@@ -1,8 +1,8 @@
 package addon_test
 
 import (
-	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +13,8 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/gate"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -254,17 +256,20 @@ func TestDiesWhileFollowing(t *testing.T) {
 	w := newWorld(t)
 	of := w.asking("dying", `[{"name":"a","addonRef":{"name":"x"},"targetNamespace":"x"},{"name":"b","addonRef":{"name":"y"},"targetNamespace":"y"}]`)
 	text := of.Annotations[v1.AnnotationInitialInstallations]
-	begun := make(chan struct{})
-	w.faultPoint = func(ctx context.Context, point string) {
-		if <-begun; point == "request-made" {
-			w.cancel()
-			<-ctx.Done() // a manager ends its passes' context some time after its own
+	direct, through, begun := w.reach, gate.New(t, fleet.Shared().Cluster("seed")), make(chan struct{})
+	through.Watch("controller", gate.Guard{Before: func(call gate.Call) bool {
+		if call.Method != http.MethodPatch || !strings.HasSuffix(call.Path, "/clusters/"+of.Name) {
+			return true
 		}
-	}
+		<-begun
+		w.cancel()
+		return false
+	}})
+	w.reach = through.Config("controller")
 	w.start()
 	close(begun)
 	w.ended()
-	w.faultPoint = nil
+	w.reach = direct
 	w.expectAnswered(of, text, "a", "b")
 	before := w.uids()
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
@@ -29,8 +30,8 @@ type world struct {
 	t         testing.TB
 	catalogue string
 	seed      client.Client
-	// faultPoint is handed to the next controller that starts.
-	faultPoint func(context.Context, string)
+	// reach is how the next controller that starts reaches the seed.
+	reach *rest.Config
 	// beside are Clusters that are not KKP's; nil: there are none.
 	beside *kit.Beside
 	// marks tell merged catalogues from others.
@@ -48,7 +49,8 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	worlds++
 	w := &world{t: t, catalogue: fmt.Sprintf("catalogue-%d", worlds), marks: mergedcatalogue.New(logr.Discard())}
-	w.seed = client.WithFieldOwner(kit.Client(t, fleet.Shared().Cluster("seed").Config), "test")
+	w.reach = fleet.Shared().Cluster("seed").Config
+	w.seed = client.WithFieldOwner(kit.Client(t, w.reach), "test")
 	expect.Create(w.t, w.seed, kit.Namespace(w.catalogue))
 	t.Cleanup(func() {
 		if err := w.seed.DeleteAllOf(context.Background(), &kkpv1.Cluster{}); err != nil {
@@ -62,8 +64,8 @@ func newWorld(t testing.TB) *world {
 // test.
 func (w *world) start() (stop func()) {
 	w.t.Helper()
-	made := kit.Seed(w.t, fleet.Shared().Cluster("seed").Config, w.catalogue)
-	dependencies := wiring.Addon(made.Seed, w.marks, addon.Options{CatalogueNamespace: w.catalogue, FaultPoint: w.faultPoint})
+	made := kit.Seed(w.t, w.reach, w.catalogue)
+	dependencies := wiring.Addon(made.Seed, w.marks, addon.Options{CatalogueNamespace: w.catalogue})
 	if w.beside != nil {
 		dependencies.Finder = w.beside.Over(made.Clusters, made.Clusters)
 	}

@@ -1,12 +1,10 @@
 package addoninstallation
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -20,9 +18,6 @@ import (
 
 // pinFacts are about content that the catalogue, or a source, has no more (ADR 59).
 type pinFacts struct {
-	// content is the digest of the catalogue's content that the record was made from, as it was
-	// loaded; "" where that is not known.
-	content string
 	// onRecord is what is wanted, where only the record has it; nil elsewhere.
 	onRecord *revision.Wanted
 	// pinned is what condition Compatible says of that, moved what Fetched says of an artifact that
@@ -90,7 +85,7 @@ func (r *Reconciler) artifactGone(f *facts) (revision.Gone, error) {
 		f.memory.movedFor = asked // the source was asked, and has what is on record
 		return "", nil
 	}
-	if f.memory.movedFor != asked || f.content != digest || record.Skipped > 0 ||
+	if f.memory.movedFor != asked || record.Content != digest || record.Skipped > 0 ||
 		record.Addon != addonOf(f.installation) || record.Version != f.choice.Version.Version {
 		return "", nil
 	}
@@ -136,45 +131,4 @@ func projectFinished(f *facts) {
 		conditions.True(&installation.Status.Conditions, installation.Generation, kubermaticv1.ConditionApplied,
 			kubermaticv1.ReasonApplied, sharedText(f.pass.Record()))
 	}
-}
-
-// contentShown is what status.lastApplied.entryDigest says, by the record; what was shown of a
-// record of before stays while that does.
-func (f *facts) contentShown(shown *kubermaticv1.AppliedState) string {
-	record := f.pass.Record()
-	content := cmp.Or(record.Content, f.content)
-	applied := record.Time.Rfc3339Copy()
-	if content == "" && shown != nil && shown.Inputs == record.Inputs && shown.Time.Equal(&applied) {
-		return shown.EntryDigest
-	}
-	return content
-}
-
-// projectEntryDigest says which content of the catalogue is applied. Before is the status before
-// the pass. The digest of a record of before causes no write of its own: it comes with the next.
-func (f *facts) projectEntryDigest(before *kubermaticv1.AddonInstallationStatus) {
-	state := &f.installation.Status
-	if before == nil || state.LastApplied == nil {
-		return
-	}
-	content := f.contentShown(before.LastApplied)
-	if before.LastApplied != nil {
-		state.LastApplied.EntryDigest = before.LastApplied.EntryDigest
-	}
-	if state.LastApplied.EntryDigest != content && !equality.Semantic.DeepEqual(before, state) {
-		state.LastApplied.EntryDigest = content
-	}
-}
-
-// beforeEntryDigest is the status before the pass where it is compared with what is applied; nil
-// where nothing is.
-func (f *facts) beforeEntryDigest() *kubermaticv1.AddonInstallationStatus {
-	record, shown := f.pass.Record(), f.installation.Status.LastApplied
-	if !record.IsComplete() {
-		return nil
-	}
-	if shown != nil && shown.EntryDigest == f.contentShown(shown) {
-		return &kubermaticv1.AddonInstallationStatus{LastApplied: shown} // nothing new: it is not compared
-	}
-	return f.installation.Status.DeepCopy()
 }

@@ -70,7 +70,6 @@ func (r *Reconciler) resolve(ctx context.Context, f *facts) loop.Outcome {
 		AllowPrereleases: r.Options.AllowPrereleases,
 	}
 	choice, refusal := request.Choose(entry)
-	f.content = resolution.ContentOnRecord(f.pass.Record(), entry)
 	f.selected = &selected{target: installed, availableUpdate: choice.AvailableUpdate} // it stays at that without another
 	if refusal != nil {
 		return f.findOnRecord(request, entry, refusal)

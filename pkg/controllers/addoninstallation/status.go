@@ -89,7 +89,6 @@ func project(f *facts, outcome loop.Outcome, now time.Time) {
 	}
 	result, state := verdictOf(outcome), &f.installation.Status
 	defer conditions.Date(&state.Conditions, slices.Clone(state.Conditions), now)
-	before, unversioned := f.beforeEntryDigest(), f.unversioned()
 	state.ObservedGeneration, state.Cause = f.installation.Generation, result.cause
 	projectRetries(state, f.retries)
 	if isRemoved(f.installation) || f.parting == partingRemoving {
@@ -112,8 +111,6 @@ func project(f *facts, outcome loop.Outcome, now time.Time) {
 	projectReady(f.installation, &f.pass, result)
 	f.projectParting()
 	inOrder(state.Conditions)
-	f.projectEntryDigest(before)
-	f.projectMadeFor(unversioned)
 }
 
 // isBeginning says that a pass misses nothing but what a process that starts does not have yet, of
@@ -224,9 +221,9 @@ func projectObjects(f *facts) {
 	if record := pass.Record(); record.IsComplete() {
 		applied := record.Time.Rfc3339Copy() // as the API server keeps it: finer, it would differ in every pass
 		state.LastApplied = &kubermaticv1.AppliedState{
-			Addon: record.Addon, Version: record.Version, ArtifactDigest: record.Artifact.Digest, Inputs: record.Inputs,
-			K8sVersion: madeFor(f, state.LastApplied, &applied),
-			Objects:    record.ObjectsDigest, Time: &applied, PlatformValues: record.PlatformValues,
+			Addon: record.Addon, Version: record.Version, EntryDigest: record.Content, ArtifactDigest: record.Artifact.Digest,
+			Inputs: record.Inputs, K8sVersion: madeFor(f, state.LastApplied, &applied),
+			Objects: record.ObjectsDigest, Time: &applied, PlatformValues: record.PlatformValues,
 		}
 	}
 	if state.LastApplied != nil && pass.Record().IsComplete() {

@@ -210,37 +210,6 @@ func TestContentThatIsFetchedAgainIsNotSaid(t *testing.T) {
 	}
 }
 
-// Red when an upgrade of the managers writes every status for the digest of a record of before, when the next write lacks it, or when
-// one that can't be known any more is taken back.
-func TestTheContentOfRecordsOfBeforeIsSaidWithTheNextWrite(t *testing.T) {
-	f := passOver(&kubermaticv1.AddonInstallation{}, &memory{})
-	f.pass.State.Loaded, f.pass.State.Record = true, &revision.Record{State: revision.StateApplied, Version: "1.0.0", EntryDigest: "d"}
-	project(f, loop.Done{}, time.Now())
-	before := f.installation.Status.DeepCopy()
-	said := func(why, want string) {
-		t.Helper()
-		project(f, loop.Done{}, time.Now())
-		if got := f.installation.Status.LastApplied.EntryDigest; got != want {
-			t.Errorf("%s: the status says content %q, want %q", why, got, want)
-		}
-	}
-	f.content = "c"
-	said("nothing else is new", "")
-	if diff := cmp.Diff(before, &f.installation.Status); diff != "" {
-		t.Errorf("there is something to write (-before +after):\n%s", diff)
-	}
-	f.installation.Generation++
-	said("an edit", "c")
-	f.content = ""
-	f.installation.Generation++
-	said("the catalogue changed", "c")
-	f.pass.State.Record.Inputs = "others"
-	said("something else was applied, of which it is not known", "")
-	f.pass.State.Record.Content = "c2"
-	f.installation.Generation++
-	said("the record says it", "c2")
-}
-
 // Red when a pass over another worker's installation writes its conditions, or when one that is saved first
 // says that all is well.
 func TestOutcomesBesideSuccessAndFailure(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/trellis-addons/trellis/pkg/render"
@@ -105,51 +106,72 @@ func TestHostileChild(t *testing.T) {
 	expectHarmless(t, pool)
 }
 
-// bombs are templates of both methods that no function of ours stops.
+// bombs are templates of both methods, by what they begin with, or of one.
 var bombs = map[string]struct {
 	method string
 	text   string
 }{
-	"a list of 2,000,000,000":     {rendering.Helm, `{{ range until 2000000000 }}x{{ end }}`},
-	"a text of a billion letters": {rendering.Helm, `{{ repeat 1000000000 "a" }}`},
-	"many random bytes":           {rendering.Helm, `{{ randBytes 2000000000 }}`},
-	"a step that overflows":       {rendering.Helm, `{{ range untilStep 0 9223372036854775807 4611686018427387904 }}x{{ end }}`},
-	"a text that doubles":         {rendering.Helm, `{{ $x := "ab" }}{{ range until 40 }}{{ $x = print $x $x }}{{ end }}`},
-	"a list that doubles":         {rendering.GoTemplate, `{{ $x := list 1 2 }}{{ range until 40 }}{{ $x = concat $x $x }}{{ end }}`},
-	"loops in loops":              {rendering.GoTemplate, `{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}`},
-	"more text than is taken":     {rendering.Helm, `{{ range until 100 }}{{ repeat 10000000 "a" }}{{ end }}`},
-	"keys without end":            {rendering.Helm, `{{ $x := dict }}{{ range $i := until 100000000 }}{{ $_ := set $x (print $i) (repeat 1000 "a") }}{{ end }}`},
-	"a value that calls itself":   {rendering.Helm, `{{ $_ := set .Values "self" "{{ tpl .Values.self . }}" }}{{ tpl .Values.self . }}`},
-	"a template that calls itself": {
-		rendering.GoTemplate, `{{ define "self" }}{{ template "self" . }}{{ end }}{{ template "self" . }}`,
+	"a list of 2,000,000,000":      {"", `{{ range until 2000000000 }}x{{ end }}`},
+	"a list that overflows":        {"", `{{ range untilStep -9223372036854775807 9223372036854775807 1 }}{{ end }}`},
+	"a long sequence":              {"", `{{ seq 1 2000000000 }}`},
+	"a text of a billion letters":  {"", `{{ repeat 1000000000 "a" }}`},
+	"a repetition that overflows":  {"", `{{ repeat 9223372036854775807 "aa" }}`},
+	"many random bytes":            {"", `{{ randBytes 2000000000 }}`},
+	"many random letters":          {"", `{{ randAlphaNum 2000000000 }}`},
+	"a wide indentation":           {"", `{{ indent 2000000000 "a" }}`},
+	"a text replaced by long ones": {"", `{{ replace "a" (repeat 1000000 "b") (repeat 1000000 "a") }}`},
+	"a long join":                  {rendering.GoTemplate, `{{ join (splitList "" (repeat 100000 "a")) (repeat 1000000 "b") }}`},
+	"a step that overflows":        {"", `{{ range untilStep 0 9223372036854775807 4611686018427387904 }}x{{ end }}`},
+	"a text that doubles":          {"", `{{ $x := "ab" }}{{ range until 40 }}{{ $x = print $x $x }}{{ end }}`},
+	"a list that doubles":          {"", `{{ $x := list 1 2 }}{{ range until 40 }}{{ $x = concat $x $x }}{{ end }}`},
+	"loops in loops":               {"", `{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}`},
+	"more text than is taken":      {"", `{{ range until 100 }}{{ repeat 10000000 "a" }}{{ end }}`},
+	"keys without end":             {"", `{{ $x := dict }}{{ range $i := until 100000000 }}{{ $_ := set $x (print $i) (repeat 1000 "a") }}{{ end }}`},
+	"a template that calls itself": {"", `{{ define "self" }}{{ template "self" . }}{{ end }}{{ template "self" . }}`},
+	"a value that calls itself":    {rendering.Helm, `{{ $_ := set .Values "self" "{{ tpl .Values.self . }}" }}{{ tpl .Values.self . }}`},
+	"includes that call each other": {
+		rendering.Helm, `{{ define "a" }}{{ include "b" . }}{{ end }}{{ define "b" }}{{ include "a" . }}{{ end }}{{ include "a" . }}`,
 	},
-	"includes that call each other": {rendering.Helm, `{{ define "a" }}{{ include "b" . }}{{ end }}{{ define "b" }}{{ include "a" . }}{{ end }}{{ include "a" . }}`},
 }
 
 // AC01, AC02: Templates and values without end are ended by limits of memory and time. Every bomb
-// ends, in an error of a type that stays away from others, and the next rendering is as good as
-// ever.
+// ends, in an error of a type that stays away from others and that names the add-on or a line of its
+// templates, and the next rendering is as good as ever.
 func TestBombs(t *testing.T) {
 	long.Heavy(t)
 	pool := rendering.Pool(t, small())
 	for name, bomb := range bombs {
-		t.Run(name, func(t *testing.T) {
-			content := folder("a.yaml", bomb.text)
-			if bomb.method == rendering.Helm {
-				content = chartFolder("templates/a.yaml", bomb.text)
+		for method, content := range map[string]fstest.MapFS{
+			rendering.GoTemplate: folder("a.yaml", bomb.text), rendering.Helm: chartFolder("templates/a.yaml", bomb.text),
+		} {
+			if bomb.method != "" && bomb.method != method {
+				continue
 			}
-			_, err := renderWith(t, pool, bomb.method, content)
-			var exhausted *render.ExhaustedError
-			var died *render.DiedError
-			var template *render.TemplateError
-			var limit *render.LimitError
-			if !errors.As(err, &exhausted) && !errors.As(err, &died) && !errors.As(err, &template) && !errors.As(err, &limit) {
-				t.Errorf("got %T %v", err, err)
-			}
-			t.Logf("%v", err)
-			expectHarmless(t, pool)
-		})
+			t.Run(method+": "+name, func(t *testing.T) {
+				_, err := renderWith(t, pool, method, content)
+				expectBounded(t, err)
+				expectHarmless(t, pool)
+			})
+		}
 	}
+}
+
+// expectBounded holds that an error says which limit was reached, and where.
+func expectBounded(t *testing.T, err error) {
+	t.Helper()
+	var exhausted *render.ExhaustedError
+	var died *render.DiedError
+	var template *render.TemplateError
+	var limit *render.LimitError
+	switch {
+	case errors.As(err, &exhausted) && exhausted.Addon != "" && exhausted.Most != "":
+	case errors.As(err, &died) && died.Addon != "" && died.Of != "":
+	case errors.As(err, &template) && template.File != "" && template.Line > 0:
+	case errors.As(err, &limit):
+	default:
+		t.Errorf("got %T %v", err, err)
+	}
+	t.Logf("%v", err)
 }
 
 // AC12: What a template fails with is cut in the child already.

@@ -2,7 +2,6 @@ package gotemplate
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"text/template"
 	"time"
@@ -14,7 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/images"
 )
 
-// functions are sprig's without environment and network, KKP's, and bounded ones.
+// functions are sprig's without environment and network, and KKP's. What they take is bounded by the process that renders.
 func (r *rendering) functions() template.FuncMap {
 	functions := sprig.TxtFuncMap()
 	for _, outward := range []string{"env", "expandenv", "getHostByName"} {
@@ -31,7 +30,6 @@ func (r *rendering) functions() template.FuncMap {
 	if r.otherMoment {
 		functions["now"] = func() time.Time { return render.OtherTime }
 	}
-	maps.Copy(functions, boundedFunctions(functions))
 	return functions
 }
 
@@ -48,13 +46,6 @@ func join(list any, separator string) (string, error) {
 		}
 	default:
 		return "", fmt.Errorf("join wants a list and a separator")
-	}
-	size := len(separator) * len(parts)
-	for _, part := range parts {
-		size += len(part)
-	}
-	if err := checkText(size); err != nil {
-		return "", err
 	}
 	return strings.Join(parts, separator), nil
 }

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,14 +15,17 @@ import (
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
-// profileVariable names a folder that takes CPU profiles of the manager, one for each measured phase. It costs some CPU:
-// figures are those of a run without.
+// profileVariable names a folder that takes CPU profiles of the manager, some seconds each, of each measured phase. It costs some CPU:
+// figures are those of a run without. go tool pprof reads several of them together.
 const profileVariable = "TRELLIS_PROFILE"
 
 // manager is the seed manager as a process of its own.
 type manager struct {
 	process *fleet.Process
 	metrics string
+	// profiles is where the manager gives them; "": none is wanted. end ends those of a phase.
+	profiles string
+	end      func()
 }
 
 // startManager builds the seed manager as `make build` does, and starts it.
@@ -38,9 +42,13 @@ func (w *world) startProgram(b *testing.B, program string, flags ...string) {
 	if err := os.WriteFile(kubeconfig, w.both.Kubeconfig, 0o600); err != nil {
 		b.Fatal(err)
 	}
-	probes, metrics := freePort(b), freePort(b)
+	probes, metrics, profiles := freePort(b), freePort(b), ""
+	if os.Getenv(profileVariable) != "" {
+		debug := freePort(b)
+		profiles, flags = "http://"+debug+"/debug/pprof/profile?seconds=5", append(slices.Clone(flags), "--debug-bind-address", debug)
+	}
 	process, err := w.fleet.Run(fleet.Command{
-		Name: "seed-controller-manager", Path: program, Environment: profileEnvironment(),
+		Name: "seed-controller-manager", Path: program, Environment: garbageEnvironment(),
 		Arguments: append([]string{
 			"--kubeconfig", kubeconfig, "--namespace", platformNamespace, "--catalogue-namespace", catalogueNamespace,
 			"--leader-elect=false", "--concurrency", "10", "--allow-source-cidrs", "127.0.0.0/8", "--query-bind-address", "0",
@@ -50,15 +58,8 @@ func (w *world) startProgram(b *testing.B, program string, flags ...string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	w.manager = &manager{process: process, metrics: "http://" + metrics + "/metrics"}
-	b.Cleanup(func() {
-		_ = process.Signal(syscall.SIGTERM) // lets a profile under way be written
-		select {
-		case <-process.Done():
-		case <-time.After(5 * time.Second):
-			process.Kill()
-		}
-	})
+	w.manager = &manager{process: process, metrics: "http://" + metrics + "/metrics", profiles: profiles}
+	b.Cleanup(process.Kill)
 	err = process.Await(b.Context(), "the manager to be ready", func(ctx context.Context) error {
 		_, err := fleet.Get(ctx, "http://"+probes+"/readyz")
 		return err
@@ -74,19 +75,15 @@ func buildManager(b *testing.B, folder string) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	tags := ""
-	if os.Getenv(profileVariable) != "" {
-		tags = "profile"
-	}
-	if err := binaries.BuildOwn(b.Context(), root, folder, "-tags", tags, "./cmd/seed-controller-manager"); err != nil {
+	if err := binaries.BuildOwn(b.Context(), root, folder, "./cmd/seed-controller-manager"); err != nil {
 		b.Fatal(err)
 	}
 	return filepath.Join(folder, "seed-controller-manager")
 }
 
-// profileEnvironment has the manager take profiles, or collect garbage, as the benchmark's own environment says.
-func profileEnvironment() (variables []string) {
-	for _, name := range []string{profileVariable, "GOGC", "GODEBUG"} {
+// garbageEnvironment has the manager collect garbage as the benchmark's own environment says.
+func garbageEnvironment() (variables []string) {
+	for _, name := range []string{"GOGC", "GODEBUG"} {
 		if value := os.Getenv(name); value != "" {
 			variables = append(variables, name+"="+value)
 		}
@@ -94,11 +91,36 @@ func profileEnvironment() (variables []string) {
 	return variables
 }
 
-// profile begins a profile of the manager, or ends it, where one is wanted.
+// profile begins to take profiles of the manager, or ends it, where they are wanted.
 func (m *manager) profile() {
-	if os.Getenv(profileVariable) != "" {
-		_ = m.process.Signal(syscall.SIGUSR1)
+	switch {
+	case m.profiles == "":
+		return
+	case m.end != nil:
+		m.end()
+		m.end = nil
+		return
 	}
+	phase, stop := time.Now().Format("150405"), make(chan struct{})
+	var taken sync.WaitGroup
+	taken.Go(func() {
+		for number := 0; ; number++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			profile, err := fleet.Get(context.Background(), m.profiles)
+			if err != nil {
+				return // the manager was stopped
+			}
+			path := filepath.Join(os.Getenv(profileVariable), fmt.Sprintf("cpu-%s-%d.pprof", phase, number))
+			if err := os.WriteFile(path, profile, 0o600); err != nil {
+				fmt.Fprintln(os.Stderr, "profile:", err)
+			}
+		}
+	})
+	m.end = func() { close(stop); taken.Wait() }
 }
 
 func freePort(b *testing.B) string {

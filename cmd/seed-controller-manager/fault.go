@@ -1,8 +1,0 @@
-//go:build !faults
-
-package main
-
-import "context"
-
-// faultPoint is nothing in the product.
-func faultPoint(context.Context, string) {}
