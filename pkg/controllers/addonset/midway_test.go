@@ -49,6 +49,7 @@ func TestPendingIsWhatIsWritten(t *testing.T) {
 			}
 			w.quiet()
 
+			of.Annotations[v1.AnnotationRemovalApproved] = waits.Status.Removal.Word // no cluster keeps item "more"
 			test.let(w, of)
 			w.says(of, v1.ReasonComplete, current(5))
 			expect.Eventually(t, expect.Patience, func() error { // the first cluster's are gone

@@ -150,6 +150,11 @@ func TestWhatALaterWaveRemovesIsProtectedUntilThen(t *testing.T) {
 	of := w.coreSet()
 	player.until(func() error { return w.setSays(of, v1.ReasonComplete) })
 	w.listed("[]")
+	player.until(func() error { return w.setSays(of, v1.ReasonRemovalNeedsApproval) }) // no cluster keeps it
+	for _, one := range clusters {
+		expect.Read(t, w.seed, installationOf(one, "monitoring"))
+	}
+	w.change(of, func(of *v1.AddonSet) { of.Annotations[v1.AnnotationRemovalApproved] = of.Status.Removal.Word })
 	expect.Gone(t, w.seed, installationOf(clusters[0], "monitoring"))
 	expect.Delete(t, w.seed, installationOf(clusters[1], "monitoring"))
 	w.steady(func() error {
