@@ -32,6 +32,8 @@ type Act struct {
 	Pause time.Duration
 	// IsRefused says that admission refuses a part of it.
 	IsRefused bool
+	// Records is how many bytes of release records it makes at least, once it has had some seconds.
+	Records int
 
 	begin func(ctx context.Context, by *Attackers)
 	step  func(ctx context.Context, by *Attackers, number int)
@@ -93,7 +95,8 @@ func Acts() []Act {
 			Pause: time.Second, begin: nothing, step: renameVersions,
 		},
 		{
-			Name: "random-records", Tells: "edits installations of megabytes by chance", Pause: time.Second, begin: beginNoise, step: editNoise,
+			Name: "random-records", Tells: "edits installations of megabytes by chance", Pause: time.Second, Records: 16 << 20,
+			begin: beginNoise, step: editNoise,
 		},
 		{
 			Name: "large-values", Tells: "makes hundreds of paused installations with values of 250 KiB, some of them at once",

@@ -16,6 +16,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
+	"github.com/trellis-addons/trellis/pkg/render/kept"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/bench/bar"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -63,7 +64,12 @@ func (s *siege) perform(b *testing.B) {
 		}
 		s.judge(b, act, quiet, under)
 		for _, manager := range s.managers() {
-			s.expectRest(b, manager, held[manager])
+			before := held[manager]
+			if act.Records > 0 {
+				before.heap += kept.DefaultBytes // of renderings, which stay until others need the room
+				held[manager] = before
+			}
+			s.expectRest(b, manager, before)
 		}
 		if now := s.pids(); !slices.Equal(pids, now) {
 			b.Errorf("act %s: a manager died: the processes were %v and are %v", act.Name, pids, now)
@@ -101,9 +107,11 @@ func (s *siege) judge(b *testing.B, act hostile.Act, quiet, under []measured) {
 		told.Taken, told.Refused = told.Taken+one.answers.Taken, told.Refused+one.answers.Refused
 		failed, fewest = failed+one.failed, min(fewest, len(one.applied()), len(quiet[turn].applied()))
 	}
-	isOther := told.Refused > 0 && !act.IsRefused || told.Refused == 0 && act.IsRefused && fewest >= enough // a budget takes a while to fill
+	isLong := fewest >= enough // a budget takes a while to fill
+	isOther := told.Refused > 0 && !act.IsRefused || isLong && (told.Refused == 0 && act.IsRefused || most.records < act.Records)
 	if told.Taken == 0 || isOther {
-		b.Errorf("act %s is not what it says: %d writes were taken and %d refused", act.Name, told.Taken, told.Refused)
+		b.Errorf("act %s is not what it says: %d writes were taken, %d refused, and %d KiB of records made",
+			act.Name, told.Taken, told.Refused, most.records>>10)
 	}
 	unit := func(name string) string { return act.Name + "-" + name }
 	b.Logf("%-16s against the quiet run of each turn: applied (p99) %.2f times, another catalogue (p50) %.2f times", act.Name, applied, offered)
