@@ -102,8 +102,7 @@ func TestRecordsOfALostKeyGoOn(t *testing.T) {
 }
 
 // The process is killed after each possible number of writes while it seals, and another goes on:
-// each record is there at any time, whole. Red when parts are overwritten before the head that names
-// the new ones is written.
+// each record is there at any time, whole, and nothing is left in the end.
 func TestKilledWhileSealing(t *testing.T) {
 	long.Heavy(t)
 	c := seed(t, "sealing-platform")
