@@ -135,7 +135,7 @@ docs: ## Build the documentation as a site into bin/docs.
 	go run ./hack/docs -out bin/docs
 
 .PHONY: generate
-generate: $(CONTROLLER_GEN) ## Regenerate deep copies, CRDs, the charts' READMEs, rights and dashboards, kustomize bases, docs/reference and docs/cases.md.
+generate: $(CONTROLLER_GEN) ## Regenerate deep copies, CRDs, the charts' READMEs, rights and dashboards, docs/reference and docs/cases.md.
 	cd apis && $(CONTROLLER_GEN) object paths=./...
 	cd apis && $(CONTROLLER_GEN) crd paths=./kubermatic/... output:crd:dir=../charts/trellis-seed/crds
 	cd apis && $(CONTROLLER_GEN) crd paths=./kkp/... output:crd:dir=../deploy/standalone/crds
@@ -145,7 +145,6 @@ generate: $(CONTROLLER_GEN) ## Regenerate deep copies, CRDs, the charts' READMEs
 	go run ./hack/chartrights
 	go run ./hack/dashboards
 	go run ./hack/reference
-	go run ./hack/kustomize trellis-master trellis-seed
 	go test -count=1 -run TestCasesAreListed ./test/laws -update
 
 .PHONY: verify
