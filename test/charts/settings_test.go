@@ -1,7 +1,6 @@
 package charts
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"regexp"
@@ -248,22 +247,6 @@ func TestValuesShowWhatTheSchemaKnows(t *testing.T) {
 		}
 		loaded.Values["resources"] = nil // Kubernetes' own, of which a part is set
 		walk("", schemaOf(t, loaded), loaded.Values)
-	}
-}
-
-// Red when one chart's copy is changed alone.
-func TestChartsShareTheirSettings(t *testing.T) {
-	master, seed := load(t, "trellis-master"), load(t, "trellis-seed")
-	for _, name := range []string{"templates/_settings.tpl", "templates/_tasks.tpl", "templates/tasks.yaml", "templates/metrics.yaml", "templates/poddisruptionbudget.yaml"} {
-		var copies [][]byte
-		for _, file := range slices.Concat(master.Templates, seed.Templates) {
-			if file.Name == name {
-				copies = append(copies, file.Data)
-			}
-		}
-		if len(copies) != 2 || !bytes.Equal(copies[0], copies[1]) {
-			t.Errorf("%s is not the same in both charts", name)
-		}
 	}
 }
 
