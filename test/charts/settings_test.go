@@ -1,7 +1,6 @@
 package charts
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"regexp"
@@ -251,41 +250,73 @@ func TestValuesShowWhatTheSchemaKnows(t *testing.T) {
 	}
 }
 
-// Red when one chart's copy is changed alone.
-func TestChartsShareTheirSettings(t *testing.T) {
-	master, seed := load(t, "trellis-master"), load(t, "trellis-seed")
-	for _, name := range []string{"templates/_settings.tpl", "templates/_tasks.tpl", "templates/tasks.yaml", "templates/metrics.yaml", "templates/poddisruptionbudget.yaml"} {
-		var copies [][]byte
-		for _, file := range slices.Concat(master.Templates, seed.Templates) {
-			if file.Name == name {
-				copies = append(copies, file.Data)
-			}
-		}
-		if len(copies) != 2 || !bytes.Equal(copies[0], copies[1]) {
-			t.Errorf("%s is not the same in both charts", name)
-		}
-	}
-}
-
 // random is a path that is another one each time.
 var random = regexp.MustCompile(`\b[a-z0-9]{48}\b`)
 
-// What six configurations render to is read by people when it changes: `go test ./test/charts -run TestRendered -update`.
+// What six configurations render to is read by people when it changes: `go test ./test/charts -run TestRendered -update`. The file of a
+// chart as it is has everything, those of its other configurations have what differs from it.
 func TestRenderedAsReviewed(t *testing.T) {
-	for file, r := range map[string]rendering{
-		"master": renderings[0], "master-standalone": renderings[1], "seed": renderings[2], "seed-standalone": renderings[3],
-		"seed-every-setting": withEverySetting()[1], "seed-agents": {chart: "trellis-seed", values: withAgents},
+	for _, one := range []struct {
+		file, plain string
+		rendering
+	}{
+		{"master", "", renderings[0]}, {"master-standalone", "master", renderings[1]},
+		{"seed", "", renderings[2]}, {"seed-standalone", "seed", renderings[3]},
+		{"seed-every-setting", "seed", withEverySetting()[1]}, {"seed-agents", "seed", rendering{chart: "trellis-seed", values: withAgents}},
 	} {
-		files, err := renderFiles(load(t, r.chart), r.values)
+		found := rendered(t, one.rendering)
+		if one.plain != "" {
+			found = differing(t, rendered(t, rendering{chart: one.chart}), found)
+		}
+		golden.Match(t, "testdata/golden/"+one.file+".yaml", strings.Join(found, ""))
+	}
+}
+
+// rendered is what a chart renders to, document by document. The first one of each file has the file's name above it.
+func rendered(t *testing.T, r rendering) []string {
+	t.Helper()
+	files, err := renderFiles(load(t, r.chart), r.values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if content := strings.TrimSpace(files[name]); content != "" && !strings.HasSuffix(name, ".tpl") {
+			text.WriteString("# " + name + "\n" + random.ReplaceAllString(content, "RANDOM") + "\n---\n")
+		}
+	}
+	return strings.SplitAfter(text.String(), "\n---\n")
+}
+
+// differing are the documents that plain does not have, after the objects that only plain has.
+func differing(t *testing.T, plain, documents []string) []string {
+	t.Helper()
+	absent := objectsOf(t, plain)
+	for name := range objectsOf(t, documents) {
+		delete(absent, name)
+	}
+	var found []string
+	for _, name := range slices.Sorted(maps.Keys(absent)) {
+		found = append(found, "# absent: "+name+"\n")
+	}
+	return append(found, slices.DeleteFunc(documents, func(document string) bool { return slices.Contains(plain, document) })...)
+}
+
+// objectsOf are the kinds and names of the objects in documents.
+func objectsOf(t *testing.T, documents []string) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	for _, document := range documents {
+		if strings.Contains(document, "/templates/NOTES.txt\n") {
+			continue
+		}
+		objects, err := Documents("what was rendered", strings.TrimSuffix(document, "---\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		var text strings.Builder
-		for _, name := range slices.Sorted(maps.Keys(files)) {
-			if content := strings.TrimSpace(files[name]); content != "" && !strings.HasSuffix(name, ".tpl") {
-				text.WriteString("# " + name + "\n" + random.ReplaceAllString(content, "RANDOM") + "\n---\n")
-			}
+		for _, object := range objects {
+			all[object.GetKind()+" "+object.GetName()] = true
 		}
-		golden.Match(t, "testdata/golden/"+file+".yaml", text.String())
 	}
+	return all
 }

@@ -52,12 +52,6 @@ go build -o reader .`,
 done`,
 	},
 	{
-		page: "deploy/kustomize/README.md", begins: "kubectl create namespace kubermatic", way: bare,
-		before: "gone kubermatic",
-		after: `kubectl --namespace kubermatic get deployments trellis-seed trellis-master
-for one in seed master; do kubectl delete --ignore-not-found --wait=false -f "deploy/kustomize/trellis-$one/objects.yaml"; done`,
-	},
-	{
 		page: standalone, begins: "kubectl apply --server-side", way: bare,
 		after: "kubectl get clusters.kubermatic.k8c.io,seeds.kubermatic.k8c.io --all-namespaces",
 	},

@@ -55,7 +55,7 @@ func pages(t *testing.T) (root string, names []string) {
 	names = []string{"README.md", "CONTRIBUTING.md"}
 	for _, pattern := range []string{"deploy/*/README.md", "docs/guides/*.md", "docs/spec/*.md"} {
 		found, err := fs.Glob(os.DirFS(root), pattern)
-		if err != nil || len(found) < 3 {
+		if err != nil || len(found) < 2 {
 			t.Fatalf("the pages are not where they were: %v, %v", found, err)
 		}
 		names = append(names, found...)

@@ -79,6 +79,16 @@ kubectl() { command kubectl "$@" | tee got; }`,
 END`,
 	},
 	{
+		page: operation, begins: "helm template trellis-seed charts/trellis-seed --namespace kubermatic --include-crds", way: bare,
+		after: `kubectl --namespace kubermatic get deployments trellis-seed trellis-master
+kubectl --namespace kubermatic get jobs --output name > jobs; refused grep trellis- jobs`,
+	},
+	{
+		page: operation, begins: "helm template trellis-master charts/trellis-master --namespace kubermatic --no-hooks", way: bare,
+		after: `for one in seed master; do refused kubectl --namespace kubermatic get deployment "trellis-$one"; done
+kubectl get crds addoncatalogues.kubermatic.k8c.io addonsets.kubermatic.k8c.io addoninstallations.kubermatic.k8c.io`,
+	},
+	{
 		page: operation, begins: "kubectl get addoninstallations --all-namespaces", way: bare,
 		before: `for one in cluster-a cluster-b; do
   installation $one web

@@ -1,3 +1,4 @@
+{{- /* Both charts have this file: edit the seed's, and `make generate` copies it to the master's. */ -}}
 {{- /* The chart's own labels win over those that are given. */ -}}
 {{- define "trellis.labels" -}}
 {{- $own := include "trellis.selector" . | fromYaml }}
@@ -24,7 +25,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 
 {{- /* The lease of the leader, as the manager calls it. */ -}}
 {{- define "trellis.lease" -}}
-trellis-master.addons.kubermatic.k8c.io{{ with .Values.workerName }}-{{ . }}{{ end }}
+{{ .Chart.Name }}.addons.kubermatic.k8c.io{{ with .Values.workerName }}-{{ . }}{{ end }}
 {{- end }}
 
 {{- /* The name of what is cluster-wide and takes no colon: webhook configurations and policies. */ -}}
@@ -57,7 +58,8 @@ request.operation == 'UPDATE' && has(oldObject.metadata.deletionTimestamp) && ob
 namespaceObject != null && has(namespaceObject.metadata.deletionTimestamp)
 {{- end }}
 
-{{- /* Policies for the manager's own user: what it writes, by rules that name places in capitals. */ -}}
+{{- /* Policies for the manager's own user: what it writes, by rules that name places in capitals. The chart
+itself defines trellis.ownSecrets. */ -}}
 {{- define "trellis.managerPolicies" -}}
 {{- $top := .top }}
 {{- $own := join "', '" (include "trellis.ownSecrets" $top | splitList ",") }}
@@ -107,9 +109,4 @@ spec:
   policyName: {{ include "trellis.admissionName" $top }}.{{ $name }}
   validationActions: [Deny]
 {{- end }}
-{{- end }}
-
-{{- /* The Secrets of the platform namespace that the manager writes, with commas. */ -}}
-{{- define "trellis.ownSecrets" -}}
-{{ include "trellis.webhookSecret" . }}
 {{- end }}

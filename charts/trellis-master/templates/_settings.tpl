@@ -1,3 +1,4 @@
+{{- /* Both charts have this file: edit the seed's, and `make generate` copies it to the master's. */ -}}
 {{- /* Labels and annotations of an object: .top is the chart, .labels and .annotations are the object's own. */ -}}
 {{- define "trellis.marks" -}}
 labels: {{- merge (include "trellis.labels" .top | fromYaml) (get . "labels" | default dict) | toYaml | nindent 2 }}

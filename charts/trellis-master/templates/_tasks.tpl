@@ -1,3 +1,4 @@
+{{- /* Both charts have this file: edit the seed's, and `make generate` copies it to the master's. */ -}}
 {{- /* The names of the chart's CRDs, by those of their files: <group>_<plural>.yaml. */ -}}
 {{- define "trellis.crdNames" -}}
 {{- $names := list }}

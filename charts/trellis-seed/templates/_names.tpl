@@ -1,3 +1,4 @@
+{{- /* Both charts have this file: edit the seed's, and `make generate` copies it to the master's. */ -}}
 {{- /* The chart's own labels win over those that are given. */ -}}
 {{- define "trellis.labels" -}}
 {{- $own := include "trellis.selector" . | fromYaml }}
@@ -24,19 +25,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 
 {{- /* The lease of the leader, as the manager calls it. */ -}}
 {{- define "trellis.lease" -}}
-trellis-seed.addons.kubermatic.k8c.io{{ with .Values.workerName }}-{{ . }}{{ end }}
-{{- end }}
-
-{{- /* The query endpoint's Service, and the beginning of its Secret's name. */ -}}
-{{- define "trellis.query" -}}
-{{ include "trellis.name" . | trunc 53 | trimSuffix "-" }}-query
-{{- end }}
-
-{{- /* The names of the query endpoint's own certificate. */ -}}
-{{- define "trellis.queryHosts" -}}
-{{- $name := include "trellis.query" . -}}
-{{- $place := printf "%s.%s" $name .Release.Namespace -}}
-{{ join "," (concat (list $name $place (printf "%s.svc" $place) (printf "%s.svc.cluster.local" $place)) .Values.query.hosts) }}
+{{ .Chart.Name }}.addons.kubermatic.k8c.io{{ with .Values.workerName }}-{{ . }}{{ end }}
 {{- end }}
 
 {{- /* The name of what is cluster-wide and takes no colon: webhook configurations and policies. */ -}}
@@ -69,7 +58,8 @@ request.operation == 'UPDATE' && has(oldObject.metadata.deletionTimestamp) && ob
 namespaceObject != null && has(namespaceObject.metadata.deletionTimestamp)
 {{- end }}
 
-{{- /* Policies for the manager's own user: what it writes, by rules that name places in capitals. */ -}}
+{{- /* Policies for the manager's own user: what it writes, by rules that name places in capitals. The chart
+itself defines trellis.ownSecrets. */ -}}
 {{- define "trellis.managerPolicies" -}}
 {{- $top := .top }}
 {{- $own := join "', '" (include "trellis.ownSecrets" $top | splitList ",") }}
@@ -119,9 +109,4 @@ spec:
   policyName: {{ include "trellis.admissionName" $top }}.{{ $name }}
   validationActions: [Deny]
 {{- end }}
-{{- end }}
-
-{{- /* The Secrets of the platform namespace that the manager writes, with commas. */ -}}
-{{- define "trellis.ownSecrets" -}}
-{{ include "trellis.webhookSecret" . }},{{ include "trellis.query" . }}-tls,trellis-inputs-key
 {{- end }}
