@@ -48,7 +48,7 @@ type Installations = budget.Budget[kubermaticv1.AddonInstallation, *kubermaticv1
 
 // NewInstallations makes the bound of one manager.
 func NewInstallations() *Installations {
-	return budget.New[kubermaticv1.AddonInstallation](installation.Held())
+	return budget.New[kubermaticv1.AddonInstallation](installation.Budget())
 }
 
 // Cache is what a manager's cache holds: some kinds in part only, of none who manages its fields, and

@@ -74,8 +74,8 @@ const (
 	smallBytes = 64 << 10
 )
 
-// Held bounds the installations in the cache of a seed's manager. What stubs lack of those of the platform users may change.
-func Held() budget.Kind[v1.AddonInstallation] {
+// Budget bounds the installations in the cache of a seed's manager. What stubs lack of those of the platform users may change.
+func Budget() budget.Kind[v1.AddonInstallation] {
 	return budget.Kind[v1.AddonInstallation]{
 		Most: heldBytes, Namespaced: true,
 		IsAlwaysWhole: func(object *v1.AddonInstallation, bytes int64) bool {

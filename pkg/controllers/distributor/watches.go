@@ -112,7 +112,7 @@ func NewMaster(mgr ctrl.Manager, namespace string) (*Master, error) {
 	if err != nil {
 		return nil, fmt.Errorf("selecting sets: %w", err)
 	}
-	held := budget.New[v1.AddonCatalogue](catalogue.Held(namespace))
+	held := budget.New[v1.AddonCatalogue](catalogue.Budget(namespace))
 	platform := cache.ByObject{Namespaces: map[string]cache.Config{namespace: {}}}
 	master, err := cluster.New(mgr.GetConfig(), func(options *cluster.Options) {
 		options.Scheme, options.Logger = mgr.GetScheme(), mgr.GetLogger()

@@ -56,8 +56,9 @@ func TestWhatTheTotalsAllowIsHeldWhole(t *testing.T) {
 	for at := range 20 {
 		many = append(many, of(fmt.Sprintf("many-%d", at), 1000, 2<<10))
 	}
-	for what, all := range map[string][]*v1.AddonCatalogue{"long": long, "many": many} {
-		into := budget.New[v1.AddonCatalogue](catalogue.Held("kubermatic"))
+	short := []*v1.AddonCatalogue{core, of("short-1", 9_900, 1), of("short-2", 9_900, 1)}
+	for what, all := range map[string][]*v1.AddonCatalogue{"long": long, "many": many, "short": short} {
+		into := budget.New[v1.AddonCatalogue](catalogue.Budget("kubermatic"))
 		held, stubs := hold(t, into, all...)
 		if len(stubs) > 0 {
 			t.Errorf("%s: stubs are held of %v", what, stubs)

@@ -42,7 +42,7 @@ func TestASeedHoldsItsInstallationsWhole(t *testing.T) {
 		{"a seed", 20_000, 20, 500}, {"a namespace with many Clusters", 20_000, 20_000, 500}, {"a cluster with all that it may have", 1000, 1000, 16 << 10},
 		{"a cluster with large values", 64, 64, 255 << 10},
 	} {
-		into, held := budget.New[v1.AddonInstallation](installation.Held()), make([]any, test.count)
+		into, held := budget.New[v1.AddonInstallation](installation.Budget()), make([]any, test.count)
 		for at := range test.count {
 			one := usual(fmt.Sprintf("cluster-%d", at/test.perNamespace), fmt.Sprint(at), test.size)
 			found, err := into.Transform(one)
@@ -59,7 +59,7 @@ func TestASeedHoldsItsInstallationsWhole(t *testing.T) {
 // for its lack of values, or when a stub takes nothing of its cluster's share.
 func TestAStubLacksWhatUsersWrite(t *testing.T) {
 	t.Parallel()
-	kind := installation.Held()
+	kind := installation.Budget()
 	one, ofSet := usual("a", "one", 9), usual("a", "two", 9)
 	ofSet.Labels[v1.LabelSet] = "tools"
 	for _, each := range []*v1.AddonInstallation{one, ofSet} {

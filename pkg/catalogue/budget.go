@@ -15,8 +15,8 @@ const (
 	mostReferences = 16
 )
 
-// Held bounds the catalogues in the master's cache. Of those outside of the platform's namespace the content is not read.
-func Held(namespace string) budget.Kind[v1.AddonCatalogue] {
+// Budget bounds the catalogues in the master's cache. Of those outside of the platform's namespace the content is not read.
+func Budget(namespace string) budget.Kind[v1.AddonCatalogue] {
 	return budget.Kind[v1.AddonCatalogue]{
 		Most: heldBytes,
 		// To write Core catalogues takes verb manage-core, and others must not get their names.
