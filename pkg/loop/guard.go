@@ -11,13 +11,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/budget"
 )
 
-// StubError refuses to replace an object by its stub, which would take its content away.
-type StubError struct{ Namespace, Name string }
-
-func (e *StubError) Error() string {
-	return fmt.Sprintf("%q in namespace %q is in memory without its content, and can't be replaced by that", e.Name, e.Namespace)
-}
-
 // NewClient makes clients for managers and clusters that replace no catalogue and no installation by a stub of it.
 func NewClient(config *rest.Config, options client.Options) (client.Client, error) {
 	made, err := client.New(config, options)
@@ -31,7 +24,8 @@ func (g guarded) Update(ctx context.Context, object client.Object, options ...cl
 	switch object.(type) {
 	case *v1.AddonCatalogue, *v1.AddonInstallation:
 		if budget.IsStub(object) {
-			return &StubError{object.GetNamespace(), object.GetName()}
+			return fmt.Errorf("%q in namespace %q is in memory without its content, and can't be replaced by that",
+				object.GetName(), object.GetNamespace())
 		}
 	}
 	return g.Client.Update(ctx, object, options...)

@@ -56,8 +56,7 @@ func (r *Reconciler) remember(ctx context.Context, f *facts) loop.Outcome {
 				return failed(err)
 			}
 		}
-		if reading.reason == v1.ReasonTooLarge { // its content takes no memory
-			kept := r.revisions.last[reading.object.UID]
+		if kept, ok := r.revisions.last[reading.object.UID]; ok && reading.reason == v1.ReasonTooLarge { // its content is to take no memory
 			kept.source = nil
 			r.revisions.last[reading.object.UID] = kept
 		}
@@ -73,16 +72,17 @@ func (r *Reconciler) listRevisions(ctx context.Context) error {
 		return nil
 	}
 	found := revisions{listed: true, last: map[types.UID]savedRevision{}}
-	for page := (appsv1.ControllerRevisionList{}); ; {
+	for next := ""; ; {
+		var page appsv1.ControllerRevisionList
 		err := r.direct.List(ctx, &page, client.InNamespace(r.options.Namespace), client.MatchingLabels{v1.LabelManagedBy: seed.ManagedBy},
-			client.Limit(revisionsAtOnce), client.Continue(page.Continue))
+			client.Limit(revisionsAtOnce), client.Continue(next))
 		if err != nil {
 			return fmt.Errorf("listing ControllerRevisions: %w", err)
 		}
 		for i := range page.Items {
 			found.add(&page.Items[i])
 		}
-		if page.Continue == "" {
+		if next = page.Continue; next == "" {
 			r.revisions = found
 			return nil
 		}
