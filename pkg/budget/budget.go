@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// part of the room that is left is what an object may take at most of it. So large objects are refused first, and a flood of them leaves
-	// room for small ones.
+	// part of the room that is left is what an object may take at most of it. So large objects are refused first, and a flood of them
+	// leaves room for small ones.
 	part = 16
 	// slack in bytes is what a new status adds to an object.
 	slack = 4 << 10
@@ -65,8 +65,9 @@ func New[T any, P pointer[T]](kind Kind[T]) *Budget[T, P] {
 	return &Budget[T, P]{Kind: kind, namespaces: map[string]int64{}, known: map[types.UID]*held[T]{}}
 }
 
-// Transform is for a cache: it makes a stub of an object for which there is no room. What is whole already stays so unless people make it larger. It drops
-// managedFields. Other kinds pass as they are. An object's bytes are free once the last copy of it is garbage and collected.
+// Transform is for a cache: it makes a stub of an object for which there is no room. What is whole already stays so unless people make it
+// larger. It drops managedFields. Other kinds pass as they are. An object's bytes are free once the last copy of it is garbage and
+// collected.
 func (b *Budget[T, P]) Transform(object any) (any, error) {
 	one, isOurs := object.(P)
 	if !isOurs || one.GetUID() == "" {

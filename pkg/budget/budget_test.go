@@ -57,8 +57,8 @@ func fill(t *testing.T, into *installations, namespace string, count, bytes int)
 	return all, whole
 }
 
-// TestAFloodIsHeldAsStubs turns red when a flood takes more than the budget, when one namespace takes what others need, when what was there
-// before becomes a stub, or when a large flood leaves no room for what is small.
+// TestAFloodIsHeldAsStubs turns red when a flood takes more than the budget, when one namespace takes what others need, when what was
+// there before becomes a stub, or when a large flood leaves no room for what is small.
 func TestAFloodIsHeldAsStubs(t *testing.T) {
 	t.Parallel()
 	const most = 16 << 20
@@ -86,8 +86,8 @@ func TestAFloodIsHeldAsStubs(t *testing.T) {
 	runtime.KeepAlive([]any{honest, large, small, late})
 }
 
-// TestWhatIsWholeStaysWholeInAFullBudget turns red when an object becomes a stub although it takes no more than before, when one that grows into
-// a flood stays whole, or when the platform's gives way.
+// TestWhatIsWholeStaysWholeInAFullBudget turns red when an object becomes a stub although it takes no more than before, when one that
+// grows into a flood stays whole, or when the platform's gives way.
 func TestWhatIsWholeStaysWholeInAFullBudget(t *testing.T) {
 	t.Parallel()
 	into := of(4 << 20)
@@ -119,8 +119,8 @@ func TestWhatIsWholeStaysWholeInAFullBudget(t *testing.T) {
 	runtime.KeepAlive([]any{all, one, again, grown})
 }
 
-// TestAStubKeepsOurOwnMarks turns red when a stub has labels or annotations of others, or many of ours, or lacks what controllers go by; or when
-// an annotation that somebody wrote makes an object a stub, or is believed.
+// TestAStubKeepsOurOwnMarks turns red when a stub has labels or annotations of others, or many of ours, or lacks what controllers go by;
+// or when an annotation that somebody wrote makes an object a stub, or is believed.
 func TestAStubKeepsOurOwnMarks(t *testing.T) {
 	t.Parallel()
 	into := of(1 << 20)
@@ -138,8 +138,8 @@ func TestAStubKeepsOurOwnMarks(t *testing.T) {
 	for key, value := range found.Annotations {
 		sum += len(key) + len(value)
 	}
-	if size, _ := Size(found); size < 512<<10 || found.Annotations[v1.AnnotationDigest] != "d" || found.Annotations["x"] != "" || sum > mostMarks+100 ||
-		found.Annotations[v1.Prefix+"long"] != "" || len(found.Labels) != 1 || found.Labels[v1.LabelSet] != "tools" {
+	if size, _ := Size(found); size < 512<<10 || found.Annotations[v1.AnnotationDigest] != "d" || found.Annotations["x"] != "" ||
+		sum > mostMarks+100 || found.Annotations[v1.Prefix+"long"] != "" || len(found.Labels) != 1 || found.Labels[v1.LabelSet] != "tools" {
 		t.Errorf("%d bytes, labels %v, %d bytes of annotations", size, found.Labels, sum)
 	}
 	if len(found.Finalizers) != 1 || found.Generation != 7 || found.ResourceVersion != "11" {
@@ -160,8 +160,8 @@ func TestAStubKeepsOurOwnMarks(t *testing.T) {
 	runtime.KeepAlive([]any{found, forged, foreign})
 }
 
-// TestRoomReturnsWithWhatIsCollected turns red when bytes stay in the tally of what is in memory no more, such as objects that were deleted, former
-// versions and lists that were not read to their end; or when there is no room again after that.
+// TestRoomReturnsWithWhatIsCollected turns red when bytes stay in the tally of what is in memory no more, such as objects that were
+// deleted, former versions and lists that were not read to their end; or when there is no room again after that.
 func TestRoomReturnsWithWhatIsCollected(t *testing.T) {
 	t.Parallel()
 	into := of(8 << 20)
@@ -201,7 +201,8 @@ func collect(t *testing.T, done func() bool) {
 	}
 }
 
-// TestTheTallyIsWhatMemoryHolds turns red when the tally is far from what objects take once they are decoded, of text or of many small parts.
+// TestTheTallyIsWhatMemoryHolds turns red when the tally is far from what objects take once they are decoded, of text or of many small
+// parts.
 func TestTheTallyIsWhatMemoryHolds(t *testing.T) {
 	for what, text := range map[string][]byte{
 		"text":   fmt.Appendf(nil, `{"spec":{"valuesTemplate":%q}}`, strings.Repeat("x", 60<<10)),

@@ -10,8 +10,8 @@ const mapFactor = 2
 
 var timeType = reflect.TypeFor[time.Time]()
 
-// sizeOf is how many bytes of memory a decoded object takes, in all that it points to, and which part of it is the status, which people don't
-// write.
+// sizeOf is how many bytes of memory a decoded object takes, in all that it points to, and which part of it is the status, which people
+// don't write.
 func sizeOf[T any](object *T) (bytes, status int64) {
 	value := reflect.ValueOf(object).Elem()
 	return int64(value.Type().Size()) + below(value), below(value.FieldByName("Status"))

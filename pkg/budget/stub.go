@@ -17,8 +17,8 @@ const (
 	longestMark = 1 << 10
 )
 
-// Size is what the whole object of a stub would take, in bytes; false: this is no stub. It counts for objects of a cache alone: in others, people
-// may have set the annotation.
+// Size is what the whole object of a stub would take, in bytes; false: this is no stub. It counts for objects of a cache alone: in others,
+// people may have set the annotation.
 func Size(object metav1.Object) (bytes int64, isStub bool) {
 	bytes, err := strconv.ParseInt(object.GetAnnotations()[v1.AnnotationStub], 10, 64)
 	return bytes, err == nil && bytes > 0

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// heldBytes hold what all Custom catalogues may have (mostOfAll), decoded, and what Core catalogues have beside. While a list is read again
-	// the master's manager may hold them twice.
+	// heldBytes hold what all Custom catalogues may have (mostOfAll), decoded, and what Core catalogues have beside. While a list is read
+	// again the master's manager may hold them twice.
 	heldBytes = 96 << 20
 	// mostReferences to owners, and finalizers, are kept of a stub.
 	mostReferences = 16
@@ -46,8 +46,8 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
-	text := fmt.Sprintf("catalogue %q is not read: it takes %d KiB of memory, and all catalogues together fill the manager's %d MiB for them; the "+
-		"seeds keep what they have of it", e.Catalogue, e.Bytes>>10, heldBytes>>20)
+	text := fmt.Sprintf("catalogue %q is not read: it takes %d KiB of memory, and all catalogues together fill the manager's %d MiB for "+
+		"them; the seeds keep what they have of it", e.Catalogue, e.Bytes>>10, heldBytes>>20)
 	if e.Version != "" {
 		return text + ": there is room again, and resourceVersion " + e.Version + " is read anew"
 	}

@@ -14,7 +14,9 @@ import (
 )
 
 // hold gives catalogues to a budget as a watch brings them, and names those that are stubs.
-func hold(t *testing.T, into *budget.Budget[v1.AddonCatalogue, *v1.AddonCatalogue], all ...*v1.AddonCatalogue) (held []any, stubs []string) {
+func hold(
+	t *testing.T, into *budget.Budget[v1.AddonCatalogue, *v1.AddonCatalogue], all ...*v1.AddonCatalogue,
+) (held []any, stubs []string) {
 	t.Helper()
 	for _, one := range all {
 		text, err := json.Marshal(one)
@@ -38,8 +40,8 @@ func hold(t *testing.T, into *budget.Budget[v1.AddonCatalogue, *v1.AddonCatalogu
 	return held, stubs
 }
 
-// TestWhatTheTotalsAllowIsHeldWhole turns red when the master's cache has no room for what all Custom catalogues may have together: many versions,
-// or long ones, beside large Core catalogues, which are always whole; or when it holds the content of other namespaces.
+// TestWhatTheTotalsAllowIsHeldWhole turns red when the master's cache has no room for what all Custom catalogues may have together: many
+// versions, or long ones, beside large Core catalogues, which are always whole; or when it holds the content of other namespaces.
 func TestWhatTheTotalsAllowIsHeldWhole(t *testing.T) {
 	t.Parallel()
 	of := func(name string, versions, bytes int) *v1.AddonCatalogue {
@@ -72,8 +74,8 @@ func TestWhatTheTotalsAllowIsHeldWhole(t *testing.T) {
 	}
 }
 
-// TestAStubIsWeighedByItsMark turns red when what a cache holds as a stub counts as nothing for the room that is left, or when it counts so
-// after it is whole.
+// TestAStubIsWeighedByItsMark turns red when what a cache holds as a stub counts as nothing for the room that is left, or when it counts
+// so after it is whole.
 func TestAStubIsWeighedByItsMark(t *testing.T) {
 	t.Parallel()
 	var scale catalogue.Scale

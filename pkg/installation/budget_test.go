@@ -31,8 +31,8 @@ func usual(namespace, name string, values int) *v1.AddonInstallation {
 	return made
 }
 
-// TestASeedHoldsItsInstallationsWhole turns red when a seed of 20,000 installations, in many namespaces or in one, or a cluster with all that it
-// may have, comes to the end of the budget.
+// TestASeedHoldsItsInstallationsWhole turns red when a seed of 20,000 installations, in many namespaces or in one, or a cluster with all
+// that it may have, comes to the end of the budget.
 func TestASeedHoldsItsInstallationsWhole(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -55,8 +55,8 @@ func TestASeedHoldsItsInstallationsWhole(t *testing.T) {
 	}
 }
 
-// TestAStubLacksWhatUsersWrite turns red when a stub holds values, when one of a set or a Core one lacks what its controller goes by or is written again
-// for its lack of values, or when a stub takes nothing of its cluster's share.
+// TestAStubLacksWhatUsersWrite turns red when a stub holds values, when one of a set or a Core one lacks what its controller goes by or is
+// written again for its lack of values, or when a stub takes nothing of its cluster's share.
 func TestAStubLacksWhatUsersWrite(t *testing.T) {
 	t.Parallel()
 	kind := installation.Budget()

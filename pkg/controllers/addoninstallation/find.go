@@ -90,8 +90,8 @@ func (r *Reconciler) unpaused(ctx context.Context, f *facts) loop.Outcome {
 }
 
 // withinShare lets nothing be done for what is beyond the share that one cluster has of the seed: the newest are. Admission refuses it
-// first, where it is asked. Nor is anything done for what the manager has no room for in memory. Once there is room its status changes, and
-// the cache gets the whole of it by that.
+// first, where it is asked. Nor is anything done for what the manager has no room for in memory. Once there is room its status changes,
+// and the cache gets the whole of it by that.
 func (r *Reconciler) withinShare(ctx context.Context, f *facts) loop.Outcome {
 	if bytes, isStub := budget.Size(f.installation); isStub {
 		text := fmt.Sprintf("nothing is done for it: it takes %d KiB of the manager's memory, and the installations of its namespace, or of the "+

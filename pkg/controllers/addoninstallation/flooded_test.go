@@ -14,9 +14,9 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 )
 
-// No webhook is asked here. Red when installations that fill the store fill the manager's memory too, now or after a restart; when who made
-// them is not told; when those that were there, those of other clusters or Core add-ons stop; when one that can't be held after a restart is
-// removed, or written over by its stub; when a stub can't be deleted; or when nothing changes once there is room.
+// No webhook is asked here. Red when installations that fill the store fill the manager's memory too, now or after a restart; when who
+// made them is not told; when those that were there, those of other clusters or Core add-ons stop; when one that can't be held after a
+// restart is removed, or written over by its stub; when a stub can't be deleted; or when nothing changes once there is room.
 func TestAFloodOfInstallationsIsNotHeldInMemory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -58,8 +58,8 @@ func heap() int64 {
 }
 
 // No webhook is asked here. Red when catalogues that fill the store fill the manager's memory too, now or after a restart; when the author
-// is not told; when catalogues that were there, or small ones, get nothing any more, or lose what seeds have of them after a restart; when a stub
-// replaces its catalogue or can't be deleted; or when nothing changes once there is room.
+// is not told; when catalogues that were there, or small ones, get nothing any more, or lose what seeds have of them after a restart; when
+// a stub replaces its catalogue or can't be deleted; or when nothing changes once there is room.
 func TestAFloodOfCataloguesIsNotHeldInMemory(t *testing.T) {
 	w := newWorld(t)
 	w.seed("local", kubeconfigOf("master"))

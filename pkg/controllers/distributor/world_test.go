@@ -37,7 +37,8 @@ type world struct {
 	end                 func()
 	// manager is that of the controller that was started last.
 	manager *kit.Manager
-	// held is how many bytes the cache may take for catalogues; 0: as the program's. running is that of the controller that was started last.
+	// held is how many bytes the cache may take for catalogues; 0: as the program's. running is that of the controller that was started
+	// last.
 	held    int64
 	running *distributor.Master
 }
