@@ -105,7 +105,8 @@ func IsRight(live *v1.AddonInstallation, wanted *Intent, digest string) bool {
 		}
 	}
 	return equality.Semantic.DeepEqual(wanted.owned(live.Spec), wanted.owned(wanted.Spec)) &&
-		(budget.IsStub(live) || holdsValues(live, &wanted.Spec)) && (len(wanted.Spec.ValuesFrom) == 0 || equality.Semantic.DeepEqual(live.Spec.ValuesFrom, wanted.Spec.ValuesFrom))
+		(budget.IsStub(live) || holdsValues(live, &wanted.Spec)) &&
+		(len(wanted.Spec.ValuesFrom) == 0 || equality.Semantic.DeepEqual(live.Spec.ValuesFrom, wanted.Spec.ValuesFrom))
 }
 
 func holds(have, want map[string]string) bool {
