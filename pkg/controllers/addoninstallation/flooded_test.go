@@ -20,7 +20,7 @@ import (
 func TestAFloodOfInstallationsIsNotHeldInMemory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.held = 8 << 20
+	w.held = 16 << 20
 	w.publish("web", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	w.publish("network", kubermaticv1.CatalogueCore, offered{version: "1.0.0"})
 	stop := w.startUntil()
@@ -83,7 +83,7 @@ func TestAFloodOfInstallationsIsNotHeldInMemory(t *testing.T) {
 	expect.Gone(t, w.seed, late)
 	stop()
 
-	w.held = 8 << 20
+	w.held = 16 << 20
 	w.start()
 	w.expectReady(first, kubermaticv1.ReasonReady)
 	for at := range flood - 1 {
