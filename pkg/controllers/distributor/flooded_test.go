@@ -95,20 +95,25 @@ func TestAFloodOfCataloguesIsNotHeldInMemory(t *testing.T) {
 		t.Errorf("the last catalogue has %d add-ons", len(last.Spec.Addons))
 	}
 
-	// After a restart others may be stubs. The seeds keep what they have of those.
+	// After a restart in less memory what was there is a stub too. The seeds keep what they have of it.
 	stop()
+	w.held = 3 << 20
 	stop = w.start()
 	expect.Change(t, w.master, late, func(object *v1.AddonCatalogue) {
 		object.Spec.Addons = append(object.Spec.Addons, addonOf("new", "1.0.0"))
 	})
 	w.expectVersions("master", "new", "1.0.0")
-	if held := w.stubs(w.running); len(held) < flood/2 || held["late"] {
+	if held := w.stubs(w.running); len(held) < flood || !held["early"] || held["late"] {
 		t.Errorf("stubs of %v", held)
 	}
 	w.steady(func() error {
 		kept := w.merged("early-0")
 		return w.master.Get(t.Context(), client.ObjectKeyFromObject(kept), kept)
 	})
+	w.expectCondition(early, v1.ConditionReady, "False", v1.ReasonTooLarge)
+	stop()
+	w.held = 32 << 20
+	stop = w.start()
 
 	for at := range flood {
 		if at != flood-1 {
