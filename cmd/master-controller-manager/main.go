@@ -76,7 +76,7 @@ func run(flags manager.Flags, fetching *sources.Flags, kkpVersion string) error 
 	if err != nil {
 		return err
 	}
-	made, err := flags.New(rest.AddUserAgent(config, "trellis-master"), lease, nil)
+	made, err := flags.New(rest.AddUserAgent(config, "trellis-master"), lease, wiring.Cache(nil, wiring.NewInstallations()))
 	if err != nil {
 		return err
 	}

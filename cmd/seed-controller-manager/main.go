@@ -50,11 +50,12 @@ func run(ctx context.Context, options *options, logger logr.Logger) error {
 		return err
 	}
 	config = rest.AddUserAgent(config, "trellis-seed")
-	made, err := options.New(config, lease, wiring.HeldOnSeeds(options.CatalogueNamespace))
+	held := wiring.NewInstallations()
+	made, err := options.New(config, lease, wiring.Cache(wiring.HeldOnSeeds(options.CatalogueNamespace), held))
 	if err != nil {
 		return err
 	}
-	if err := wire(ctx, made, options, logger); err != nil {
+	if err := wire(ctx, made, held, options, logger); err != nil {
 		return err
 	}
 	return made.Start(ctx)

@@ -37,8 +37,8 @@ type seed struct {
 }
 
 // wire puts the controllers together and into the manager.
-func wire(ctx context.Context, made manager.Manager, options *options, logger logr.Logger) error {
-	found, err := wiring.NewSeed(ctx, made, options.clusters.kinds())
+func wire(ctx context.Context, made manager.Manager, held *wiring.Installations, options *options, logger logr.Logger) error {
+	found, err := wiring.NewSeed(ctx, made, held, options.clusters.kinds())
 	if err != nil {
 		return err
 	}

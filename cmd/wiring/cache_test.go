@@ -14,7 +14,7 @@ import (
 
 // TestWhatAManagersCacheHolds turns red when a manager's cache holds who manages fields, of any kind, or twice what installations have alike.
 func TestWhatAManagersCacheHolds(t *testing.T) {
-	options := wiring.Cache(wiring.HeldOnSeeds("addon-catalogue"))
+	options := wiring.Cache(wiring.HeldOnSeeds("addon-catalogue"), wiring.NewInstallations())
 	for object, held := range options.ByObject {
 		if held.Transform != nil {
 			t.Errorf("%T is held by a rule of its own, which takes the place of that for all", object)

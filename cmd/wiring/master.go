@@ -10,7 +10,9 @@ import (
 )
 
 // Distributor are what controller distributor works with.
-func Distributor(made manager.Manager, master cluster.Cluster, kinds fetch.Kinds, options distributor.Options) distributor.Dependencies {
+func Distributor(
+	made manager.Manager, master *distributor.Master, kinds fetch.Kinds, options distributor.Options,
+) distributor.Dependencies {
 	return distributor.Dependencies{
 		Master: master, Recorder: made.GetEventRecorder("distributor"), SecretKeys: kinds.SecretKeys(), Options: options,
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/budget"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/controllers/addonset"
@@ -27,6 +28,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/helmrepo"
 	"github.com/trellis-addons/trellis/pkg/fetch/image"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/pkg/sharing"
@@ -41,10 +43,26 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
+// Installations bounds what a seed's manager holds of AddonInstallations.
+type Installations = budget.Budget[kubermaticv1.AddonInstallation, *kubermaticv1.AddonInstallation]
+
+// NewInstallations makes the bound of one manager.
+func NewInstallations() *Installations {
+	return budget.New[kubermaticv1.AddonInstallation](installation.Budget())
+}
+
 // Cache is what a manager's cache holds: some kinds in part only, of none who manages its fields, and
-// of AddonInstallations once what they have alike.
-func Cache(held map[client.Object]cache.ByObject) cache.Options {
-	return cache.Options{DefaultTransform: sharing.NewInstallations().Transform, ByObject: held}
+// of AddonInstallations, within their bound, once what they have alike.
+func Cache(held map[client.Object]cache.ByObject, installations *Installations) cache.Options {
+	share := sharing.NewInstallations()
+	transform := func(object any) (any, error) {
+		object, err := installations.Transform(object)
+		if err != nil {
+			return nil, err
+		}
+		return share.Transform(object)
+	}
+	return cache.Options{DefaultTransform: transform, ByObject: held}
 }
 
 // HeldOnSeeds is what a manager's cache on a seed holds of catalogues: the merged ones only. There
@@ -79,10 +97,12 @@ func SourceKinds(network *outbound.Network) fetch.Kinds {
 type Seed struct {
 	manager.Manager
 	Clusters *cluster.Finders
+	// Held bounds its installations.
+	Held *Installations
 }
 
 // NewSeed finds clusters of these kinds, as long as the manager runs.
-func NewSeed(ctx context.Context, made manager.Manager, kinds cluster.Kinds) (Seed, error) {
+func NewSeed(ctx context.Context, made manager.Manager, held *Installations, kinds cluster.Kinds) (Seed, error) {
 	none := Seed{}
 	planes, err := FurtherCache(made, nil, func(options *cache.Options) { options.DefaultTransform = cluster.TrimControlPlane })
 	if err != nil {
@@ -96,7 +116,7 @@ func NewSeed(ctx context.Context, made manager.Manager, kinds cluster.Kinds) (Se
 	if err != nil {
 		return none, err
 	}
-	return Seed{Manager: made, Clusters: finder}, errors.Join(made.Add(planes), made.Add(seen), made.Add(finder))
+	return Seed{Manager: made, Clusters: finder, Held: held}, errors.Join(made.Add(planes), made.Add(seen), made.Add(finder))
 }
 
 // Addon are what controller addon works with.

@@ -33,6 +33,9 @@ type Source struct {
 	weight Weight
 }
 
+// Bytes are what it takes on a seed, and more than its text.
+func (s *Source) Bytes() int { return s.weight.Bytes }
+
 // Without leaves out the versions that need one of these Secrets for credentials. Their add-ons keep what they reserve.
 func (s *Source) Without(secrets []string) *Source {
 	left := *s

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/budget"
 )
 
 // Weight is what catalogues take on the master and on every seed.
@@ -46,6 +47,14 @@ func Weigh(spec *v1.AddonCatalogueSpec) Weight {
 // WeighObject counts labels and annotations too, which the master's manager has in memory.
 func WeighObject(object *v1.AddonCatalogue) Weight {
 	return Weigh(&object.Spec).Plus(metadataOf(object))
+}
+
+// WeighCached weighs an object of a cache, which may be a stub.
+func WeighCached(object *v1.AddonCatalogue) Weight {
+	if bytes, isStub := budget.Size(object); isStub {
+		return Weight{Versions: 1, Bytes: int(bytes)}
+	}
+	return Weigh(&object.Spec)
 }
 
 func metadataOf(object *v1.AddonCatalogue) Weight {
@@ -119,7 +128,10 @@ func (s *Scale) Others(all []v1.AddonCatalogue, namespace, author string) (sum W
 		object := &all[i]
 		known, isKnown := s.known[object.UID]
 		if !isKnown || known.generation != object.Generation {
-			known = weighed{object.Generation, Weigh(&object.Spec)}
+			known = weighed{object.Generation, WeighCached(object)}
+			if budget.IsStub(object) { // it may become whole
+				known.generation = -1
+			}
 		}
 		fresh[object.UID] = known
 		role := object.Labels[v1.LabelRole]

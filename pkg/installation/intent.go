@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/budget"
 )
 
 // Intent is what a controller applies to an installation by server-side apply: every field that the
@@ -103,7 +104,8 @@ func IsRight(live *v1.AddonInstallation, wanted *Intent, digest string) bool {
 			return false
 		}
 	}
-	return equality.Semantic.DeepEqual(wanted.owned(live.Spec), wanted.owned(wanted.Spec)) && holdsValues(live, &wanted.Spec) &&
+	return equality.Semantic.DeepEqual(wanted.owned(live.Spec), wanted.owned(wanted.Spec)) &&
+		(budget.IsStub(live) || holdsValues(live, &wanted.Spec)) &&
 		(len(wanted.Spec.ValuesFrom) == 0 || equality.Semantic.DeepEqual(live.Spec.ValuesFrom, wanted.Spec.ValuesFrom))
 }
 

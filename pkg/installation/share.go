@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/budget"
 )
 
 // What the installations of one cluster may take of the seed.
@@ -27,7 +28,7 @@ func CheckShare(object *v1.AddonInstallation, before []v1.AddonInstallation) err
 	for i := range before {
 		if before[i].Name != object.Name && !isOfPlatform(&before[i]) {
 			count++
-			sum += Bytes(&before[i])
+			sum += bytesCached(&before[i])
 		}
 	}
 	switch {
@@ -58,6 +59,35 @@ func Bytes(object *v1.AddonInstallation) int {
 		}
 	}
 	return sum
+}
+
+// bytesCached is Bytes of an installation of a cache, which may be a stub.
+func bytesCached(object *v1.AddonInstallation) int {
+	bytes, _ := budget.Size(object)
+	return max(int(bytes), Bytes(object))
+}
+
+// heldBytes hold 50,000 installations, 5 KiB each. While a list is read again a seed's manager may hold them twice.
+const (
+	heldBytes = 256 << 20
+	// smallBytes is more than an installation of the platform takes that no user has added much to.
+	smallBytes = 64 << 10
+)
+
+// Budget bounds the installations in the cache of a seed's manager. What stubs lack of those of the platform users may change.
+func Budget() budget.Kind[v1.AddonInstallation] {
+	return budget.Kind[v1.AddonInstallation]{
+		Most: heldBytes, Namespaced: true,
+		IsAlwaysWhole: func(object *v1.AddonInstallation, bytes int64) bool {
+			return isOfPlatform(object) && bytes <= smallBytes
+		},
+		Strip: func(object *v1.AddonInstallation) {
+			object.Spec.Values = nil
+			if !isOfPlatform(object) {
+				object.Spec.ValuesTemplate, object.Spec.ValuesFrom = "", nil
+			}
+		},
+	}
 }
 
 // CheckManagers refuses managedFields that are many times as large as the installation, and grow: a user may apply it as any number of

@@ -11,7 +11,7 @@ import (
 // tiers are the floors of the house, the lowest first; imports run downward only.
 var tiers = [][]string{
 	{"apis/clusterapi", "apis/kkp", "apis/kubermatic", "charts"},
-	{"pkg/addresses", "pkg/buildinfo", "pkg/fieldsets", "pkg/lru", "pkg/ownership", "pkg/templatenodes", "pkg/text", "pkg/times", "pkg/tracing", "pkg/turns"},
+	{"pkg/addresses", "pkg/budget", "pkg/buildinfo", "pkg/fieldsets", "pkg/lru", "pkg/ownership", "pkg/templatenodes", "pkg/text", "pkg/times", "pkg/tracing", "pkg/turns"},
 	{"pkg/backoff", "pkg/catalogue", "pkg/certificate", "pkg/conditions", "pkg/fence", "pkg/health", "pkg/installation", "pkg/listcache", "pkg/remote", "pkg/rollout", "pkg/sharing", "pkg/target", "pkg/templatedata", "pkg/upgrade", "pkg/values"},
 	{"pkg/addonset", "pkg/calls", "pkg/crds", "pkg/platformvalues"},
 	{

@@ -22,6 +22,7 @@ import (
 
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/cluster"
+	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
@@ -66,7 +67,7 @@ func Master(t testing.TB, config *rest.Config, change ...func(*manager.Options))
 	t.Helper()
 	counts := newReconciliations()
 	return runnable(t, counts, func(context.Context) (wiring.Seed, error) {
-		made, err := newManager(config, manager.Options{Cache: wiring.Cache(nil)}, slices.Concat(change, []func(*manager.Options){counts.inLogs}))
+		made, err := newManager(config, manager.Options{Cache: wiring.Cache(nil, wiring.NewInstallations())}, slices.Concat(change, []func(*manager.Options){counts.inLogs}))
 		return wiring.Seed{Manager: made}, err
 	})
 }
@@ -105,14 +106,16 @@ func NewSeedOf(
 func newSeed(
 	ctx context.Context, to *rest.Config, catalogueNamespace string, kinds cluster.Kinds, change []func(*manager.Options),
 ) (wiring.Seed, error) {
-	made, err := newManager(to, manager.Options{Cache: wiring.Cache(wiring.HeldOnSeeds(catalogueNamespace))}, change)
+	held := wiring.NewInstallations()
+	made, err := newManager(to, manager.Options{Cache: wiring.Cache(wiring.HeldOnSeeds(catalogueNamespace), held)}, change)
 	if err != nil {
 		return wiring.Seed{}, err
 	}
-	return wiring.NewSeed(ctx, made, kinds)
+	return wiring.NewSeed(ctx, made, held, kinds)
 }
 
 func newManager(to *rest.Config, options manager.Options, change []func(*manager.Options)) (manager.Manager, error) {
+	options.NewClient = loop.NewClient
 	options.Scheme, options.Metrics = wiring.Scheme(), metricsserver.Options{BindAddress: "0"}
 	options.Controller = config.Controller{SkipNameValidation: new(true)} // several of one name, one after the other
 	for _, change := range change {

@@ -130,6 +130,9 @@ const (
 	AnnotationTakeOver = Prefix + "take-over"
 	// AnnotationRevision on a generated catalogue is the commit that last changed it.
 	AnnotationRevision = Prefix + "revision"
+	// AnnotationStub is on what a manager's cache holds of an object that it has no room for, and never on an object of an API server: how
+	// many bytes the whole object would take.
+	AnnotationStub = Prefix + "stub"
 	// AnnotationHosts on a source Secret limits the hosts that it is sent to, a comma list.
 	AnnotationHosts = Prefix + "hosts"
 	// AnnotationUsedBy on a Secret of the platform names the AddonSets and AddonCatalogues that may use it, a comma list such as

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
@@ -70,7 +71,7 @@ func TestDebugIsOnLoopbackAlone(t *testing.T) {
 		if err := set.Parse(append(quietly(), "--debug-bind-address="+address)); err != nil {
 			t.Fatal(err)
 		}
-		_, err := flags.New(rest.CopyConfig(fleet.Shared().Cluster(bare).Config), "lease", nil)
+		_, err := flags.New(rest.CopyConfig(fleet.Shared().Cluster(bare).Config), "lease", cache.Options{})
 		if refused := (&NotOnLoopbackError{}); !errors.As(err, &refused) || !strings.Contains(err.Error(), "127.0.0.1:6060") {
 			t.Errorf("%q: %v", address, err)
 		}

@@ -16,12 +16,12 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/fence"
+	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
 // Flags that both managers take.
@@ -95,9 +95,9 @@ func (f *Flags) loggerTo(writer io.Writer) logr.Logger {
 	return logr.FromSlogHandler(leveled{slog.NewTextHandler(writer, &slog.HandlerOptions{Level: f.level})})
 }
 
-// New makes a manager under a lease, whose cache holds some kinds in part only. Clients have no
+// New makes a manager under a lease, with a cache of these options. Clients have no
 // rate limit: API servers have priority and fairness.
-func (f *Flags) New(config *rest.Config, lease string, held map[client.Object]cache.ByObject) (manager.Manager, error) {
+func (f *Flags) New(config *rest.Config, lease string, held cache.Options) (manager.Manager, error) {
 	config.QPS = -1
 	if err := countOwnRequests(config); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (f *Flags) New(config *rest.Config, lease string, held map[client.Object]ca
 		return nil, err
 	}
 	options := manager.Options{
-		Scheme: wiring.Scheme(), Cache: wiring.Cache(held),
+		Scheme: wiring.Scheme(), Cache: held, NewClient: loop.NewClient,
 		Metrics:                f.metrics.options(),
 		HealthProbeBindAddress: f.probeAddress,
 		WebhookServer:          webhooks,

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
 // quietly are the arguments of a manager that serves nothing.
@@ -38,7 +39,7 @@ func serve(t *testing.T, config *rest.Config, prepare func(*Flags), arguments ..
 	if prepare != nil {
 		prepare(&flags)
 	}
-	made, err := flags.New(config, "lease", nil)
+	made, err := flags.New(config, "lease", cache.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

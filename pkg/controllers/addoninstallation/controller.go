@@ -87,7 +87,9 @@ type Dependencies struct {
 	// own, since a seed has many more of both that must not be held in memory.
 	Marked cache.Cache
 	// Direct reads from the API server what Marked has left out: see TrimMarked.
-	Direct      client.Reader
+	Direct client.Reader
+	// HasRoom says whether the cache has room by now for an installation of which it holds a stub.
+	HasRoom     func(*kubermaticv1.AddonInstallation) bool
 	Recorder    events.EventRecorder
 	Finder      cluster.Finder
 	Connections Connections

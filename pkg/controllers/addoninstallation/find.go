@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/budget"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	order "github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/pkg/installer"
@@ -89,8 +90,19 @@ func (r *Reconciler) unpaused(ctx context.Context, f *facts) loop.Outcome {
 }
 
 // withinShare lets nothing be done for what is beyond the share that one cluster has of the seed: the newest are. Admission refuses it
-// first, where it is asked.
+// first, where it is asked. Nor is anything done for what the manager has no room for in memory. Once there is room its status changes,
+// and the cache gets the whole of it by that.
 func (r *Reconciler) withinShare(ctx context.Context, f *facts) loop.Outcome {
+	if bytes, isStub := budget.Size(f.installation); isStub {
+		text := fmt.Sprintf("nothing is done for it: it takes %d KiB of the manager's memory, and the installations of its namespace, or of the "+
+			"seed, take all that there is for them", bytes>>10)
+		if r.HasRoom(f.installation) {
+			text += ": there is room again, and resourceVersion " + f.installation.ResourceVersion + " is read anew"
+		} else {
+			text += ": delete installations, or make their values, labels and annotations smaller"
+		}
+		return waiting(kubermaticv1.ReasonLimitExceeded, text, clusterRecheck)
+	}
 	all, err := r.installationsOf(ctx, f.of())
 	if err != nil {
 		return failed(fmt.Errorf("listing the cluster's installations: %w", err))

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/budget"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	order "github.com/trellis-addons/trellis/pkg/installation"
@@ -136,7 +137,7 @@ func (r *Reconciler) waker(installation *kubermaticv1.AddonInstallation) func() 
 func installationChanged() predicate.Predicate {
 	return predicate.Or(
 		predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{},
-		changed(isProtected))
+		changed(isProtected), changed(isStub))
 }
 
 // siblingChanged is what counts for the other installations of the add-on, which may share objects
@@ -253,6 +254,8 @@ func requestsFor(installations []kubermaticv1.AddonInstallation) []reconcile.Req
 func isRemoved(installation *kubermaticv1.AddonInstallation) bool {
 	return order.IsRemoved(installation)
 }
+
+func isStub(installation *kubermaticv1.AddonInstallation) bool { return budget.IsStub(installation) }
 
 func isProtected(installation *kubermaticv1.AddonInstallation) bool {
 	return order.IsProtected(installation)

@@ -110,6 +110,8 @@ type world struct {
 	manager *kit.Manager
 	// clock, where set, is the controller's, and passes end in any time that a test lets pass by it.
 	clock *clocktesting.FakeClock
+	// held is how many bytes the cache may take for installations; 0: as the program's.
+	held int64
 }
 
 // installKinds installs ours, those of KKP and of Cluster API: worlds that run side by side all have them from the beginning.
@@ -247,6 +249,9 @@ func (w *world) startUntil() (stop func()) {
 		options.Logger = w.logged()
 		options.Cache.ByObject[&kubermaticv1.AddonInstallation{}] = cache.ByObject{Namespaces: w.ofClusters()}
 	})
+	if w.held > 0 {
+		made.Held.Kind.Most = w.held
+	}
 	made.SetUp(addoninstallation.New(w.dependencies(made)))
 	made.Run()
 	w.manager = made

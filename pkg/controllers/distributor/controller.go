@@ -10,7 +10,6 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trellis-addons/trellis/pkg/catalogue"
@@ -44,7 +43,7 @@ type Options struct {
 // Dependencies are what the controller works with.
 type Dependencies struct {
 	// Master is the client that NewMaster makes.
-	Master   cluster.Cluster
+	Master   *Master
 	Recorder events.EventRecorder
 	// Fence keeps writes to seeds from being sent; nil: there is none.
 	Fence *fence.Fence
@@ -56,7 +55,7 @@ type Dependencies struct {
 // Reconciler is the AddonCatalogueDistributor.
 type Reconciler struct {
 	options  Options
-	master   cluster.Cluster
+	master   *Master
 	recorder events.EventRecorder
 	// cached reads the master from its cache and writes; direct reads past the cache.
 	cached     client.Client

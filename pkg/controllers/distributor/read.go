@@ -1,8 +1,11 @@
 package distributor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -10,6 +13,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/access/rights"
+	"github.com/trellis-addons/trellis/pkg/budget"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/health"
 	"github.com/trellis-addons/trellis/pkg/loop"
@@ -37,6 +41,9 @@ type reading struct {
 // readings remembers sources: to parse them costs more than the rest of a pass.
 type readings map[types.UID]*reading
 
+// roomRecheck is when it is looked again whether there is room for what the cache holds as stubs.
+const roomRecheck = time.Minute
+
 type wrongNamespaceError struct{ namespace, wanted string }
 
 func (e *wrongNamespaceError) Error() string {
@@ -62,11 +69,17 @@ func (r *Reconciler) read(ctx context.Context, f *facts) loop.Outcome {
 			return failed(fmt.Errorf("reading AddonCatalogue %q: %w", object.Name, err))
 		}
 		found := ownedCore(fresh[object.UID], list.Items)
+		if found.reason == v1.ReasonTooLarge {
+			f.recheckIn(roomRecheck)
+		}
 		r.readLeave(found)
 		f.leave.Add(found.leave)
 		f.readings = append(f.readings, found)
 	}
 	r.readings = fresh
+	slices.SortFunc(f.readings, func(a, b *reading) int {
+		return cmp.Or(a.object.CreationTimestamp.Compare(b.object.CreationTimestamp.Time), cmp.Compare(a.object.UID, b.object.UID))
+	})
 	return nil
 }
 
@@ -77,7 +90,9 @@ func isInput(object client.Object) bool {
 }
 
 func (r *Reconciler) readOne(ctx context.Context, object *v1.AddonCatalogue) *reading {
-	if known, ok := r.readings[object.UID]; ok && known.object.Generation == object.Generation {
+	bytes, isStub := budget.Size(object)
+	known, ok := r.readings[object.UID]
+	if ok && known.object.Generation == object.Generation && !isStub && !budget.IsStub(known.object) {
 		known.object = object
 		return known
 	}
@@ -85,6 +100,12 @@ func (r *Reconciler) readOne(ctx context.Context, object *v1.AddonCatalogue) *re
 	switch {
 	case object.Namespace != r.options.Namespace:
 		found.refuse(v1.ReasonWrongNamespace, &wrongNamespaceError{object.Namespace, r.options.Namespace})
+	case isStub && object.Spec.Git == nil:
+		noRoom := &catalogue.HeldError{Catalogue: object.Name, Bytes: bytes}
+		if r.master.Held.HasRoom(object) { // its status is written, and the cache gets it once more by that
+			noRoom.Version = object.ResourceVersion
+		}
+		found.refuse(v1.ReasonTooLarge, noRoom)
 	case object.Spec.Git != nil: // the catalogues generated from it are merged
 	default:
 		source, err := catalogue.Read(object, values.CheckVersion, health.Check(ctx), rights.CheckVersion)
@@ -106,7 +127,9 @@ func (r *reading) parent() types.UID {
 }
 
 // isHeld says whether a catalogue's content is not known at present: that of the seeds stays.
-func (r *reading) isHeld() bool { return r.reason == v1.ReasonInvalid && r.source == nil }
+func (r *reading) isHeld() bool {
+	return (r.reason == v1.ReasonInvalid || r.reason == v1.ReasonTooLarge) && r.source == nil
+}
 
 func (r *reading) refuse(reason string, refusal error) { r.reason, r.refusal = reason, refusal }
 

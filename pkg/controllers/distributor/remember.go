@@ -30,9 +30,16 @@ type revisions struct {
 type savedRevision struct {
 	name, digest string
 	number       int64
-	// source is the parsed spec; nil until it is needed.
+	// source is the parsed spec; nil until it is needed. It takes so many bytes; 0: that is not known yet.
 	source *catalogue.Source
+	bytes  int
 }
+
+// revisionsAtOnce are listed at a time: each is as large as a catalogue.
+const revisionsAtOnce = 16
+
+// mostRestored in bytes is what the last valid specs of refused catalogues take together. Of others, the seeds keep what they have.
+const mostRestored = 32 << 20
 
 // remember saves the spec of every valid authored catalogue, and reads the saved one of invalid
 // ones. Generated catalogues have the repository's last good commit instead.
@@ -45,9 +52,13 @@ func (r *Reconciler) remember(ctx context.Context, f *facts) loop.Outcome {
 			continue
 		}
 		if reading.reason == v1.ReasonInvalid {
-			if err := r.restore(ctx, reading); err != nil {
+			if err := r.restore(ctx, f, reading); err != nil {
 				return failed(err)
 			}
+		}
+		if kept, ok := r.revisions.last[reading.object.UID]; ok && reading.reason == v1.ReasonTooLarge { // its content is to take no memory
+			kept.source = nil
+			r.revisions.last[reading.object.UID] = kept
 		}
 		if reading.source != nil && reading.refusal == nil {
 			f.trouble(r.save(ctx, reading))
@@ -60,16 +71,22 @@ func (r *Reconciler) listRevisions(ctx context.Context) error {
 	if r.revisions.listed {
 		return nil
 	}
-	var list appsv1.ControllerRevisionList
-	err := r.direct.List(ctx, &list, client.InNamespace(r.options.Namespace), client.MatchingLabels{v1.LabelManagedBy: seed.ManagedBy})
-	if err != nil {
-		return fmt.Errorf("listing ControllerRevisions: %w", err)
+	found := revisions{listed: true, last: map[types.UID]savedRevision{}}
+	for next := ""; ; {
+		var page appsv1.ControllerRevisionList
+		err := r.direct.List(ctx, &page, client.InNamespace(r.options.Namespace), client.MatchingLabels{v1.LabelManagedBy: seed.ManagedBy},
+			client.Limit(revisionsAtOnce), client.Continue(next))
+		if err != nil {
+			return fmt.Errorf("listing ControllerRevisions: %w", err)
+		}
+		for i := range page.Items {
+			found.add(&page.Items[i])
+		}
+		if next = page.Continue; next == "" {
+			r.revisions = found
+			return nil
+		}
 	}
-	r.revisions = revisions{listed: true, last: map[types.UID]savedRevision{}}
-	for i := range list.Items {
-		r.revisions.add(&list.Items[i])
-	}
-	return nil
 }
 
 // add records a revision; of several the one with the highest number counts.
@@ -155,20 +172,26 @@ func revisionName(reading *reading) string {
 }
 
 // restore makes the source of a refused catalogue from its last valid spec.
-func (r *Reconciler) restore(ctx context.Context, reading *reading) error {
+func (r *Reconciler) restore(ctx context.Context, f *facts, reading *reading) error {
 	kept, ok := r.revisions.last[reading.object.UID]
 	if !ok {
 		return nil
 	}
 	reading.savedRevision = kept.name
-	if kept.source == nil {
+	if kept.source == nil && f.restored+kept.bytes <= mostRestored {
 		source, err := r.readRevision(ctx, reading.object, kept.name)
 		if err != nil {
 			return fmt.Errorf("reading the last valid spec of AddonCatalogue %q: %w", reading.object.Name, err)
 		}
 		kept.source = source
-		r.revisions.last[reading.object.UID] = kept
 	}
+	if kept.source != nil {
+		kept.bytes = kept.source.Bytes()
+	}
+	if f.restored += kept.bytes; f.restored > mostRestored {
+		kept.source = nil
+	}
+	r.revisions.last[reading.object.UID] = kept
 	reading.source = kept.source
 	return nil
 }

@@ -39,6 +39,8 @@ type facts struct {
 	userFacts
 	// allSets are all AddonSets, as every step sees them.
 	allSets []v1.AddonSet
+	// restored are the bytes of the last valid specs of refused catalogues.
+	restored int
 	// recheck is when to make the next pass without an event; 0: never.
 	recheck time.Duration
 	// troubles are failures that don't end the pass.

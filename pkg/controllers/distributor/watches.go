@@ -23,6 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/budget"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	usercluster "github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
@@ -58,7 +60,7 @@ func (r *Reconciler) watchInputs(mgr ctrl.Manager, from cache.Cache) error {
 	edits := predicate.Or[client.Object](
 		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{},
 	)
-	catalogues := predicate.Or[client.Object](edits, gitRead)
+	catalogues := predicate.Or[client.Object](edits, gitRead, becameWhole)
 	return loop.Register(mgr, "distributor", controller.Options{Reconciler: r, MaxConcurrentReconciles: 1},
 		source.Kind[client.Object](from, &v1.AddonCatalogue{}, toEverything(), catalogues),
 		source.Kind[client.Object](from, &v1.AddonSet{}, toEverything(), predicate.Or[client.Object](edits, protected)),
@@ -70,6 +72,11 @@ func (r *Reconciler) watchInputs(mgr ctrl.Manager, from cache.Cache) error {
 var gitRead = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	before, after := e.ObjectOld.(*v1.AddonCatalogue), e.ObjectNew.(*v1.AddonCatalogue)
 	return after.Spec.Git != nil && (before.Status.Addons != after.Status.Addons || isFetched(before) != isFetched(after))
+}}
+
+// becameWhole passes on that the cache has room for a catalogue, or none any more.
+var becameWhole = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	return budget.IsStub(e.ObjectOld) != budget.IsStub(e.ObjectNew)
 }}
 
 // protected passes on that a set got its finalizer, or lost it.
@@ -87,9 +94,16 @@ func toEverything() handler.EventHandler {
 	}
 }
 
-// NewMaster makes the client of the master that the controllers of catalogues share. It has a cache
-// of its own, without merged and available catalogues and copies of sets, for a master that is a seed too.
-func NewMaster(mgr ctrl.Manager, namespace string) (cluster.Cluster, error) {
+// Master is the client of the master that the controllers of catalogues share.
+type Master struct {
+	cluster.Cluster
+	// Held bounds what its cache takes for catalogues.
+	Held *budget.Budget[v1.AddonCatalogue, *v1.AddonCatalogue]
+}
+
+// NewMaster makes a Master. It has a cache of its own, without merged and available catalogues and copies of sets, for a master that is a
+// seed too.
+func NewMaster(mgr ctrl.Manager, namespace string) (*Master, error) {
 	copies, err := labels.NewRequirement(v1.LabelRole, selection.NotIn, []string{v1.RoleMerged, v1.RoleAvailable})
 	if err != nil {
 		return nil, fmt.Errorf("selecting catalogues: %w", err)
@@ -98,12 +112,13 @@ func NewMaster(mgr ctrl.Manager, namespace string) (cluster.Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("selecting sets: %w", err)
 	}
+	held := budget.New[v1.AddonCatalogue](catalogue.Budget(namespace))
 	platform := cache.ByObject{Namespaces: map[string]cache.Config{namespace: {}}}
 	master, err := cluster.New(mgr.GetConfig(), func(options *cluster.Options) {
 		options.Scheme, options.Logger = mgr.GetScheme(), mgr.GetLogger()
-		options.Cache.DefaultTransform = cache.TransformStripManagedFields()
+		options.NewClient, options.Cache.DefaultTransform = loop.NewClient, cache.TransformStripManagedFields()
 		options.Cache.ByObject = map[client.Object]cache.ByObject{
-			&v1.AddonCatalogue{}:     {Label: labels.NewSelector().Add(*copies)},
+			&v1.AddonCatalogue{}:     {Label: labels.NewSelector().Add(*copies), Transform: held.Transform},
 			&v1.AddonSet{}:           {Label: labels.NewSelector().Add(*written)},
 			usercluster.SeedObject(): platform,
 			&corev1.Secret{}:         platform,
@@ -115,5 +130,5 @@ func NewMaster(mgr ctrl.Manager, namespace string) (cluster.Cluster, error) {
 	if err := mgr.Add(master); err != nil {
 		return nil, fmt.Errorf("adding the master's cache: %w", err)
 	}
-	return master, nil
+	return &Master{Cluster: master, Held: held}, nil
 }

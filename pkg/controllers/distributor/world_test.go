@@ -37,6 +37,10 @@ type world struct {
 	end                 func()
 	// manager is that of the controller that was started last.
 	manager *kit.Manager
+	// held is how many bytes the cache may take for catalogues; 0: as the program's. running is that of the controller that was started
+	// last.
+	held    int64
+	running *distributor.Master
 }
 
 var worlds int
@@ -82,6 +86,9 @@ func (w *world) start(change ...func(*distributor.Options)) (stop func()) {
 	master, err := distributor.NewMaster(made, options.Namespace)
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	if w.running = master; w.held > 0 {
+		master.Held.Kind.Most = w.held
 	}
 	kinds := fetch.NewKinds(fetch.Serve(git.New(nil)), fetch.Serve(image.New(nil)), fetch.Serve(helmrepo.New(nil)))
 	made.SetUp(distributor.New(wiring.Distributor(made, master, kinds, options)))

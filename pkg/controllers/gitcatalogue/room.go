@@ -22,7 +22,7 @@ func (r *Reconciler) room(ctx context.Context, f *facts) loop.Outcome {
 	}
 	var before, after catalogue.Weight
 	for _, child := range f.have {
-		before = before.Plus(catalogue.Weigh(&child.Spec))
+		before = before.Plus(catalogue.WeighCached(child))
 	}
 	for i := range f.plan.children {
 		after = after.Plus(catalogue.Weigh(&f.plan.children[i].spec))

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/budget"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/seed"
@@ -50,7 +51,7 @@ func (f *facts) hasRows() bool { return f.Parent == "" && len(f.Digests) > 0 }
 func statusOf(object *v1.AddonCatalogue, f *facts) v1.AddonCatalogueStatus {
 	next := *object.Status.DeepCopy()
 	next.ObservedGeneration = object.Generation
-	if object.Spec.Git == nil {
+	if object.Spec.Git == nil && !budget.IsStub(object) {
 		next.Addons, next.Versions = catalogue.Size(&object.Spec)
 	}
 	next.Conflicts = slices.Clone(f.Conflicts[:min(len(f.Conflicts), conflictsListed)])
