@@ -117,7 +117,7 @@ func Read(catalogue *v1.AddonCatalogue, checks ...VersionCheck) (*Source, error)
 	source := &Source{
 		Name: catalogue.Name, UID: catalogue.UID,
 		Type: typeOf(&catalogue.Spec), Priority: catalogue.Spec.Priority, Created: catalogue.CreationTimestamp.Time,
-		addons: addons, git: inGit(catalogue), Secrets: secretsOf(addons), weight: Weigh(&catalogue.Spec),
+		addons: addons, git: inGit(catalogue), Secrets: secretsOf(addons), weight: weighRead(&catalogue.Spec, addons),
 	}
 	source.Digest, source.place = source.digest(), source.placeIn()
 	return source, nil

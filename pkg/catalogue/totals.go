@@ -37,12 +37,33 @@ const (
 
 // Weigh counts a spec as it is written to seeds.
 func Weigh(spec *v1.AddonCatalogueSpec) Weight {
-	addons, versions := Size(spec)
 	encoded, _ := json.Marshal(spec) // what can't be encoded is invalid
-	return Weight{
-		Versions: max(1, int(versions)), Bytes: len(encoded) + max(1, int(addons))*addonBytes + int(versions)*originBytes,
-	}
+	return weigh(spec, len(encoded))
 }
+
+// weigh counts a spec of so many bytes as JSON.
+func weigh(spec *v1.AddonCatalogueSpec, bytes int) Weight {
+	addons, versions := Size(spec)
+	return Weight{Versions: max(1, int(versions)), Bytes: bytes + max(1, int(addons))*addonBytes + int(versions)*originBytes}
+}
+
+// weighRead is Weigh of a spec whose versions were encoded already.
+func weighRead(spec *v1.AddonCatalogueSpec, addons []sourceAddon) Weight {
+	about, bytes := *spec, 0
+	about.Addons = slices.Clone(spec.Addons)
+	for i := range addons {
+		about.Addons[i].Versions = nil
+		bytes += len(`,"versions":[]`) - 1
+		for j := range addons[i].versions {
+			bytes += addons[i].versions[j].size + len(",")
+		}
+	}
+	encoded, _ := json.Marshal(about) // texts always encode
+	return weigh(spec, len(encoded)+bytes)
+}
+
+// Weight is what Weigh gives for the spec that was read.
+func (s *Source) Weight() Weight { return s.weight }
 
 // WeighObject counts labels and annotations too, which the master's manager has in memory.
 func WeighObject(object *v1.AddonCatalogue) Weight {

@@ -1,13 +1,17 @@
 package catalogue
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
 // sized is what was read of a catalogue with so many versions that was made in that second.
@@ -68,5 +72,32 @@ func TestGrowth(t *testing.T) {
 		if got := test.is.growth(had); got != test.want {
 			t.Errorf("%s: %d, want %d", test.why, got, test.want)
 		}
+	}
+}
+
+// Red when a catalogue has another weight when it is read than when it is admitted.
+func TestWhatIsReadWeighsAsWhatIsAdmitted(t *testing.T) {
+	t.Parallel()
+	object := &v1.AddonCatalogue{Spec: v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Priority: 3}}
+	for number := range 3 {
+		addon := v1.Addon{Name: v1.AddonName(fmt.Sprintf("addon-%d", number)), Description: "<with> \"marks\" & more"}
+		for at := range number + 1 {
+			addon.Versions = append(addon.Versions, v1.AddonVersion{
+				Version: fmt.Sprintf("1.%d.0", at), ValuesTemplate: "a: <b>", Values: &runtime.RawExtension{Raw: []byte(`{"a":{"b":[1,"é"]}}`)},
+				Template: &v1.Template{Method: v1.MethodGoTemplate},
+				Source:   &v1.Source{Git: &v1.GitSource{Remote: "https://git.example.com/a.git", Path: "a"}},
+			})
+		}
+		object.Spec.Addons = append(object.Spec.Addons, addon)
+		read, err := Read(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(Weigh(&object.Spec), read.Weight()); diff != "" {
+			t.Errorf("%d add-ons (-admitted +read):\n%s", number+1, diff)
+		}
+	}
+	if read, err := Read(&v1.AddonCatalogue{}); err != nil || read.Weight() != Weigh(&v1.AddonCatalogueSpec{}) {
+		t.Errorf("an empty one: %v, %v", read, err)
 	}
 }

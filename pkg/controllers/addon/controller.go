@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/tools/events"
@@ -48,6 +49,8 @@ type Reconciler struct {
 	Dependencies
 	offers   offers
 	failures loop.Failures
+	// gathering is of the changes of merged catalogues.
+	gathering loop.Gathering
 	// reported has, by cluster, the problems of requests that were reported last.
 	reported lru.Cache[target.Ref, string]
 	// written reads the metadata of available catalogues from a cache of its own.
@@ -63,6 +66,7 @@ func New(dependencies Dependencies) *Reconciler {
 	options.Concurrency = cmp.Or(options.Concurrency, 8)
 	dependencies.Metrics = cmp.Or(dependencies.Metrics, NewMetrics(prometheus.NewRegistry()))
 	return &Reconciler{
+		gathering:    loop.Gathering{Longest: time.Second},
 		Dependencies: dependencies, offers: offers{preReleases: options.AllowPrereleases, metrics: dependencies.Metrics},
 	}
 }

@@ -12,8 +12,9 @@
 //
 // Two controllers share the work:
 //
-//	addon-catalogue  reads the merged catalogues when one changes, decides once for each pair of KKP
-//	                 and Kubernetes version, and enqueues the clusters whose offer changed
+//	addon-catalogue  reads the merged catalogues when one changes, or once a second while changes keep
+//	                 coming, decides once for each pair of KKP and Kubernetes version, and enqueues
+//	                 the clusters whose offer changed
 //	addon            writes one cluster's decision; its requests are those of cluster.Request
 //
 // A pass over a cluster takes the steps of steps.go, each in the file of its name. An annotation

@@ -25,9 +25,6 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 )
 
-// debounce gathers the events of one push of the distributor.
-const debounce = 15 * time.Millisecond
-
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // SetupWithManager registers both controllers. The manager's cache holds Clusters and the merged
@@ -103,7 +100,7 @@ func (r *Reconciler) known(ctx context.Context, passes []reconcile.Request) []re
 // watchCatalogues registers the controller of all merged catalogues: one request for all of them.
 func (r *Reconciler) watchCatalogues(mgr ctrl.Manager) error {
 	everything := reconcile.Request{NamespacedName: types.NamespacedName{Name: "everything"}}
-	ask := func(q queue) { q.AddAfter(everything, debounce) }
+	ask := func(q queue) { q.AddAfter(everything, r.gathering.Pause(time.Now())) }
 	changes := handler.Funcs{
 		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { ask(q) },
 		UpdateFunc: func(_ context.Context, _ event.UpdateEvent, q queue) { ask(q) },
@@ -115,7 +112,7 @@ func (r *Reconciler) watchCatalogues(mgr ctrl.Manager) error {
 	// The first pass is made also without an object: an empty catalogue is an offer too.
 	first := source.Func(func(_ context.Context, q queue) error {
 		r.Marks.OnChange(func() { ask(q) })
-		q.AddAfter(everything, debounce)
+		ask(q)
 		return nil
 	})
 	return loop.Register(mgr, "addon-catalogue",

@@ -63,6 +63,8 @@ type Reconciler struct {
 	secretKeys fetch.SecretKeys
 
 	readings    readings
+	pace        pace
+	gathering   loop.Gathering // of all that a pass reads
 	revisions   revisions
 	merger      merger
 	owners      owners
@@ -108,7 +110,7 @@ func New(dependencies Dependencies) *Reconciler {
 	return &Reconciler{
 		options: options, master: dependencies.Master, recorder: dependencies.Recorder, cached: cached, direct: direct,
 		secretKeys: dependencies.SecretKeys, workers: workers, reporter: reporter, usage: used, checkers: checkers,
-		fleet: director,
+		fleet: director, gathering: loop.Gathering{Longest: 250 * time.Millisecond},
 	}
 }
 
@@ -117,6 +119,7 @@ const troubleRetry = 10 * time.Second
 
 // Reconcile makes one pass over all catalogues and seeds.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	r.gathering.Begin()
 	f := &facts{}
 	outcome := loop.Run(ctx, r.steps(), f)
 	switch o := outcome.(type) {

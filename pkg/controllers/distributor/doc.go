@@ -21,6 +21,9 @@
 //	fleet   directs the rollouts of AddonSets, and writes their status and finalizer
 //	report  writes the status of every catalogue that is authored or generated
 //
+// Authors of Custom catalogues have a pace (ADR 123): an edit beyond it is not read yet, and what was
+// read before counts.
+//
 // One request stands for all catalogues, since a merge needs all of them. A pass takes the steps of
 // steps.go, each in the file of its name. Merging is pure, and skipped where no source changed.
 //

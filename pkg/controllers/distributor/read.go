@@ -22,7 +22,16 @@ import (
 
 // reading is what was read of one catalogue.
 type reading struct {
+	// object is the present one.
 	object *v1.AddonCatalogue
+	// generation is the one that was read, with its spec, at that time, with that weight; zero: none was. Payer got the debt for it.
+	generation int64
+	spec       *v1.AddonCatalogueSpec
+	readAt     time.Time
+	weight     catalogue.Weight
+	payer      string
+	// waits says why a later generation is not read yet; empty: there is none.
+	waits string
 	// source is what is merged; nil where the catalogue adds nothing.
 	source *catalogue.Source
 	// offered is what is merged of the source: versions whose Secrets are not for the catalogue are left out.
@@ -57,24 +66,35 @@ func (r *Reconciler) read(ctx context.Context, f *facts) loop.Outcome {
 	if err := r.cached.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return failed(fmt.Errorf("listing AddonCatalogues: %w", err))
 	}
-	fresh := readings{}
+	return r.readAll(ctx, f, list.Items)
+}
+
+func (r *Reconciler) readAll(ctx context.Context, f *facts, all []v1.AddonCatalogue) loop.Outcome {
+	fresh, read := readings{}, []*reading{}
 	f.leave = catalogue.Leave{}
-	for i := range list.Items {
-		object := &list.Items[i]
+	r.pace.repay(r.options.Clock.Now())
+	for i := range all {
+		object := &all[i]
 		if object.DeletionTimestamp != nil || !isInput(object) {
 			continue
 		}
-		fresh[object.UID] = r.readOne(ctx, object)
+		found := r.readOne(ctx, f, object, all)
 		if err := ctx.Err(); err != nil { // what was read until now may be wrong, and is not kept
 			return failed(fmt.Errorf("reading AddonCatalogue %q: %w", object.Name, err))
 		}
-		found := ownedCore(fresh[object.UID], list.Items)
 		if found.reason == v1.ReasonTooLarge {
 			f.recheckIn(roomRecheck)
 		}
+		if found != r.readings[object.UID] {
+			read = append(read, found)
+		}
+		fresh[object.UID] = found
 		r.readLeave(found)
 		f.leave.Add(found.leave)
 		f.readings = append(f.readings, found)
+	}
+	if r.readings != nil { // all that is there when the manager starts is free
+		r.pace.charge(read)
 	}
 	r.readings = fresh
 	slices.SortFunc(f.readings, func(a, b *reading) int {
@@ -89,32 +109,60 @@ func isInput(object client.Object) bool {
 	return role == "" || role == v1.RoleGenerated
 }
 
-func (r *Reconciler) readOne(ctx context.Context, object *v1.AddonCatalogue) *reading {
-	bytes, isStub := budget.Size(object)
-	known, ok := r.readings[object.UID]
-	if ok && known.object.Generation == object.Generation && !isStub && !budget.IsStub(known.object) {
+// readOne gives what was read of a catalogue before where it did not change, or where its present spec waits.
+func (r *Reconciler) readOne(ctx context.Context, f *facts, object *v1.AddonCatalogue, all []v1.AddonCatalogue) *reading {
+	known, found := r.readings[object.UID], &reading{object: object}
+	if object.Namespace != r.options.Namespace {
+		found.refuse(v1.ReasonWrongNamespace, &wrongNamespaceError{object.Namespace, r.options.Namespace})
+		return found
+	}
+	if err := ownedCore(object, all); err != nil {
+		found.refuse(v1.ReasonCoreNotAllowed, err)
+		return found
+	}
+	if bytes, isStub := budget.Size(object); isStub && object.Spec.Git == nil {
+		found.refuse(v1.ReasonTooLarge, r.noRoom(object, bytes))
+		return found
+	}
+	if known != nil && known.generation == object.Generation {
 		known.object = object
 		return known
 	}
-	found := &reading{object: object}
-	switch {
-	case object.Namespace != r.options.Namespace:
-		found.refuse(v1.ReasonWrongNamespace, &wrongNamespaceError{object.Namespace, r.options.Namespace})
-	case isStub && object.Spec.Git == nil:
-		noRoom := &catalogue.HeldError{Catalogue: object.Name, Bytes: bytes}
-		if r.master.Held.HasRoom(object) { // its status is written, and the cache gets it once more by that
-			noRoom.Version = object.ResourceVersion
-		}
-		found.refuse(v1.ReasonTooLarge, noRoom)
-	case object.Spec.Git != nil: // the catalogues generated from it are merged
-	default:
-		source, err := catalogue.Read(object, values.CheckVersion, health.Check(ctx), rights.CheckVersion)
-		if err != nil {
-			found.refuse(v1.ReasonInvalid, err)
-		}
-		found.source = source
+	found.generation = object.Generation
+	if object.Spec.Git != nil { // the catalogues generated from it are merged
+		return found
 	}
+	if wait := r.pace.wait(object, known); wait > 0 {
+		f.recheckIn(wait)
+		if known == nil {
+			known = found
+			known.generation = 0
+		}
+		if known.waits == "" { // what it says is not written again and again
+			known.waits = r.pace.told(object, known, wait)
+		}
+		known.object = object
+		return known
+	}
+	found.spec, found.readAt, found.payer = &object.Spec, r.pace.repaid, payerOf(object, known)
+	source, err := catalogue.Read(object, values.CheckVersion, health.Check(ctx), rights.CheckVersion)
+	if err != nil {
+		found.refuse(v1.ReasonInvalid, err)
+		found.weight = catalogue.Weigh(&object.Spec)
+		return found
+	}
+	found.source, found.weight = source, source.Weight()
 	return found
+}
+
+// noRoom says that the cache holds a stub of a catalogue. Where there is room by now, its status is written with the version, and the
+// cache gets the whole object by that.
+func (r *Reconciler) noRoom(object *v1.AddonCatalogue, bytes int64) error {
+	err := &catalogue.HeldError{Catalogue: object.Name, Bytes: bytes}
+	if r.master.Held.HasRoom(object) {
+		err.Version = object.ResourceVersion
+	}
+	return err
 }
 
 // parent is the catalogue in git that a catalogue was generated from; empty: none.
@@ -128,7 +176,7 @@ func (r *reading) parent() types.UID {
 
 // isHeld says whether a catalogue's content is not known at present: that of the seeds stays.
 func (r *reading) isHeld() bool {
-	return (r.reason == v1.ReasonInvalid || r.reason == v1.ReasonTooLarge) && r.source == nil
+	return r.source == nil && (r.reason == v1.ReasonInvalid || r.reason == v1.ReasonTooLarge || r.waits != "")
 }
 
 func (r *reading) refuse(reason string, refusal error) { r.reason, r.refusal = reason, refusal }
@@ -142,22 +190,19 @@ func (e *notOwnedError) Error() string {
 }
 
 // ownedCore refuses Core catalogues that claim to be generated: that takes no verb manage-core.
-func ownedCore(found *reading, all []v1.AddonCatalogue) *reading {
-	object := found.object
-	if object.Labels[v1.LabelRole] != v1.RoleGenerated || object.Spec.Type != v1.CatalogueCore || found.reason == v1.ReasonWrongNamespace {
-		return found
+func ownedCore(object *v1.AddonCatalogue, all []v1.AddonCatalogue) error {
+	if object.Labels[v1.LabelRole] != v1.RoleGenerated || object.Spec.Type != v1.CatalogueCore {
+		return nil
 	}
 	owner := metav1.GetControllerOf(object)
 	for i := range all {
 		parent := &all[i]
 		if owner != nil && parent.UID == owner.UID && parent.Namespace == object.Namespace && parent.Labels[v1.LabelRole] == "" &&
 			parent.Spec.Git != nil && parent.Spec.Type == v1.CatalogueCore {
-			return found
+			return nil
 		}
 	}
-	refused := &reading{object: object}
-	refused.refuse(v1.ReasonCoreNotAllowed, &notOwnedError{object.Name})
-	return refused
+	return &notOwnedError{object.Name}
 }
 
 // readLeave reads which versions a Core catalogue has clusters leave.

@@ -141,7 +141,7 @@ func (r *Reconciler) writeRevision(ctx context.Context, object *appsv1.Controlle
 }
 
 func newRevision(reading *reading, number int64) (*appsv1.ControllerRevision, error) {
-	spec, err := json.Marshal(reading.object.Spec)
+	spec, err := json.Marshal(reading.spec)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the spec of AddonCatalogue %q: %w", reading.object.Name, err)
 	}

@@ -41,7 +41,10 @@ func (r *Reconciler) report(_ context.Context, f *facts) loop.Outcome {
 // complete adds what is known of the catalogue itself to its part in the merge.
 func complete(found *report.Findings, reading *reading, secretProblems map[string]string) {
 	object := reading.object
-	found.Name, found.Generation = client.ObjectKeyFromObject(object), object.Generation
+	found.Name, found.Generation, found.Read = client.ObjectKeyFromObject(object), object.Generation, object.Generation
+	if reading.waits != "" {
+		found.Read, found.Waits = reading.generation, reading.waits
+	}
 	found.Kept, found.Leave = reading.refusal != nil && reading.source != nil, reading.leave
 	if reading.parent() != "" {
 		found.Parent = metav1.GetControllerOf(object).Name
@@ -109,7 +112,11 @@ func partsOf(f *facts) map[types.UID]*report.Findings {
 		part(uid).Conflicts = slices.Clone(conflicts)
 	}
 	for _, reading := range f.readings {
-		if child, parent := parts[reading.object.UID], reading.parent(); child != nil && parent != "" {
+		child, parent := parts[reading.object.UID], reading.parent()
+		if parent != "" && reading.waits != "" && (part(parent).Waits == "" || reading.waits < part(parent).Waits) {
+			part(parent).Waits = reading.waits // one of them, whatever their order
+		}
+		if child != nil && parent != "" {
 			whole := part(parent)
 			maps.Copy(whole.Digests, child.Digests)
 			whole.Secrets = slices.Concat(whole.Secrets, child.Secrets)

@@ -32,9 +32,6 @@ import (
 // everything is the distributor's one request: a merge needs all catalogues.
 var everything = reconcile.Request{NamespacedName: types.NamespacedName{Name: "everything"}}
 
-// debounce gathers the events of one kubectl apply.
-const debounce = 15 * time.Millisecond
-
 // SetupWithManager registers all controllers.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if r.options.Namespace == r.options.CatalogueNamespace {
@@ -62,10 +59,10 @@ func (r *Reconciler) watchInputs(mgr ctrl.Manager, from cache.Cache) error {
 	)
 	catalogues := predicate.Or[client.Object](edits, gitRead, becameWhole)
 	return loop.Register(mgr, "distributor", controller.Options{Reconciler: r, MaxConcurrentReconciles: 1},
-		source.Kind[client.Object](from, &v1.AddonCatalogue{}, toEverything(), catalogues),
-		source.Kind[client.Object](from, &v1.AddonSet{}, toEverything(), predicate.Or[client.Object](edits, protected)),
-		source.Kind[client.Object](from, usercluster.SeedObject(), toEverything()),
-		source.Kind[client.Object](from, loop.Metadata(corev1.SchemeGroupVersion.WithKind("Secret")), toEverything()))
+		source.Kind[client.Object](from, &v1.AddonCatalogue{}, r.toEverything(), catalogues),
+		source.Kind[client.Object](from, &v1.AddonSet{}, r.toEverything(), predicate.Or[client.Object](edits, protected)),
+		source.Kind[client.Object](from, usercluster.SeedObject(), r.toEverything()),
+		source.Kind[client.Object](from, loop.Metadata(corev1.SchemeGroupVersion.WithKind("Secret")), r.toEverything()))
 }
 
 // gitRead passes on that a catalogue in git was read, or can't be read any more: what its content lacks it gives up.
@@ -84,13 +81,14 @@ var protected = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return !slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
 }}
 
-func toEverything() handler.EventHandler {
+func (r *Reconciler) toEverything() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	ask := func(q queue) { q.AddAfter(everything, r.gathering.Pause(time.Now())) }
 	return handler.Funcs{
-		CreateFunc:  func(_ context.Context, _ event.CreateEvent, q queue) { q.AddAfter(everything, debounce) },
-		UpdateFunc:  func(_ context.Context, _ event.UpdateEvent, q queue) { q.AddAfter(everything, debounce) },
-		DeleteFunc:  func(_ context.Context, _ event.DeleteEvent, q queue) { q.AddAfter(everything, debounce) },
-		GenericFunc: func(_ context.Context, _ event.GenericEvent, q queue) { q.AddAfter(everything, debounce) },
+		CreateFunc:  func(_ context.Context, _ event.CreateEvent, q queue) { ask(q) },
+		UpdateFunc:  func(_ context.Context, _ event.UpdateEvent, q queue) { ask(q) },
+		DeleteFunc:  func(_ context.Context, _ event.DeleteEvent, q queue) { ask(q) },
+		GenericFunc: func(_ context.Context, _ event.GenericEvent, q queue) { ask(q) },
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -22,6 +23,8 @@ import (
 type Options struct {
 	// Namespace is the platform namespace. Default: kubermatic.
 	Namespace string
+	// Clock for what annotation reconcile-at asks for. Default: the real one.
+	Clock clock.PassiveClock
 }
 
 // Dependencies are what the controller works with.
@@ -54,6 +57,7 @@ type Reconciler struct {
 func New(dependencies Dependencies) *Reconciler {
 	options := dependencies.Options
 	options.Namespace = cmp.Or(options.Namespace, "kubermatic")
+	options.Clock = cmp.Or[clock.PassiveClock](options.Clock, clock.RealClock{})
 	return &Reconciler{
 		options: options, master: dependencies.Master, store: dependencies.Store,
 		kinds: dependencies.SourceKinds, recorder: dependencies.Recorder,

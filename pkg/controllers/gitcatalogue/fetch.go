@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,17 +20,24 @@ import (
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
 
+// betweenRequests is the shortest time between two looks that annotation reconcile-at asks for: as the shortest interval.
+const betweenRequests = 10 * time.Second
+
 // fetch reads the content from the store, which enqueues the catalogue when there is other content.
 func (r *Reconciler) fetch(ctx context.Context, f *facts) loop.Outcome {
 	reference, err := r.reference(ctx, f.object)
 	if err != nil {
 		return fetchOutcome(ctx, f, err)
 	}
-	if asked := f.object.Annotations[v1.AnnotationReconcileAt]; asked != f.memory.asked {
-		f.memory.asked = asked
-		r.store.Refresh(reference)
-	}
 	key := client.ObjectKeyFromObject(f.object)
+	if asked := f.object.Annotations[v1.AnnotationReconcileAt]; asked != f.memory.asked {
+		if left := betweenRequests - r.options.Clock.Since(f.memory.askedAt); left > 0 {
+			r.queue.AddAfter(reconcile.Request{NamespacedName: key}, left)
+		} else {
+			f.memory.asked, f.memory.askedAt = asked, r.options.Clock.Now()
+			r.store.Refresh(reference)
+		}
+	}
 	f.snapshot, err = r.store.Get(reference, "catalogue "+key.String(), func() {
 		r.queue.Add(reconcile.Request{NamespacedName: key})
 	})

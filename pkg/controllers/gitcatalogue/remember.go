@@ -3,6 +3,7 @@ package gitcatalogue
 import (
 	"context"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,8 +35,9 @@ func (f *facts) finish(ctx context.Context) loop.Outcome {
 
 // memory is kept from pass to pass.
 type memory struct {
-	// asked is the value of annotation reconcile-at that was followed.
-	asked string
+	// asked is the value of annotation reconcile-at that was followed, askedAt when.
+	asked   string
+	askedAt time.Time
 	// announced is the commit of the last event.
 	announced string
 	// digest is the content's, for that generation; children are those of its catalogues.

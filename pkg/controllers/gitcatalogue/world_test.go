@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -49,6 +50,8 @@ type world struct {
 	manager *kit.Manager
 	// clock is the distributor's; nil: the real one.
 	clock clock.WithTicker
+	// asking is the clock for what annotation reconcile-at asks for.
+	asking *clocktesting.FakeClock
 }
 
 // newWorld has a test run beside others: the controller sees what is in the platform namespace only.
@@ -61,7 +64,7 @@ func newWorld(t *testing.T) *world {
 // aloneInWorld is for a test that also starts the distributor, which reports catalogues in all other namespaces as misplaced.
 func aloneInWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, platform: kit.Name(t), gate: &gate{}, end: func() {}}
+	w := &world{t: t, platform: kit.Name(t), gate: &gate{}, end: func() {}, asking: clocktesting.NewFakeClock(time.Now())}
 	w.client = client.WithFieldOwner(kit.Client(t, fleet.Shared().Cluster("master").Config), "test")
 	expect.Create(w.t, w.client, kit.Namespace(w.platform))
 	w.server = fetchtest.ServeGit(t, w.gate.wrap)
@@ -148,7 +151,7 @@ func (w *world) setUp(made *kit.Manager, content *store.Store, kinds fetch.Kinds
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	made.SetUp(gitcatalogue.New(wiring.GitCatalogue(made, master, content, kinds, gitcatalogue.Options{Namespace: w.platform})))
+	made.SetUp(gitcatalogue.New(wiring.GitCatalogue(made, master, content, kinds, gitcatalogue.Options{Namespace: w.platform, Clock: w.asking})))
 	if merged != "" {
 		options := distributor.Options{Namespace: w.platform, CatalogueNamespace: merged, KKPVersion: "v2.31.0", Clock: w.clock}
 		made.SetUp(distributor.New(wiring.Distributor(made, master, kinds, options)))
@@ -191,6 +194,13 @@ var looks atomic.Int64
 
 // look has the controller look at the repository now.
 func (w *world) look(object *v1.AddonCatalogue) {
+	w.t.Helper()
+	w.asking.Step(10 * time.Second)
+	w.ask(object)
+}
+
+// ask has the controller look at the repository as soon as it may be asked again.
+func (w *world) ask(object *v1.AddonCatalogue) {
 	w.t.Helper()
 	expect.Annotate(w.t, w.client, object, v1.AnnotationReconcileAt, strconv.FormatInt(looks.Add(1), 10))
 }

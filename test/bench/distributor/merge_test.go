@@ -26,13 +26,16 @@ const (
 	platform = "kubermatic"
 )
 
-// large are the catalogues of the bars, authored.
+// large are the catalogues of the bars, authored. The first one, which is edited again and again, is Core: edits of others are paced.
 func large() []*v1.AddonCatalogue {
 	objects := make([]*v1.AddonCatalogue, 0, catalogues)
 	for c := range catalogues {
 		object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{
 			Namespace: platform, Name: fmt.Sprintf("catalogue-%d", c), UID: types.UID(fmt.Sprintf("uid-%d", c)),
 		}}
+		if c == 0 {
+			object.Spec.Type = v1.CatalogueCore
+		}
 		for a := range addonsOfEach {
 			object.Spec.Addons = append(object.Spec.Addons, addonOf(fmt.Sprintf("addon-%d-%02d", c, a)))
 		}

@@ -23,8 +23,11 @@ const (
 
 // Findings are what a pass found out about one catalogue.
 type Findings struct {
-	Name       types.NamespacedName
-	Generation int64
+	Name types.NamespacedName
+	// Generation is the present one, Read the one that counts. Waits says why there is a later one, of it or of what is generated
+	// from it; empty: there is none.
+	Generation, Read int64
+	Waits            string
 	// Refusal is why the present spec does not count, with its reason; empty where it does.
 	Reason, Refusal string
 	// Kept says that the last valid spec is used in its place.

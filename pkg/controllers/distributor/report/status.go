@@ -50,8 +50,8 @@ func (f *facts) hasRows() bool { return f.Parent == "" && len(f.Digests) > 0 }
 // revision and counts are controller gitcatalogue's, and stay.
 func statusOf(object *v1.AddonCatalogue, f *facts) v1.AddonCatalogueStatus {
 	next := *object.Status.DeepCopy()
-	next.ObservedGeneration = object.Generation
-	if object.Spec.Git == nil && !budget.IsStub(object) {
+	next.ObservedGeneration = f.Read
+	if object.Spec.Git == nil && f.Read == object.Generation && !budget.IsStub(object) {
 		next.Addons, next.Versions = catalogue.Size(&object.Spec)
 	}
 	next.Conflicts = slices.Clone(f.Conflicts[:min(len(f.Conflicts), conflictsListed)])
@@ -64,7 +64,7 @@ func statusOf(object *v1.AddonCatalogue, f *facts) v1.AddonCatalogueStatus {
 			meta.RemoveStatusCondition(&next.Conditions, condition.Type)
 			continue
 		}
-		condition.ObservedGeneration = object.Generation
+		condition.ObservedGeneration = f.Read
 		conditions.Set(&next.Conditions, condition)
 	}
 	return next
@@ -149,6 +149,8 @@ func revisionOf(digests map[string]string) string {
 
 func ready(object *v1.AddonCatalogue, rows []v1.SeedSync, f *facts) metav1.Condition {
 	switch {
+	case f.Waits != "":
+		return isFalse(v1.ConditionReady, v1.ReasonDistributing, f.Waits)
 	case f.Refusal != "":
 		return isFalse(v1.ConditionReady, f.Reason, refusalText(f))
 	case len(f.TooLarge) > 0:

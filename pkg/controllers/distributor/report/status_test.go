@@ -40,6 +40,8 @@ func TestStatusSaysWhatIsKnown(t *testing.T) {
 			ready: "False/Invalid: no; the seeds keep what they have of it"},
 		{why: "a spec that is refused, with a last valid one", ready: "False/Invalid: no; the seeds keep the last valid content",
 			facts: facts{Findings: Findings{Reason: v1.ReasonInvalid, Refusal: "no", Kept: true}}},
+		{why: "an edit that waits, of one that is refused", ready: "False/Distributing: its edit waits",
+			facts: facts{Findings: Findings{Reason: v1.ReasonInvalid, Refusal: "no", Waits: "its edit waits"}}},
 		{why: "in git, and not read yet", git: true, facts: facts{Findings: distributed, seeds: []seed.State{whole("a")}},
 			ready: "False/Fetching: the repository has not been read yet", sources: "Unknown/SourcesUnchecked: not checked yet: 1 of 1 version", rows: 1, synced: 1},
 		{why: "one seed has it, one can't be reached", facts: facts{Findings: distributed, seeds: []seed.State{away, whole("b")}},
