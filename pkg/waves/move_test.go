@@ -172,7 +172,7 @@ func TestTheGuardKnowsWhatClustersKeep(t *testing.T) {
 		if want == "" && reason != v1.ReasonComplete || want != "" && (reason != v1.ReasonRemovalNeedsApproval || !strings.Contains(message, want)) {
 			t.Errorf("%s: %s: %s", why, reason, message)
 		}
-		if want != "" && (guard.Pending == nil || !strings.HasSuffix(want, strings.Join(guard.Pending.Clusters, ", "))) {
+		if want != "" && (guard.Pending == nil || !strings.HasSuffix(want, ": "+strings.Join(guard.Pending.Clusters, ", "))) {
 			t.Errorf("%s: status.removal is %+v", why, guard.Pending)
 		}
 	}

@@ -24,8 +24,9 @@
 // and warns of possible mistakes: withdrawn versions that installations use (catalogues.go), an
 // add-on or version that the cluster would not get now, a deprecated version, plain values that
 // look like credentials, keys that may be misspelt, a catalogue or set in a namespace that no
-// controller reads, a second set of type Core, a group of a set that selects no cluster, and the same
-// slips in items of sets, as far as the master's catalogues tell.
+// controller reads, a second set of type Core, a group of a set that selects no cluster, an edit that
+// takes what a set made from clusters (lost.go), and the same slips in items of sets, as far as the
+// master's catalogues tell.
 //
 // No request causes a call to another cluster. Objects that are being deleted, and updates without
 // a change of the spec, are never refused: an invalid object must stay deletable, and its metadata

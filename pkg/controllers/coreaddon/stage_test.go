@@ -397,7 +397,7 @@ func TestACoreSetBridgesAnUpgrade(t *testing.T) {
 // a rule takes away, as for another network plugin, waits for that.
 func TestRemovalsOfTheListNameTheirItem(t *testing.T) {
 	byRule := func(live *v1.AddonInstallation) { live.Annotations[v1.AnnotationCoreOrigin] = v1.OriginRule }
-	from := &offers{list: listing("dns"), entries: map[string]*catalogue.Entry{"dns": entryOf(t, "dns", [2]string{"1.0.0", "a"})}}
+	from := &offers{list: listing("dns"), entries: map[string]*catalogue.Entry{"dns": entryOf(t, "dns", [2]string{"1.0.0", "registry.example/dns:1.0.0"})}}
 	made := stageFor(from, placeWith(from.list, pinnedTo("net", "1.0.0", "a"), pinnedTo("proxy", "1.0.0", "a", byRule)))
 	items := map[string]string{}
 	for _, one := range made.removals {
