@@ -15,6 +15,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/certificate"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 var ownSecret = client.ObjectKey{Namespace: place, Name: "own"}
@@ -125,9 +126,7 @@ func TestForeignSecretsAreLeftAlone(t *testing.T) {
 		t.Error("a certificate of somebody else's is not served as it is")
 	}
 	expect.Delete(t, c, foreign)
-	expect.Create(t, c, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: foreign.Namespace, Name: foreign.Name}, Data: map[string][]byte{"password": []byte("mine")},
-	})
+	expect.Create(t, c, given.Secret(foreign.Namespace, foreign.Name, map[string][]byte{"password": []byte("mine")}))
 	if err := own(c, clock, "a.example").Load(t.Context()); err == nil {
 		t.Error("a Secret that holds no certificate is no error")
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
@@ -40,9 +41,7 @@ func (p *place) neighbour(name string) target.Description {
 // kubeconfig writes that of a neighbour.
 func (p *place) kubeconfig(of target.Description, content []byte) {
 	p.t.Helper()
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: of.Name + "-kubeconfig"}, Data: map[string][]byte{"value": content},
-	}
+	secret := given.Secret(of.Namespace, of.Name+"-kubeconfig", map[string][]byte{"value": content})
 	err := p.seed.Update(p.t.Context(), secret)
 	if err != nil {
 		err = p.seed.Create(p.t.Context(), secret)
@@ -172,10 +171,8 @@ func TestIdentitiesOfNeighboursThatAreGone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	made := &v1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
-		Spec:       v1.AddonInstallationSpec{ClusterName: "installed", AddonRef: v1.AddonReference{Name: "web"}},
-	}
+	made := given.Installation(namespace, "web", "web", "")
+	made.Spec.ClusterName = "installed"
 	expect.Create(t, p.seed, made)
 	for range 2 {
 		if _, err := identities.RemoveGone(t.Context()); err != nil {

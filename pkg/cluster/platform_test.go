@@ -26,6 +26,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 var backupTarget = schema.GroupKind{Group: "storage.example.com", Kind: "BackupTarget"}
@@ -200,10 +201,7 @@ func TestClusterSecretsAreReadSeldomAndForTheirReference(t *testing.T) {
 	if _, err := of(); !errors.As(err, &missing) || missing.Secret.Name != "credential-hetzner" {
 		t.Fatalf("got %v, want MissingSecretError", err)
 	}
-	credential := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.kkp.Status.NamespaceName, Name: "credential-hetzner"},
-		Data:       map[string][]byte{"token": []byte("one")},
-	}
+	credential := given.Secret(p.kkp.Status.NamespaceName, "credential-hetzner", map[string][]byte{"token": []byte("one")})
 	expect.Create(t, p.seed, credential)
 	expectToken := func(why, token string) {
 		t.Helper()
@@ -236,9 +234,7 @@ func TestProviderCredentialsAreReadInTwoNamespacesOnly(t *testing.T) {
 		if test.namespace != p.kkp.Status.NamespaceName {
 			expect.Create(t, p.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: test.namespace}})
 		}
-		credential := &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace, Name: "credential"}, Data: map[string][]byte{"token": []byte("S3CRET")},
-		}
+		credential := given.Secret(test.namespace, "credential", map[string][]byte{"token": []byte("S3CRET")})
 		expect.Create(t, p.seed, credential)
 		p.kkp.Spec.Cloud.Hetzner = &kkpv1.TokenCloudSpec{CredentialsReference: &kkpv1.CredentialsReference{
 			Namespace: test.namespace, Name: "credential",

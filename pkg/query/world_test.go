@@ -33,6 +33,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/query"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -304,25 +305,13 @@ func mergedObject(namespace, name string, kind v1.CatalogueType, versions ...[2]
 	addon := v1.Addon{Name: v1.AddonName(name), DisplayName: strings.ToUpper(name), Description: "Says <hello> & more."}
 	origins := map[string]map[string]string{}
 	for _, version := range versions {
-		added := v1.AddonVersion{
-			Version: version[0],
-			Template: &v1.Template{Method: v1.MethodGoTemplate, FormSpec: []v1.FormField{{
-				DisplayName: "Replicas", InternalName: "replicas", Type: v1.FormInteger, Required: true,
-			}}},
-			Source: &v1.Source{Git: &v1.GitSource{Remote: "https://git.example.com/addons.git"}},
-		}
+		added := given.Version(version[0], &v1.Source{Git: &v1.GitSource{Remote: "https://git.example.com/addons.git"}})
+		added.Template.FormSpec = []v1.FormField{{DisplayName: "Replicas", InternalName: "replicas", Type: v1.FormInteger, Required: true}}
 		if version[1] != "" {
 			added.Constraints = &v1.Constraints{K8sVersion: v1.VersionRange(version[1])}
 		}
 		addon.Versions = append(addon.Versions, added)
 		origins[version[0]] = map[string]string{"digest": "sha256:" + version[0], "catalogue": "tools"}
 	}
-	encoded, _ := json.Marshal(origins) // texts always encode
-	return &v1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: name, Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
-			Annotations: map[string]string{v1.AnnotationKKPVersion: "v2.31.0", v1.AnnotationVersions: string(encoded)},
-		},
-		Spec: v1.AddonCatalogueSpec{Type: kind, Addons: []v1.Addon{addon}},
-	}
+	return given.WithOrigins(given.Merged(namespace, kind, addon), origins)
 }

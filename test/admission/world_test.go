@@ -23,6 +23,7 @@ import (
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 const older, newer = "older", "newer"
@@ -132,16 +133,8 @@ func (w *world) objects() []client.Object {
 		tenant: all, controller: append([]string{kubermaticv1.VerbControl}, all...),
 		coreAuthor: append([]string{kubermaticv1.VerbManageCore}, all...), masterManager: append([]string{kubermaticv1.VerbControl}, all...),
 	} {
-		objects = append(objects,
-			&rbacv1.ClusterRole{
-				ObjectMeta: metav1.ObjectMeta{Name: user},
-				Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"kubermatic.k8c.io"}, Resources: kinds, Verbs: verbs}},
-			},
-			&rbacv1.ClusterRoleBinding{
-				ObjectMeta: metav1.ObjectMeta{Name: user},
-				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
-				Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
-			})
+		rights := rbacv1.PolicyRule{APIGroups: []string{"kubermatic.k8c.io"}, Resources: kinds, Verbs: verbs}
+		objects = append(objects, given.UserRights(user, rights)...)
 	}
 	return objects
 }
@@ -218,12 +211,7 @@ func isDenied(err error) bool {
 }
 
 func catalogue(name, namespace, role string) *kubermaticv1.AddonCatalogue {
-	object := &kubermaticv1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
-		Spec: kubermaticv1.AddonCatalogueSpec{Addons: []kubermaticv1.Addon{{
-			Name: "web", Versions: []kubermaticv1.AddonVersion{{Version: "1.0.0"}},
-		}}},
-	}
+	object := given.Catalogue(namespace, name, given.Addon("web", kubermaticv1.AddonVersion{Version: "1.0.0"}))
 	if role != "" {
 		object.Labels = map[string]string{kubermaticv1.LabelRole: role}
 	}
@@ -237,13 +225,8 @@ func coreCatalogue(name, namespace, role string) *kubermaticv1.AddonCatalogue {
 }
 
 func installation(name, namespace string, core bool) *kubermaticv1.AddonInstallation {
-	return &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: namespace, Finalizers: []string{"example.com/hold"},
-			Labels: map[string]string{kubermaticv1.LabelManagedBy: "core-addon-controller"},
-		},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: "web"}, CoreAddon: core, TargetNamespace: "web",
-		},
-	}
+	made := given.Installation(namespace, name, "web", "web")
+	made.Finalizers, made.Labels = []string{"example.com/hold"}, map[string]string{kubermaticv1.LabelManagedBy: "core-addon-controller"}
+	made.Spec.CoreAddon = core
+	return made
 }

@@ -7,19 +7,17 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/world"
 )
@@ -71,13 +69,9 @@ func newPlatform(t *testing.T) *platform {
 		t.Fatal(err)
 	}
 	p := &platform{t: t, client: made, sources: fleet.SourcesForTest(t), built: built}
-	expect.Create(t, made, world.Namespace(platformNamespace), world.Namespace(catalogueNamespace), world.Namespace(team), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: catalogueNamespace, Name: "authority", Labels: map[string]string{v1.LabelUse: v1.UseSource},
-			Annotations: map[string]string{v1.AnnotationHosts: "127.0.0.1"},
-		},
-		Data: map[string][]byte{"ca.crt": p.sources.CA},
-	})
+	expect.Create(t, made, world.Namespace(platformNamespace), world.Namespace(catalogueNamespace), world.Namespace(team), given.AuthoritySecret(
+		catalogueNamespace, p.sources.CA,
+	))
 	if err := (clusterapi.Class{Namespace: team}).Create(t.Context(), made); err != nil {
 		t.Fatal(err)
 	}

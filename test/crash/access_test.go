@@ -34,6 +34,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // accessName is the name of the credential that agents' versions ask for.
@@ -67,12 +68,9 @@ func newAgents(t *testing.T) *platform {
 	p := newPlatform(t)
 	config := fleet.Shared().Cluster(seedName).Config
 	p.hub = access.Hub{Server: config.Host, CA: config.CAData}
-	list := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "agents-of-" + p.catalogue, Labels: map[string]string{kubermaticv1.LabelAgents: kubermaticv1.AgentsCustom},
-		},
-		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list"}}},
-	}
+	list := given.AgentRights("agents-of-"+p.catalogue, rbacv1.PolicyRule{
+		APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list"},
+	})
 	expect.Create(t, p.seed, list)
 	t.Cleanup(func() { _ = p.seed.Delete(context.WithoutCancel(t.Context()), list) })
 	worker := strings.ReplaceAll(probeDeployment, "VALUE", "1.0.0")

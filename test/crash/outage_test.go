@@ -19,6 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // expectReady waits until condition Ready has the status and the reason at the present generation, and gives its message.
@@ -170,7 +171,7 @@ func TestLostKubeconfigUninstallsNothing(t *testing.T) {
 	key := client.ObjectKey{Namespace: s.name, Name: "settings"}
 	expect.Get(t, s.user, key, settings)
 	uid := settings.UID
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace(), Name: kubeconfigSecret}}
+	secret := given.Kubeconfig(s.namespace(), nil)
 	expect.Delete(t, s.seed, secret)
 	records := s.recordSecrets(t)
 	s.want(t, "2.0.0")
@@ -196,10 +197,7 @@ func TestLostKubeconfigUninstallsNothing(t *testing.T) {
 
 func (s *subject) restoreKubeconfig(t *testing.T) {
 	t.Helper()
-	expect.Create(t, s.seed, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace(), Name: kubeconfigSecret},
-		Data:       map[string][]byte{"kubeconfig": s.userGate.Kubeconfig(t, s.name)},
-	})
+	expect.Create(t, s.seed, given.Kubeconfig(s.namespace(), s.userGate.Kubeconfig(t, s.name)))
 }
 
 func (s *subject) recordSecrets(t *testing.T) int {

@@ -64,10 +64,10 @@ func testAgents(t *testing.T, box *sandbox.Sandbox) {
 		t.Fatal(err)
 	}
 	a.installed = newInstallation("agent", "agent")
-	create(t, a.seed, a.installed.DeepCopy())
+	expect.Ensure(t, a.seed, a.installed.DeepCopy())
 	a.awaits(kubermaticv1.ReasonRightsRefused, "get configmaps of the core group")
 	a.expectNothing()
-	create(t, a.seed, rights.DeepCopy())
+	expect.Ensure(t, a.seed, rights.DeepCopy())
 	a.approve()
 	ready(t, a.seed, a.installed)
 
@@ -124,7 +124,7 @@ func (a *agents) publish(certificates ...string) *kubermaticv1.AddonCatalogue {
 			Rules: []kubermaticv1.AccessRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list"}}},
 		})
 	}
-	create(a.t, a.box.Client(sandbox.Master), catalogue)
+	expect.Ensure(a.t, a.box.Client(sandbox.Master), catalogue)
 	return catalogue
 }
 
@@ -264,7 +264,7 @@ func (a *agents) listShrinks(rights *rbacv1.ClusterRole, had ...client.Client) {
 	if err := a.user.List(a.t.Context(), pods, client.InNamespace("agent")); err != nil || len(pods.Items) == 0 {
 		a.t.Errorf("%d pods of the agent are there: %v", len(pods.Items), err)
 	}
-	create(a.t, a.seed, rights.DeepCopy())
+	expect.Ensure(a.t, a.seed, rights.DeepCopy())
 	ready(a.t, a.seed, a.installed)
 	for _, agent := range had {
 		expect.Eventually(a.t, expect.Patience, func() error { return a.list(agent, a.namespace) })

@@ -42,14 +42,14 @@ func (a *teamAgents) start(t *testing.T) {
 	if err := a.m.box.Manifest("agent-rights.yaml", a.rights); err != nil {
 		t.Fatal(err)
 	}
-	create(t, a.m, a.rights.DeepCopy())
+	expect.Ensure(t, a.m, a.rights.DeepCopy())
 	a.catalogue = a.left.publish(unasked)
 	for _, one := range []*agents{a.removed, a.left} {
 		one.installed = standing(one.on, one.on.Name+"-agent")
 		one.installed.Spec = kubermaticv1.AddonInstallationSpec{
 			ClusterName: one.on.Name, AddonRef: kubermaticv1.AddonReference{Name: "agent"}, TargetNamespace: "agent", CreateNamespace: true,
 		}
-		create(t, a.m, one.installed.DeepCopy())
+		expect.Ensure(t, a.m, one.installed.DeepCopy())
 	}
 	ready(t, a.m, a.removed.installed)
 	ready(t, a.m, a.left.installed)

@@ -101,7 +101,7 @@ func (m *management) testSet(t *testing.T) {
 	}
 	set.Spec.Rollout.Groups, set.Spec.Rollout.Soak = nil, &metav1.Duration{}
 	set.Spec.Addons[0].TargetNamespace, set.Spec.Addons[0].CreateNamespace = metav1.NamespaceDefault, false
-	create(t, master, set)
+	expect.Ensure(t, master, set)
 	expectComplete := func(clusters int32) {
 		t.Helper()
 		expect.Object(t, master, set.DeepCopy(), func(found *kubermaticv1.AddonSet) error {

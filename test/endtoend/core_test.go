@@ -16,6 +16,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/sandbox"
 )
 
@@ -62,9 +63,9 @@ func testCoreStory(t *testing.T, box *sandbox.Sandbox) {
 	s.tell("its image is %s", s.image("v1.37.0"))
 
 	commit(t, box, "page", map[string]string{"settings.yaml": settingsManifest(`"core"`)})
-	create(t, box.Client(sandbox.Master), catalogueOf("page", gitVersion(box, "page", "")))
+	expect.Ensure(t, box.Client(sandbox.Master), catalogueOf("page", gitVersion(box, "page", "")))
 	commit(t, box, "void", map[string]string{"settings.yaml": "{{ if eq .Cluster.Name \"another\" }}\n" + settingsManifest(`"void"`) + "{{ end }}\n"})
-	create(t, box.Client(sandbox.Master), catalogueOf("void", gitVersion(box, "void", "")))
+	expect.Ensure(t, box.Client(sandbox.Master), catalogueOf("void", gitVersion(box, "void", "")))
 	s.list("[{name: page, addonRef: {name: page}, targetNamespace: page, createNamespace: true}, {name: void, addonRef: {name: void}, " +
 		"targetNamespace: void, createNamespace: true}]")
 	s.tell("the list brings page, and void, which has nothing for the cluster: it has %s", s.has("void 1.0.0"))
@@ -181,11 +182,8 @@ func (s *story) probe() {
 // list writes the custom core list of the seed.
 func (s *story) list(text string) {
 	s.t.Helper()
-	object := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: "custom-core-addons"},
-		Data:       map[string]string{"addons.yaml": text},
-	}
+	object := given.CoreList(sandbox.Namespace, text)
 	seed := s.box.Client(s.cluster.Seed)
-	create(s.t, seed, object.DeepCopy())
+	expect.Ensure(s.t, seed, object.DeepCopy())
 	expect.Update(s.t, seed, object)
 }

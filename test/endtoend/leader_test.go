@@ -49,14 +49,14 @@ func testLeadersKilled(t *testing.T, box *sandbox.Sandbox) {
 		fmt.Fprintf(&manifests, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-%d}\n---\n", led, i)
 	}
 	commit(t, box, led, map[string]string{"all.yaml": manifests.String()})
-	create(t, box.Client(sandbox.Master), catalogueOf(led, gitVersion(box, led, "")))
+	expect.Ensure(t, box.Client(sandbox.Master), catalogueOf(led, gitVersion(box, led, "")))
 	before, err := box.Holders(t.Context(), leading...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	installation := newInstallation(led, led)
 	installation.Namespace = target.Namespace()
-	create(t, seed, installation)
+	expect.Ensure(t, seed, installation)
 	makeCatalogues(t, box, 0, ledCatalogues/2)
 
 	expect.Eventually(t, expect.Patience, func() error { return atLeastOne(len(maps(t, user))) })
@@ -114,7 +114,7 @@ func testLeadersKilled(t *testing.T, box *sandbox.Sandbox) {
 func makeCatalogues(t *testing.T, box *sandbox.Sandbox, from, to int) {
 	t.Helper()
 	for i := from; i < to; i++ {
-		create(t, box.Client(sandbox.Master), catalogueOf(fmt.Sprintf("%s-%d", led, i), gitVersion(box, led, "")))
+		expect.Ensure(t, box.Client(sandbox.Master), catalogueOf(fmt.Sprintf("%s-%d", led, i), gitVersion(box, led, "")))
 	}
 }
 

@@ -58,8 +58,8 @@ func testSetStory(t *testing.T, box *sandbox.Sandbox) {
 	canary, leaver, stayer, byHand := clusters[0], clusters[1], clusters[2], clusters[3]
 	all := []sandbox.UserCluster{canary, leaver, stayer}
 	s.offer("1.0.0")
-	create(t, box.Client(byHand.Seed), handMade(byHand))
-	create(t, box.Client(sandbox.Master), boardSet())
+	expect.Ensure(t, box.Client(byHand.Seed), handMade(byHand))
+	expect.Ensure(t, box.Client(sandbox.Master), boardSet())
 	s.tell("paused, it tells: %s; none of its installations is there", s.preview())
 
 	s.edit(`{"spec":{"paused":false}}`)
@@ -324,7 +324,7 @@ func (s *sets) offer(versions ...string) {
 		offered = append(offered, one)
 	}
 	master, catalogue := s.box.Client(sandbox.Master), catalogueOf(board, offered[0])
-	create(s.t, master, catalogue)
+	expect.Ensure(s.t, master, catalogue)
 	expect.Read(s.t, master, catalogue)
 	catalogue.Spec.Addons[0].Versions = offered
 	expect.Update(s.t, master, catalogue)

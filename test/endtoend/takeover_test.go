@@ -188,8 +188,8 @@ func (m *management) testResourceSets(t *testing.T) {
 	m.offerLegacy(t)
 	expect.Merge(t, m, sandbox.TeamObject(m.upgraded), fmt.Appendf(nil, `{"metadata":{"labels":{%q:"yes"}}}`, selected))
 	for _, s := range resourceSets {
-		create(t, m, s.content(s.first))
-		create(t, m, s.object())
+		expect.Ensure(t, m, s.content(s.first))
+		expect.Ensure(t, m, s.object())
 	}
 	for _, s := range resourceSets {
 		m.expectBrought(t, s, func(*legacyObjects) error { return nil })
@@ -207,7 +207,7 @@ func (m *management) testResourceSets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			create(t, m, s.installation(m.upgraded))
+			expect.Ensure(t, m, s.installation(m.upgraded))
 			m.expectRefused(t, s, before)
 			object := m.takeOver(t, s, before)
 			m.expectOwned(t, s, object, before)
@@ -226,7 +226,7 @@ func (m *management) offerLegacy(t *testing.T) {
 	second.Version, second.Source.Git.Path = "1.1.0", "1.1.0"
 	offered := catalogueOf("legacy", first)
 	offered.Spec.Addons[0].Versions = append(offered.Spec.Addons[0].Versions, second)
-	create(t, m.box.Client(sandbox.Master), offered)
+	expect.Ensure(t, m.box.Client(sandbox.Master), offered)
 }
 
 func (s resourceSet) installation(cluster sandbox.UserCluster) *kubermaticv1.AddonInstallation {

@@ -123,9 +123,9 @@ func (m *management) perRelease(t *testing.T) string {
 		catalogue.Spec.Addons[0].Versions = append(catalogue.Spec.Addons[0].Versions, version)
 	}
 	commit(t, m.box, names, files)
-	create(t, master, catalogue)
+	expect.Ensure(t, master, catalogue)
 	for _, release := range []string{"36", "37"} {
-		create(t, master, &kubermaticv1.AddonSet{
+		expect.Ensure(t, master, &kubermaticv1.AddonSet{
 			ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: "release-" + release},
 			Spec: kubermaticv1.AddonSetSpec{
 				ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{sandbox.LabelRing: m.upgraded.Ring}},

@@ -56,6 +56,15 @@ func Address(t testing.TB) string {
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
+// Small is a fleet of one cluster with an etcd of its own, which has enough space for an API server and is soon full.
+func Small(t testing.TB, name string) (*Fleet, *Cluster) {
+	t.Helper()
+	small, err := Start(t.Context(), Options{Clusters: []ClusterOptions{{Name: name}}, EtcdQuota: 32 << 20})
+	expect.NoError(t, err)
+	t.Cleanup(small.Stop)
+	return small, small.Cluster(name)
+}
+
 // InNamespace is a client of one of the shared clusters, in which it makes a namespace for the test.
 func InNamespace(t testing.TB, cluster, namespace string) client.WithWatch {
 	t.Helper()

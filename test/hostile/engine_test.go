@@ -26,6 +26,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/survey"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/hostile"
 )
 
@@ -76,10 +77,7 @@ func newStage(t testing.TB) *stage {
 	s.kkp.Status.ExtendedHealth.APIServer = kkpv1.HealthUp
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "cluster-user"}},
-		&corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "cluster-user", Name: "internal-admin-kubeconfig"},
-			Data:       map[string][]byte{"kubeconfig": s.server.Kubeconfig()},
-		},
+		given.Kubeconfig("cluster-user", s.server.Kubeconfig()),
 	} {
 		expect.Ensure(t, seed, object)
 	}

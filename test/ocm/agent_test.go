@@ -27,6 +27,7 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/pod"
 )
@@ -52,12 +53,7 @@ func TestOCMsAgentWorks(t *testing.T) {
 	}
 	p.offer(asked...)
 	p.start()
-	object := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: addon},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: addon}, TargetNamespace: place, CreateNamespace: true,
-		},
-	}
+	object := given.Installation(cluster, addon, addon, place, given.NewNamespace)
 	expect.Create(p.t, p.seed, object)
 	agent := p.runAgent()
 	p.expectReady(object, "True", "", time.Minute)

@@ -2,7 +2,6 @@ package ocm
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -10,13 +9,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/access"
@@ -35,6 +31,7 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/pod"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -93,30 +90,9 @@ func newPlatform(t *testing.T, rules ...rbacv1.PolicyRule) *platform {
 	if err := unstructured.SetNestedMap(managed.Object, map[string]any{}, "spec"); err != nil {
 		t.Fatal(err)
 	}
-	expect.Create(t, p.seed, kit.Namespace(platformNamespace), kit.Namespace(cluster), managed, &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: "agents", Labels: map[string]string{kubermaticv1.LabelAgents: kubermaticv1.AgentsCustom}},
-		Rules:      rules,
-	}, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: platformNamespace, Name: "authority", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
-			Annotations: map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"},
-		},
-		Data: map[string][]byte{"ca.crt": p.sources.CA},
-	}, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: "internal-admin-kubeconfig"},
-		Data:       map[string][]byte{"kubeconfig": p.calls.Kubeconfig(t, manager)},
-	})
-	p.makeCluster()
+	kit.UserCluster(t, p.seed, "ocm", p.calls.Kubeconfig(t, manager))
+	expect.Create(t, p.seed, kit.Namespace(platformNamespace), managed, given.AgentRights("agents", rules...), given.AuthoritySecret(platformNamespace, p.sources.CA))
 	return p
-}
-
-func (p *platform) makeCluster() {
-	p.t.Helper()
-	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "ocm"}}
-	expect.Create(p.t, p.seed, made)
-	made.Status.Versions.ControlPlane = "v1.36.3"
-	made.Status.NamespaceName, made.Status.ExtendedHealth.APIServer = cluster, kkpv1.HealthUp
-	expect.UpdateStatus(p.t, p.seed, made)
 }
 
 // offer puts the add-on into the merged catalogue, as the distributor would. Its agent asks for the rules.
@@ -137,37 +113,18 @@ func (p *platform) offer(rules ...kubermaticv1.AccessRule) {
 	if _, err := p.sources.Commit(addon, manifests); err != nil {
 		p.t.Fatal(err)
 	}
-	version := kubermaticv1.AddonVersion{
-		Version: "1.3.0",
-		Template: &kubermaticv1.Template{
-			Method: kubermaticv1.MethodGoTemplate,
-			Access: []kubermaticv1.Access{{Name: "hub", Lifetime: &metav1.Duration{Duration: time.Hour}, Rules: rules}},
-			Health: &kubermaticv1.HealthCheck{
-				Mode: kubermaticv1.HealthByLease, Lease: &kubermaticv1.HealthLease{StaleAfter: &metav1.Duration{Duration: staleAfter}},
-			},
-		},
-		Source: &kubermaticv1.Source{Git: &kubermaticv1.GitSource{
-			Remote:      kubermaticv1.GitRemote(p.sources.GitURL + "/" + addon + ".git"),
-			CASecretRef: &kubermaticv1.LocalReference{Name: "authority"},
-		}},
+	version := given.Version("1.3.0", given.Git(p.sources.GitURL+"/"+addon+".git", ""))
+	version.Template.Access = []kubermaticv1.Access{{Name: "hub", Lifetime: &metav1.Duration{Duration: time.Hour}, Rules: rules}}
+	version.Template.Health = &kubermaticv1.HealthCheck{
+		Mode: kubermaticv1.HealthByLease, Lease: &kubermaticv1.HealthLease{StaleAfter: &metav1.Duration{Duration: staleAfter}},
 	}
 	digest, err := catalogue.Digest(version)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	origins, err := json.Marshal(map[string]catalogue.Origin{version.Version: {Digest: digest, Catalogue: "test"}})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	expect.Create(p.t, p.seed, &kubermaticv1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: platformNamespace, Name: addon, Labels: map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged},
-			Annotations: map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0", kubermaticv1.AnnotationVersions: string(origins)},
-		},
-		Spec: kubermaticv1.AddonCatalogueSpec{
-			Type: kubermaticv1.CatalogueCustom, Addons: []kubermaticv1.Addon{{Name: addon, Versions: []kubermaticv1.AddonVersion{version}}},
-		},
-	})
+	made := given.Merged(platformNamespace, kubermaticv1.CatalogueCustom, given.Addon(addon, version))
+	origins := map[string]catalogue.Origin{version.Version: {Digest: digest, Catalogue: "test"}}
+	expect.Create(p.t, p.seed, given.WithOrigins(made, origins))
 }
 
 // start runs the controller until the end of the test.

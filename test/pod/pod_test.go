@@ -20,6 +20,7 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/world"
 )
 
@@ -220,7 +221,7 @@ func TestAVolumeOfAConfigMapHasItsItems(t *testing.T) {
 // layOut makes what the probe needs, anew, and gives its Secret.
 func layOut(t *testing.T, c client.Client) *corev1.Secret {
 	t.Helper()
-	known := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "known"}, Data: map[string][]byte{"word": []byte("first")}}
+	known := given.Secret(namespace, "known", map[string][]byte{"word": []byte("first")})
 	if err := c.Delete(t.Context(), known.DeepCopy()); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}

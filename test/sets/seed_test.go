@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -30,6 +28,7 @@ import (
 	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -60,10 +59,7 @@ func (w *world) addSeed(name, server string, isMaster bool) {
 		expect.Create(w.t, one.client, kit.Namespace(w.platform))
 	}
 	expect.Create(w.t, one.client, kit.Namespace(w.catalogue))
-	expect.Create(w.t, w.master, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "kubeconfig-" + name},
-		Data:       map[string][]byte{"kubeconfig": fleet.Shared().Cluster(server).Kubeconfig},
-	})
+	expect.Create(w.t, w.master, given.SeedSecret(w.platform, name, fleet.Shared().Cluster(server).Kubeconfig))
 	w.seeds[name] = one
 	one.list()
 }
@@ -81,24 +77,17 @@ func (s *seed) unlist() {
 }
 
 func (s *seed) listed() *kkpv1.Seed {
-	return &kkpv1.Seed{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.world.platform, Name: s.name},
-		Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "kubeconfig-" + s.name}},
-	}
+	return given.ListedSeed(s.world.platform, s.name)
 }
 
-// cluster makes a Cluster that is up.
-func (s *seed) cluster(name string, labels map[string]string) *kkpv1.Cluster {
-	t := s.world.t
-	t.Helper()
-	name = fmt.Sprintf("%s-%d", name, worlds)
-	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
-	made.Spec.Cloud.ProviderName, made.Spec.DisableCSIDriver = "bringyourown", true
-	expect.Create(t, s.client, kit.Namespace("cluster-"+name), made)
-	made.Status.Versions.ControlPlane = "v1.36.3"
-	made.Status.NamespaceName, made.Status.ExtendedHealth.APIServer = "cluster-"+name, kkpv1.HealthUp
-	expect.UpdateStatus(t, s.client, made)
-	return made
+// cluster makes a Cluster that is up on a server, in a ring.
+func (s *seed) cluster(one placed) *kkpv1.Cluster {
+	s.world.t.Helper()
+	name, kubeconfig := fmt.Sprintf("%s-%d", one.cluster, worlds), fleet.Shared().Cluster(one.server).Kubeconfig
+	return kit.UserCluster(s.world.t, s.client, name, kubeconfig, func(made *kkpv1.Cluster) {
+		made.Labels = map[string]string{"ring": one.ring}
+		made.Spec.Cloud.ProviderName, made.Spec.DisableCSIDriver = "bringyourown", true
+	})
 }
 
 // manager of the seed, with marks of its own: a process that starts knows nothing.

@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/hostile"
 	"github.com/trellis-addons/trellis/test/sandbox"
 )
@@ -102,12 +102,7 @@ func areKnown(words string) error {
 
 // small is an installation of a chart of a few objects, in a namespace of its own.
 func small(cluster sandbox.UserCluster, name string) *kubermaticv1.AddonInstallation {
-	return &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: name},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: "web"}, TargetNamespace: name, CreateNamespace: true,
-		},
-	}
+	return given.Installation(cluster.Namespace(), name, "web", name, given.NewNamespace)
 }
 
 // siege is a platform with an attacker among its tenants and one among its authors.

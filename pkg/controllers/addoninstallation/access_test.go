@@ -27,6 +27,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // Agents: credentials for the hub, from the version that asks to the bearer that is refused.
@@ -290,9 +291,7 @@ func TestTheAgentsSecretIsPutBack(t *testing.T) {
 	w := agentWorld(t)
 	namespace := w.unique("agent")
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-	before := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "agent-hub"}, Data: map[string][]byte{"token": []byte("somebody's")},
-	}
+	before := given.Secret(namespace, "agent-hub", map[string][]byte{"token": []byte("somebody's")})
 	w.create(before)
 	w.start()
 	object := w.install("agent", "")

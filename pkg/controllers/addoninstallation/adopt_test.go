@@ -26,6 +26,7 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // bothMethods renders in process by either method.
@@ -47,10 +48,7 @@ func (w *world) content(version string, method kubermaticv1.Method, path string,
 	}
 	return kubermaticv1.AddonVersion{
 		Version: version, Template: &kubermaticv1.Template{Method: method},
-		Source: &kubermaticv1.Source{Git: &kubermaticv1.GitSource{
-			Remote: kubermaticv1.GitRemote(w.sources.GitURL + "/content.git"), Path: path,
-			CASecretRef: &kubermaticv1.LocalReference{Name: "authority"},
-		}},
+		Source: given.Git(w.sources.GitURL+"/content.git", path),
 		Values: &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"version":%q}`, version)},
 	}
 }

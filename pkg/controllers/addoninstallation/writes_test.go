@@ -15,6 +15,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // What add-ons may write, and what they may not.
@@ -134,12 +135,9 @@ func TestRestrictedCustomAddonWritesNothing(t *testing.T) {
 // installInto is install, into a namespace that exists.
 func (w *world) installInto(addon, namespace string, core bool) *kubermaticv1.AddonInstallation {
 	w.t.Helper()
-	object := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: addon},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon)}, TargetNamespace: namespace, CoreAddon: core,
-		},
-	}
+	object := given.Installation(w.namespace, addon, addon, namespace, func(made *kubermaticv1.AddonInstallation) {
+		made.Spec.CoreAddon = core
+	})
 	w.create(object)
 	return object
 }

@@ -39,6 +39,7 @@ import (
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -208,32 +209,15 @@ func (w *world) merged(addon string, slot v1.Slot, pairs ...string) *v1.AddonCat
 			Source:   &v1.Source{Git: &v1.GitSource{Remote: v1.GitRemote("https://git.example.com/" + addon), Ref: &v1.GitRef{Tag: "v1"}}},
 		})
 	}
-	encoded, err := json.Marshal(origins)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return &v1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.catalogue, Name: addon, Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
-			Annotations: map[string]string{v1.AnnotationVersions: string(encoded)},
-		},
-		Spec: v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Addons: []v1.Addon{{Name: v1.AddonName(addon), Slot: slot, Versions: versions}}},
-	}
+	offered := v1.Addon{Name: v1.AddonName(addon), Slot: slot, Versions: versions}
+	return given.WithOrigins(given.Merged(w.catalogue, v1.CatalogueCustom, offered), origins)
 }
 
 // available makes what the addon controller would.
 func (w *world) available(of *unstructured.Unstructured) {
 	w.t.Helper()
-	key := w.availableKey()
-	expect.Create(w.t, w.client, &v1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: key.Namespace, Name: key.Name, Labels: map[string]string{v1.LabelRole: v1.RoleAvailable},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: of.GetAPIVersion(), Kind: of.GetKind(), Name: of.GetName(), UID: of.GetUID(),
-			}},
-		},
-		Spec: v1.AddonCatalogueSpec{Type: v1.CatalogueCustom},
-	})
+	owner := metav1.OwnerReference{APIVersion: of.GetAPIVersion(), Kind: of.GetKind(), Name: of.GetName(), UID: of.GetUID()}
+	expect.Create(w.t, w.client, given.Available(w.availableKey(), owner))
 }
 
 func (w *world) availableKey() client.ObjectKey {

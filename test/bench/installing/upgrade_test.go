@@ -12,6 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/test/bench/bar"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // former is the program of another commit's seed manager.
@@ -32,10 +33,7 @@ func BenchmarkUpgrade(b *testing.B) {
 		b.Fatal(err)
 	}
 	w.offer(b, "four", &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}, w.gitSource("four"))
-	w.offer(b, "chart", &kubermaticv1.Template{Method: kubermaticv1.MethodHelm}, &kubermaticv1.Source{Helm: &kubermaticv1.HelmSource{
-		URL: w.sources.ChartsURL, Chart: "four", Version: "1.0.0",
-		CASecretRef: &kubermaticv1.LocalReference{Name: "authority"},
-	}})
+	w.offer(b, "chart", &kubermaticv1.Template{Method: kubermaticv1.MethodHelm}, given.Chart(w.sources.ChartsURL, "four", "1.0.0"))
 	program := *former
 	if program == "" {
 		program = buildManager(b, b.TempDir())

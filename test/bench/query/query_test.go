@@ -19,7 +19,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -30,6 +29,7 @@ import (
 	"github.com/trellis-addons/trellis/test/bench/bar"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -289,15 +289,9 @@ func mergedAddon(i int) *v1.AddonCatalogue {
 		})
 		origins = append(origins, fmt.Sprintf(`%q:{"digest":"sha256:%064x","catalogue":"catalogue-%d"}`, version, i*1000+v, i%8))
 	}
-	return &v1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: place, Name: name, Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
-			Annotations: map[string]string{
-				v1.AnnotationKKPVersion: "v2.31.0", v1.AnnotationVersions: "{" + strings.Join(origins, ",") + "}",
-			},
-		},
-		Spec: v1.AddonCatalogueSpec{Addons: []v1.Addon{addon}},
-	}
+	made := given.Merged(place, "", addon)
+	made.Annotations[v1.AnnotationVersions] = "{" + strings.Join(origins, ",") + "}"
+	return made
 }
 
 // words of descriptions.
