@@ -19,7 +19,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
-	"github.com/trellis-addons/trellis/test/given"
+	objects "github.com/trellis-addons/trellis/test/given" // given is a function here
 )
 
 // merged is a catalogue that a test fills by itself.
@@ -37,7 +37,7 @@ func madeCatalogue(t testing.TB, addons int) *Catalogue {
 func mergedWith(i, revision int, k8s string) *v1.AddonCatalogue {
 	name := fmt.Sprintf("addon-%03d", i)
 	version := v1.AddonVersion{Version: fmt.Sprintf("1.0.%d", revision), Constraints: &v1.Constraints{K8sVersion: v1.VersionRange(k8s)}}
-	made := given.Merged("catalogue", "", given.Addon(name, version))
+	made := objects.Merged("catalogue", "", objects.Addon(name, version))
 	made.UID, made.ResourceVersion, made.Spec.Addons[0].DisplayName = types.UID(name), fmt.Sprint(revision), "<&>"
 	return made
 }

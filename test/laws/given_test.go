@@ -4,8 +4,6 @@ import (
 	"go/ast"
 	"strings"
 	"testing"
-
-	"github.com/trellis-addons/trellis/test/given"
 )
 
 // copies complains about what tests write out although there is a word for it: objects that test/given makes, and functions that only

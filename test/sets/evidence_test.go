@@ -93,7 +93,7 @@ func TestADeadCanaryIsNoEvidence(t *testing.T) {
 func TestPausedAndBrokenClustersBlockNothingAndAreNoSuccess(t *testing.T) {
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
-	paused := w.seeds["seed"].cluster("dusk", map[string]string{"ring": "0"})
+	paused := w.seeds["seed"].cluster(placed{cluster: "dusk", ring: "0"})
 	w.patch(paused, `{"spec":{"pause":true}}`)
 	w.patch(w.clusters[birch], `{"metadata":{"labels":{"ring":"0"}}}`)
 	w.run()

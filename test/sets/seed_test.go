@@ -80,10 +80,14 @@ func (s *seed) listed() *kkpv1.Seed {
 	return given.ListedSeed(s.world.platform, s.name)
 }
 
-// cluster makes a Cluster that is up on a server, in a ring.
+// cluster makes a Cluster that is up, with a kubeconfig where it has an API server.
 func (s *seed) cluster(one placed) *kkpv1.Cluster {
 	s.world.t.Helper()
-	name, kubeconfig := fmt.Sprintf("%s-%d", one.cluster, worlds), fleet.Shared().Cluster(one.server).Kubeconfig
+	var kubeconfig []byte
+	if one.server != "" {
+		kubeconfig = fleet.Shared().Cluster(one.server).Kubeconfig
+	}
+	name := fmt.Sprintf("%s-%d", one.cluster, worlds)
 	return kit.UserCluster(s.world.t, s.client, name, kubeconfig, func(made *kkpv1.Cluster) {
 		made.Labels = map[string]string{"ring": one.ring}
 		made.Spec.Cloud.ProviderName, made.Spec.DisableCSIDriver = "bringyourown", true
