@@ -32,13 +32,9 @@ func own(c client.Client, clock *testingclock.FakeClock, hosts ...string) *certi
 // loaded gives what is served after a look at the Secret.
 func loaded(t *testing.T, own *certificate.Rotator) *tls.Certificate {
 	t.Helper()
-	if err := own.Load(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, own.Load(t.Context()))
 	served, err := own.GetCertificate(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return served
 }
 
@@ -54,9 +50,7 @@ func without(t *testing.T, c client.Client) {
 	t.Helper()
 	remove := func(ctx context.Context) {
 		held := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ownSecret.Namespace, Name: ownSecret.Name}}
-		if err := client.IgnoreNotFound(c.Delete(ctx, held)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, client.IgnoreNotFound(c.Delete(ctx, held)))
 	}
 	remove(t.Context())
 	t.Cleanup(func() { remove(context.Background()) })
@@ -119,9 +113,7 @@ func TestForeignSecretsAreLeftAlone(t *testing.T) {
 	expect.Create(t, c, foreign)
 	served := loaded(t, own(c, clock, "other.example"))
 	pair, err := tls.X509KeyPair(foreign.Data[corev1.TLSCertKey], foreign.Data[corev1.TLSPrivateKeyKey])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if !same(served, &pair) {
 		t.Error("a certificate of somebody else's is not served as it is")
 	}

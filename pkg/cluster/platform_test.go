@@ -63,17 +63,11 @@ func startPlatform(t *testing.T, config *rest.Config, notified *changes) *Platfo
 	t.Helper()
 	scheme := testScheme(t)
 	httpClient, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	objects, err := cache.New(config, cache.Options{Scheme: scheme, Mapper: mapper, HTTPClient: httpClient})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	platform := NewPlatform(objects, directClient(t, config), mapper, "platform", Beside{KKP: true, Providers: []schema.GroupKind{backupTarget}})
 	platform.kinds.interval = 50 * time.Millisecond
 	platform.Subscribe(notified.record)
@@ -108,9 +102,7 @@ func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 	expectProvider(t, platform, schema.GroupKind{Kind: "Secret"}, key, "is of a kind that this seed does not allow: see its --provider-kinds")
 
 	folders := append(fleet.CRDs(t), "testdata/kkp")
-	if err := fleet.InstallCRDs(t.Context(), config, folders...); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, fleet.InstallCRDs(t.Context(), config, folders...))
 	made := &kkpv1.Seed{ObjectMeta: metav1.ObjectMeta{Namespace: "platform", Name: "north"}}
 	made.Spec.Datacenters = map[string]kkpv1.Datacenter{"dc-1": {}}
 	allocation := &kkpv1.IPAMAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster-a", Name: "lb"}}

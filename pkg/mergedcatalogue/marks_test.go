@@ -46,7 +46,7 @@ func object(t testing.TB, key []byte, versions int) *v1.AddonCatalogue {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made.Annotations = map[string]string{v1.AnnotationMark: catalogue.Mark(key, made, content)}
+		made.Annotations[v1.AnnotationMark] = catalogue.Mark(key, made, content)
 	}
 	return made
 }

@@ -101,9 +101,7 @@ func (w *world) start() {
 	w.counted = &counting{Creator: w.seed}
 	metrics := query.NewMetrics(w.registry)
 	catalogue := query.NewCatalogue(w.catalogue, w.marks, logr.Discard())
-	if err := catalogue.Watch(made.Context(), made.GetCache()); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, catalogue.Watch(made.Context(), made.GetCache()))
 	if _, err := made.GetCache().GetInformer(made.Context(), &v1.AddonInstallation{}, cache.BlockUntilSynced(false)); err != nil {
 		w.t.Fatal(err)
 	}
@@ -118,9 +116,7 @@ func (w *world) start() {
 		Address: "127.0.0.1:0", CatalogueNamespace: w.catalogue, Metrics: metrics, Logger: w.logger,
 	})
 	for _, runnable := range []manager.Runnable{own, w.endpoint} {
-		if err := made.Add(runnable); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.NoError(w.t, made.Add(runnable))
 	}
 	made.Run()
 	w.stop = made.Stop
@@ -156,9 +152,7 @@ const withoutType = "-"
 func (w *world) ask(method, path, token, body string, headers ...string) response {
 	w.t.Helper()
 	request, err := http.NewRequestWithContext(w.t.Context(), method, "https://"+w.endpoint.Address()+path, strings.NewReader(body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -178,9 +172,7 @@ func (w *world) ask(method, path, token, body string, headers ...string) respons
 	}
 	defer answer.Body.Close()
 	content, err := io.ReadAll(answer.Body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	got := response{answer.StatusCode, answer.Header, content}
 	if err := conforms(method, path, got); err != nil {
 		w.t.Errorf("%s %s does not conform to the OpenAPI document: %v\n%s", method, shortened(path), err, shortened(string(content)))

@@ -239,9 +239,7 @@ func TestALabelOfAClusterUnderOurPrefixIsTold(t *testing.T) {
 		config.Impersonate = rest.ImpersonationConfig{UserName: tenant, Groups: []string{"system:authenticated"}}
 		config.WarningHandler = &heard
 		user, err := client.New(config, client.Options{Scheme: w.scheme})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "told", Labels: map[string]string{"ring": "0"}}}
 		w.keep(t, made)
 		send := func(label string) string {

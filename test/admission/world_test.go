@@ -72,9 +72,7 @@ func everywhere(t *testing.T, test func(t *testing.T, w *world)) {
 	for _, name := range []string{older, newer} {
 		t.Run(name, func(t *testing.T) {
 			w, err := prepared[name]()
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if !w.follows { // once: a later release may refuse the probes in its own name
 				w.awaitPolicies(t)
 				w.follows = true
@@ -148,9 +146,7 @@ func (w *world) as(t *testing.T, user string) client.Client {
 		config.Impersonate.Groups = append(config.Impersonate.Groups, "system:serviceaccounts", "system:serviceaccounts:kube-system")
 	}
 	made, err := client.New(config, client.Options{Scheme: w.scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return made
 }
 

@@ -106,14 +106,10 @@ func expectStrangersUnanswered(t *testing.T, places map[string]string) {
 	for chart, place := range places {
 		for _, path := range []string{"/validate-addoninstallation", "/validate-addoncatalogue", "/validate-addonset", "/", "/nothing"} {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+place+path, strings.NewReader(review))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			request.Header.Set("Content-Type", "application/json")
 			answer, err := stranger.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			text, err := io.ReadAll(answer.Body)
 			if err = errors.Join(err, answer.Body.Close()); err != nil || answer.StatusCode != http.StatusNotFound || string(text) != "404 page not found\n" {
 				t.Errorf("%s answers a stranger at %s: %d %q, %v", chart, path, answer.StatusCode, text, err)

@@ -87,9 +87,7 @@ func kkpFiles(t *testing.T) map[string]string {
 		files[path.Join("addons", file)] = string(content)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return files
 }
 

@@ -42,9 +42,7 @@ var programs = sync.OnceValues(func() (string, error) {
 func program(t *testing.T, chart string) string {
 	t.Helper()
 	folder, err := programs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return filepath.Join(folder, Program(chart))
 }
 
@@ -101,9 +99,7 @@ func TestManagersWorkWithTheirRights(t *testing.T) {
 	for _, r := range []rendering{master, seed} {
 		crds, objects := render(t, r)
 		places[r.chart] = fleet.Address(t)
-		if err := AskAt(objects, places[r.chart]); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, AskAt(objects, places[r.chart]))
 		for _, object := range append(crds, objects...) {
 			apply(t, c, object)
 		}
@@ -188,9 +184,7 @@ func run(t *testing.T, r rendering, webhooks string) (metrics string) {
 	process, err := node.Run(t.Context(), pod.Container{
 		Name: r.chart, Namespace: namespace, Spec: deployment(t, objects).Spec.Template.Spec, Program: path, Arguments: more, Log: logOf(r),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(process.Kill)
 	return metrics
 }
@@ -235,9 +229,7 @@ func asEditor(t *testing.T) client.Client {
 	config := rest.CopyConfig(fleet.Shared().Cluster(cluster).Config)
 	config.Impersonate.UserName = user
 	edits, err := client.New(config, client.Options{Scheme: c.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	probe := given.Catalogue(namespace, "probe", given.Addon("a", kubermaticv1.AddonVersion{Version: "1"}))
 	expect.Eventually(t, expect.Patience, func() error { return edits.Create(t.Context(), probe.DeepCopy(), client.DryRunAll) })
 	return edits

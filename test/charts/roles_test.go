@@ -180,9 +180,7 @@ func configOf(user string) *rest.Config {
 func asUser(t *testing.T, user string) client.Client {
 	t.Helper()
 	made, err := client.New(configOf(user), client.Options{Scheme: platformClient(t).Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return made
 }
 
@@ -205,9 +203,7 @@ func rulesOf(t *testing.T, user, where string) map[string]map[string]bool {
 	t.Helper()
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: where}}
 	c, err := client.New(configOf(user), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if err := c.Create(context.Background(), review); err != nil || review.Status.EvaluationError != "" {
 		t.Fatalf("asking for the rights of %q: %v, %s", user, err, review.Status.EvaluationError)
 	}

@@ -30,9 +30,7 @@ func expectFigures(t *testing.T, c client.Client, sources *fleet.Sources, metric
 	t.Helper()
 	told := &figures{scraper: newScraper(t, c), metrics: metrics, scrapes: map[string][]scrape{}}
 	mend := makeTroubles(t, c, sources)
-	if err := told.scrape(t); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, told.scrape(t))
 	reconnect := disconnect(t, c) // nothing in the cluster is known any more, so this is the last one
 	told.expectAnswers(t)
 	reconnect()
@@ -177,9 +175,7 @@ var queryAddress = regexp.MustCompile(`queries are answered.*address=(\S+)`)
 func askQuery(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(logOf(rendering{chart: "trellis-seed"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	found := queryAddress.FindStringSubmatch(string(text))
 	if found == nil {
 		t.Fatal("the log does not say where queries are answered")

@@ -164,9 +164,7 @@ func testAnswers(t *testing.T, c client.Client, user string) {
 		if status >= http.StatusInternalServerError {
 			t.Errorf("%s %s: %d: %s", call.method, call.path, status, answer)
 		}
-		if err := client.IgnoreNotFound(c.Delete(t.Context(), theirs.DeepCopy())); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, client.IgnoreNotFound(c.Delete(t.Context(), theirs.DeepCopy())))
 	}
 }
 
@@ -176,24 +174,16 @@ type request struct{ method, path, kind, body string }
 func send(t *testing.T, config *rest.Config, call request) (status int, answer string) {
 	t.Helper()
 	through, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	sent, err := http.NewRequestWithContext(t.Context(), call.method, config.Host+call.path, strings.NewReader(call.body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if call.kind != "" {
 		sent.Header.Set("Content-Type", call.kind)
 	}
 	response, err := through.Do(sent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return response.StatusCode, string(content)
 }

@@ -98,9 +98,7 @@ func TestRolloutGoesOnAfterItsServerWasKilled(t *testing.T) {
 				t.Fatalf("no write to %s came by", at)
 			}
 			one.expectUnreachable(t)
-			if err := server.StartServer(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, server.StartServer(t.Context()))
 			one.settle(t, process, "1.0.0")
 			if diff := cmp.Diff(want, one.state(t)); diff != "" {
 				t.Errorf("the end differs from that of a clean run (-clean +killed):\n%s", diff)
@@ -130,9 +128,7 @@ func TestFlappingClusterIsLeftAlone(t *testing.T) {
 	for range flaps {
 		p.userGate.Shut()
 		s.expectUnreachable(t)
-		if err := p.userGate.Open(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, p.userGate.Open(t.Context()))
 		s.settle(t, process, "1.0.0")
 	}
 	if diff := cmp.Diff(want, s.state(t)); diff != "" {

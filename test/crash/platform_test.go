@@ -54,17 +54,11 @@ func newPlatform(t testing.TB) *platform {
 func newPlatformOn(t testing.TB, seed *fleet.Cluster) *platform {
 	t.Helper()
 	user := fleet.Shared().Cluster(userName)
-	if err := fleet.InstallCRDs(t.Context(), seed.Config, fleet.CRDs(t)...); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, fleet.InstallCRDs(t.Context(), seed.Config, fleet.CRDs(t)...))
 	clients, err := kubernetes.NewForConfig(user.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	resources, err := dynamic.NewForConfig(user.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	p := &platform{
 		catalogue: fmt.Sprintf("catalogue-%d", platforms.Add(1)), sources: fleet.SourcesForTest(t),
 		seed: newClient(t, seed), user: newClient(t, user), seedGate: gate.New(t, seed), userGate: gate.New(t, user),
@@ -77,9 +71,7 @@ func newPlatformOn(t testing.TB, seed *fleet.Cluster) *platform {
 func newClient(t testing.TB, cluster *fleet.Cluster) client.Client {
 	t.Helper()
 	made, err := client.New(cluster.Config, client.Options{Scheme: wiring.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return client.WithFieldOwner(made, "test")
 }
 

@@ -87,9 +87,7 @@ func testPoliciesOfSandbox(t *testing.T, box *sandbox.Sandbox) {
 	config := rest.CopyConfig(box.Fleet.Cluster(cluster.Seed).Config)
 	config.Impersonate.UserName = user
 	tenant, err := client.New(config, client.Options{Scheme: sandbox.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	forged := newInstallation("forged", "admitted")
 	expect.Eventually(t, expect.Patience, func() error { return tenant.Create(t.Context(), forged.DeepCopy(), client.DryRunAll) })
 	forged.Spec.CoreAddon = true
@@ -152,8 +150,6 @@ func listening(t *testing.T, box *sandbox.Sandbox, name string) (client.Client, 
 	config := rest.CopyConfig(box.Fleet.Cluster(name).Config)
 	config.WarningHandlerWithContext = warnings
 	made, err := client.New(config, client.Options{Scheme: sandbox.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return made, warnings
 }

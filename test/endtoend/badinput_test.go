@@ -104,9 +104,7 @@ func expectWords(message string, words []string) error {
 func asUnstructured(t *testing.T, catalogue *kubermaticv1.AddonCatalogue) *unstructured.Unstructured {
 	t.Helper()
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(catalogue)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	object := &unstructured.Unstructured{Object: raw}
 	object.SetGroupVersionKind(kubermaticv1.GroupVersion.WithKind("AddonCatalogue"))
 	return object

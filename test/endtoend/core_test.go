@@ -55,9 +55,7 @@ func testCoreStory(t *testing.T, box *sandbox.Sandbox) {
 
 	server.StopServer()
 	server.Release = binaries.Newer
-	if err := server.StartServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.StartServer(t.Context()))
 	s.probe()
 	s.tell("Kubernetes is 1.37: it has %s", s.has("kube-proxy 1.37.0"))
 	s.tell("its image is %s", s.image("v1.37.0"))
@@ -89,9 +87,7 @@ func (s *story) unasked() client.Client {
 	config := rest.CopyConfig(s.box.Fleet.Cluster(s.cluster.Seed).Config)
 	config.Impersonate.UserName = "system:serviceaccount:kube-system:namespace-controller"
 	made, err := client.New(config, client.Options{Scheme: sandbox.Scheme()})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, err)
 	return made
 }
 

@@ -29,9 +29,7 @@ func testHijacked(t *testing.T, box *sandbox.Sandbox) {
 	expect.Ensure(t, seed, installation)
 	expect.HasCondition(t, seed, installation.DeepCopy(), expect.Is(kubermaticv1.ConditionCompatible, "False", kubermaticv1.ReasonAddonUnknown))
 	dropInstallation(t, seed, installation)
-	if err := client.IgnoreNotFound(seed.Delete(t.Context(), forged)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, client.IgnoreNotFound(seed.Delete(t.Context(), forged)))
 
 	hijacker := catalogueOf("rbac", gitVersion(box, "hijack", ""))
 	hijacker.Name, hijacker.Spec.Type, hijacker.Spec.Addons[0].Versions[0].Version = "mine", kubermaticv1.CatalogueCore, "99.0.0"

@@ -39,9 +39,7 @@ func testLeadersKilled(t *testing.T, box *sandbox.Sandbox) {
 	leading := []string{sandbox.Master, target.Seed}
 	for _, cluster := range leading {
 		standby, err := box.Standby(t.Context(), cluster)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		t.Cleanup(standby.Stop)
 	}
 	var manifests strings.Builder
@@ -51,9 +49,7 @@ func testLeadersKilled(t *testing.T, box *sandbox.Sandbox) {
 	commit(t, box, led, map[string]string{"all.yaml": manifests.String()})
 	expect.Ensure(t, box.Client(sandbox.Master), catalogueOf(led, gitVersion(box, led, "")))
 	before, err := box.Holders(t.Context(), leading...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	installation := newInstallation(led, led)
 	installation.Namespace = target.Namespace()
 	expect.Ensure(t, seed, installation)
@@ -82,9 +78,7 @@ func testLeadersKilled(t *testing.T, box *sandbox.Sandbox) {
 		return nil
 	})
 	after, err := box.Holders(t.Context(), leading...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for cluster, holder := range after {
 		if holder == before[cluster] {
 			t.Errorf("%s is led by %s, as before: no leader was killed", cluster, holder)

@@ -45,9 +45,7 @@ func testEverySource(t *testing.T, box *sandbox.Sandbox) {
 	image, err := box.Sources.Image("team/sourced", "v1", map[string]string{
 		"plain/settings.yaml": settingsManifest("of-the-image"), "elsewhere/broken.yaml": "{{",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if _, err := box.Sources.Image("team/charts", "v1", below("web", chartFiles("imaged", ""))); err != nil {
 		t.Fatal(err)
 	}

@@ -204,9 +204,7 @@ func (m *management) testResourceSets(t *testing.T) {
 	for _, s := range resourceSets {
 		t.Run(s.strategy, func(t *testing.T) {
 			before, err := m.brought(t, s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			expect.Ensure(t, m, s.installation(m.upgraded))
 			m.expectRefused(t, s, before)
 			object := m.takeOver(t, s, before)
@@ -249,9 +247,7 @@ func (m *management) expectRefused(t *testing.T, s resourceSet, before *legacyOb
 		return expect.Condition(found, kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonObjectExists)
 	})
 	after, err := m.brought(t, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if diff := cmp.Diff(before.asked(), after.asked()); diff != "" {
 		t.Fatalf("something was written without adopt (-before +after):\n%s", diff)
 	}
@@ -268,9 +264,7 @@ func (m *management) takeOver(t *testing.T, s resourceSet, before *legacyObjects
 	expect.Merge(t, m, object, annotations)
 	object = m.expectAt(t, object, "1.0.0")
 	after, err := m.brought(t, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if diff := cmp.Diff(before.identities(), after.identities()); diff != "" {
 		t.Errorf("UIDs and generations (-before +after):\n%s", diff)
 	}

@@ -33,9 +33,7 @@ func testUnreachable(t *testing.T, box *sandbox.Sandbox) {
 	expect.Ensure(t, seed, beside)
 	ready(t, seed, beside)
 
-	if err := server.StartServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.StartServer(t.Context()))
 	ready(t, seed, installation)
 	if got := settings(t, box.Client(doomed.Name), "far").Data["value"]; got != "two" {
 		t.Errorf("after the return the value is %q", got)

@@ -50,9 +50,7 @@ func Shared() *Fleet {
 func Address(t testing.TB) string {
 	t.Helper()
 	port, err := FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
@@ -69,9 +67,7 @@ func Small(t testing.TB, name string) (*Fleet, *Cluster) {
 func InNamespace(t testing.TB, cluster, namespace string) client.WithWatch {
 	t.Helper()
 	c, err := client.NewWithWatch(Shared().Cluster(cluster).Config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	expect.Create(t, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	return c
 }

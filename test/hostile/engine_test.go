@@ -68,9 +68,7 @@ func newStage(t testing.TB) *stage {
 	t.Helper()
 	user := fleet.Shared().Cluster("user")
 	seed, err := client.New(user.Config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	s := &stage{server: hostile.New(t, user), seed: seed, owner: ownership.Owner{ClusterUID: "u", Installation: "a"}}
 	s.kkp = &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "user", UID: "u"}}
 	s.kkp.Status.NamespaceName, s.kkp.Status.Versions.ControlPlane = "cluster-user", user.Release

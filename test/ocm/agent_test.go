@@ -120,9 +120,7 @@ func (p *platform) expectRevoked(token string) {
 	config := rest.AnonymousClientConfig(fleet.Shared().Cluster(hubName).Config)
 	config.BearerToken = token
 	bearer, err := client.New(config, client.Options{})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	expect.Eventually(p.t, expect.Patience, func() error {
 		err := bearer.List(p.t.Context(), &corev1.ConfigMapList{}, client.InNamespace(cluster))
 		if !apierrors.IsUnauthorized(err) {
@@ -254,9 +252,7 @@ func (p *platform) run(name string, spec *corev1.PodSpec) *fleet.Process {
 	p.t.Helper()
 	told := filepath.Join(p.t.TempDir(), "log")
 	process, err := p.node.Run(p.t.Context(), pod.Container{Name: name, Namespace: place, Spec: *spec, Program: p.agentPath, Log: told})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	p.t.Cleanup(func() {
 		process.Kill()
 		if p.t.Failed() {

@@ -70,9 +70,7 @@ type platform struct {
 func newPlatform(t *testing.T, rules ...rbacv1.PolicyRule) *platform {
 	t.Helper()
 	made, err := programs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	seed, user := fleet.Shared().Cluster(hubName), fleet.Shared().Cluster(userName)
 	p := &platform{
 		t: t, hub: newHub(t, seed), seed: kit.Client(t, seed.Config), user: kit.Client(t, user.Config),
@@ -80,17 +78,13 @@ func newPlatform(t *testing.T, rules ...rbacv1.PolicyRule) *platform {
 	}
 	p.node = &pod.Node{Fleet: fleet.Shared(), Cluster: user, Client: p.user, Folder: disk.TempDir(t), Enter: made.enter}
 	t.Cleanup(p.node.Wait)
-	if err := fleet.InstallCRDs(t.Context(), seed.Config, made.kinds); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, fleet.InstallCRDs(t.Context(), seed.Config, made.kinds))
 	managed := &unstructured.Unstructured{}
 	managed.SetAPIVersion("addon.open-cluster-management.io/v1beta1")
 	managed.SetKind("ManagedClusterAddOn")
 	managed.SetNamespace(cluster)
 	managed.SetName(addon)
-	if err := unstructured.SetNestedMap(managed.Object, map[string]any{}, "spec"); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, unstructured.SetNestedMap(managed.Object, map[string]any{}, "spec"))
 	kit.UserCluster(t, p.seed, "ocm", p.calls.Kubeconfig(t, manager))
 	expect.Create(t, p.seed, kit.Namespace(platformNamespace), managed, given.AgentRights("agents", rules...), given.AuthoritySecret(platformNamespace, p.sources.CA))
 	return p
@@ -100,15 +94,11 @@ func newPlatform(t *testing.T, rules ...rbacv1.PolicyRule) *platform {
 func (p *platform) offer(rules ...kubermaticv1.AccessRule) {
 	p.t.Helper()
 	files, err := filepath.Glob("testdata/helloworld/*.yaml")
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	manifests := map[string]string{}
 	for _, file := range files {
 		content, err := os.ReadFile(file)
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		expect.NoError(p.t, err)
 		manifests[filepath.Base(file)] = string(content)
 	}
 	if _, err := p.sources.Commit(addon, manifests); err != nil {
@@ -120,9 +110,7 @@ func (p *platform) offer(rules ...kubermaticv1.AccessRule) {
 		Mode: kubermaticv1.HealthByLease, Lease: &kubermaticv1.HealthLease{StaleAfter: &metav1.Duration{Duration: staleAfter}},
 	}
 	digest, err := catalogue.Digest(version)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	made := given.Merged(platformNamespace, kubermaticv1.CatalogueCustom, given.Addon(addon, version))
 	origins := map[string]catalogue.Origin{version.Version: {Digest: digest, Catalogue: "test"}}
 	expect.Create(p.t, p.seed, given.WithOrigins(made, origins))
@@ -134,9 +122,7 @@ func (p *platform) start() {
 	made := kit.Seed(p.t, fleet.Shared().Cluster(hubName).Config, platformNamespace)
 	kinds := wiring.SourceKinds(outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback}))
 	content, err := store.New(store.Options{Folder: disk.TempDir(p.t), Kinds: kinds, Interval: time.Minute})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	key, templates := []byte("key"), gotemplate.New()
 	dependencies, err := wiring.AddonInstallation(made.Context(), made.Seed, mergedcatalogue.New(logr.Discard()), wiring.InstallationParts{
 		Namespace: platformNamespace, SourceKinds: kinds, Store: content, Images: images.Rules{},
@@ -150,9 +136,7 @@ func (p *platform) start() {
 			Passes: fairqueue.Limits{Workers: 2},
 		},
 	})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	dependencies.Access = ahead{dependencies.Access, &p.ahead}
 	made.SetUp(addoninstallation.New(dependencies))
 	made.Run()

@@ -54,9 +54,7 @@ func newPlatform(t *testing.T, followed guide, sources *fleet.Sources) *platform
 	}
 	followed.writeFiles(t)
 	for file, content := range map[string]string{"ca.crt": string(sources.CA), "here.yaml": here} {
-		if err := os.WriteFile(filepath.Join(followed.folder, file), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(followed.folder, file), []byte(content), 0o600))
 	}
 	return p
 }
@@ -144,9 +142,7 @@ func (p *platform) runManager(where string) {
 	process, err := p.pullAndRun(where, pod.Container{
 		Name: chart, Namespace: namespace, Spec: manager.Spec.Template.Spec, Arguments: arguments, Log: log,
 	})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	p.managers = append(p.managers, process)
 	p.t.Cleanup(func() {
 		process.Kill()
@@ -180,8 +176,6 @@ func (p *platform) connectSeed() {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: distributor}}
 	token := expect.Token(p.t, p.client(seedName), account)
 	kubeconfig, err := fleet.Shared().Cluster(seedName).KubeconfigFor(token)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	expect.Create(p.t, p.client(masterName), given.Seed(namespace, seedName, kubeconfig)...)
 }

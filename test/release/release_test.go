@@ -83,9 +83,7 @@ func madeRelease(t *testing.T) string {
 func expectNoWayOut(t *testing.T) {
 	t.Helper()
 	interfaces, err := net.Interfaces()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, one := range interfaces {
 		if one.Flags&net.FlagLoopback == 0 && one.Flags&net.FlagUp != 0 {
 			t.Fatalf("there is interface %s", one.Name)

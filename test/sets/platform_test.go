@@ -117,9 +117,7 @@ func (w *world) addCluster(one placed) {
 	w.t.Helper()
 	server := fleet.Shared().Cluster(one.server)
 	user, err := client.New(server.Config, client.Options{Scheme: wiring.Scheme()})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	expect.Create(w.t, user, kit.Namespace(w.target))
 	home := w.seeds[one.seed]
 	w.users[one.cluster], w.homes[one.cluster], w.clusters[one.cluster] = user, home, home.cluster(one)
@@ -176,9 +174,7 @@ func (w *world) runMaster() (stop func()) {
 	w.t.Helper()
 	onMaster := kit.Master(w.t, fleet.Shared().Cluster(platformServer).Config)
 	master, err := distributor.NewMaster(onMaster, w.platform)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	onMaster.SetUp(distributor.New(wiring.Distributor(onMaster, master, kinds(), distributor.Options{
 		Namespace: w.platform, CatalogueNamespace: w.catalogue, KKPVersion: "v2.31.0",
 	})))

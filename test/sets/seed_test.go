@@ -103,9 +103,7 @@ func (s *seed) manager() (*kit.Manager, *mergedcatalogue.Marks) {
 	}
 	marks := mergedcatalogue.New(logr.Discard())
 	if s.world.keyed {
-		if err := marks.Read(s.world.t.Context(), s.client, s.world.platform); err != nil {
-			s.world.t.Fatal(err)
-		}
+		expect.NoError(s.world.t, marks.Read(s.world.t.Context(), s.client, s.world.platform))
 	}
 	return kit.Seed(s.world.t, config, s.world.catalogue), marks
 }
@@ -205,9 +203,7 @@ func (s *seed) runInstallations() (stop func()) {
 	made, marks := s.manager()
 	served := kinds()
 	content, err := store.New(store.Options{Folder: disk.TempDir(t), Kinds: served, Interval: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	key := []byte("key")
 	dependencies, err := wiring.AddonInstallation(made.Context(), made.Seed, marks, wiring.InstallationParts{
 		Namespace: s.world.platform, SourceKinds: served, Store: content,
@@ -220,9 +216,7 @@ func (s *seed) runInstallations() (stop func()) {
 			Passes: fairqueue.Limits{Workers: 4},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	made.SetUp(addoninstallation.New(dependencies))
 	made.Run()
 	return made.Stop

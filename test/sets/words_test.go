@@ -268,9 +268,7 @@ func (w *world) inOrder(name, first string, others ...string) {
 func movedAt(t testing.TB, of *v1.AddonInstallation) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339Nano, of.Annotations[v1.AnnotationMoved])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return at
 }
 

@@ -42,9 +42,7 @@ func start(t testing.TB) *platform {
 	box, err := sandbox.Start(t.Context(), sandbox.Options{
 		Folder: t.TempDir() + "/sandbox", Progress: fleet.NewProgress(t.Output()), Limited: true,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(box.Stop)
 	p := &platform{Sandbox: box, servers: map[string]*hostile.Server{}}
 	t.Cleanup(func() {

@@ -47,9 +47,7 @@ const crowd = 12
 // neither installations of other clusters nor another catalogue took much longer, that what is stored stays within the budgets
 // of a cluster, and that once all of it is removed the managers hold no more than before.
 func BenchmarkHostileTenant(b *testing.B) {
-	if err := areKnown(*only); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, areKnown(*only))
 	s := besiege(b, start(b))
 	_ = s.run(b, attack{name: "warm"}) // fills caches and pools
 	s.serve(b)

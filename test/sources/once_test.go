@@ -113,9 +113,7 @@ func (s *seed) run() (content *store.Store, end func()) {
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
 	kinds := wiring.SourceKinds(network)
 	content, err := store.New(store.Options{Folder: s.folder, Kinds: kinds, Interval: lookedAgainIn})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, err)
 	renders := kept.New(kept.Options{
 		Methods: map[string]render.Renderer{string(kubermaticv1.MethodGoTemplate): gotemplate.New()}, Values: gotemplate.New(),
 	})
@@ -124,9 +122,7 @@ func (s *seed) run() (content *store.Store, end func()) {
 		Namespace: catalogue, SourceKinds: kinds, Store: content, Renders: renders, Records: wiring.Records(mgr, key), InputsKey: key,
 		Options: addoninstallation.Options{CatalogueNamespace: catalogue, DriftInterval: time.Hour, Passes: fairqueue.Limits{Workers: 10}},
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, err)
 	mgr.SetUp(addoninstallation.New(dependencies))
 	mgr.Run()
 	return content, func() {

@@ -86,9 +86,7 @@ func (w *world) offer(t *testing.T) {
 func (w *world) host(t *testing.T) string {
 	t.Helper()
 	at, err := url.Parse(w.sources.GitURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return at.Host
 }
 
@@ -103,24 +101,16 @@ func (w *world) start(t *testing.T, program string, flags ...string) *fleet.Proc
 	t.Helper()
 	folder := disk.TempDir(t)
 	root, err := binaries.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	path, kubeconfig := filepath.Join(folder, program), filepath.Join(folder, "kubeconfig")
-	if err := binaries.BuildOwn(t.Context(), root, folder, "./cmd/"+program); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(kubeconfig, w.both.Kubeconfig, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, binaries.BuildOwn(t.Context(), root, folder, "./cmd/"+program))
+	expect.NoError(t, os.WriteFile(kubeconfig, w.both.Kubeconfig, 0o600))
 	process, err := w.fleet.Run(fleet.Command{Name: program, Path: path, Arguments: append([]string{
 		"--kubeconfig", kubeconfig, "--namespace", platformNamespace, "--catalogue-namespace", catalogueNamespace, "--leader-elect=false",
 		"--allow-source-cidrs", "127.0.0.0/8", "--store-folder", filepath.Join(folder, "store"), "--health-probe-bind-address", "0",
 		"--metrics-bind-address", "0",
 	}, flags...)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(process.Kill)
 	return process
 }

@@ -68,18 +68,14 @@ func newPlatform(t *testing.T, more ...fleet.ClusterOptions) *platform {
 func (p *platform) client(name string) client.WithWatch {
 	p.t.Helper()
 	made, err := client.NewWithWatch(p.fleet.Cluster(name).Config, client.Options{Scheme: wiring.Scheme()})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	return made
 }
 
 // standaloneKinds installs what stands for KKP's kinds.
 func (p *platform) standaloneKinds(of release, where string) {
 	p.t.Helper()
-	if err := fleet.InstallCRDs(p.t.Context(), p.fleet.Cluster(where).Config, of.standalone); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, fleet.InstallCRDs(p.t.Context(), p.fleet.Cluster(where).Config, of.standalone))
 }
 
 // values of both charts. Webhooks are off: nothing leads from an API server to a Service here.
@@ -99,13 +95,9 @@ func (p *platform) install(of release, chart, where string) {
 	p.t.Helper()
 	p.installing = of
 	content, err := yaml.Marshal(values(chart))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	file := filepath.Join(p.t.TempDir(), "values.yaml")
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, os.WriteFile(file, content, 0o600))
 	p.helm(where, "upgrade", "--install", chart, filepath.Join(of.charts, chart), "--create-namespace", "--values", file)
 }
 
@@ -130,18 +122,12 @@ func (p *platform) playJobs(where string) *charts.Jobs {
 func (p *platform) apply(with client.Client, file string) {
 	p.t.Helper()
 	content, err := os.ReadFile(file)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	objects, err := charts.Documents(file, string(content))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	for _, object := range objects {
 		configuration := client.ApplyConfigurationFromUnstructured(object)
-		if err := with.Apply(p.t.Context(), configuration, client.FieldOwner("admin"), client.ForceOwnership); err != nil {
-			p.t.Fatal(err)
-		}
+		expect.NoError(p.t, with.Apply(p.t.Context(), configuration, client.FieldOwner("admin"), client.ForceOwnership))
 	}
 }
 

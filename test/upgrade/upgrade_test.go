@@ -34,9 +34,7 @@ func (p *platform) offer() {
 		"Chart.yaml": "apiVersion: v2\nname: settings\nversion: 1.0.0\n", "values.yaml": "name: unset\n",
 		"templates/all.yaml": fmt.Sprintf(settings, "{{ .Release.Name }}"),
 	})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	p.ensure(p.master, p.catalogue())
 }
 

@@ -18,9 +18,7 @@ func TestNothingUnmarkedIsOffered(t *testing.T) {
 	w.merged("forged", v1.CatalogueCustom, [2]string{"99.0.0", ""})
 	genuine := w.merged("genuine", v1.CatalogueCustom, [2]string{"1.0.0", ""})
 	content, err := catalogue.ContentDigest(genuine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	genuine.Annotations[v1.AnnotationMark] = catalogue.Mark([]byte(key), genuine, content)
 	expect.Update(t, w.seed, genuine)
 	w.start()

@@ -53,9 +53,7 @@ func TestEverythingComesFromOneRegistry(t *testing.T) {
 	if _, err := w.sources.ChartInRegistry("charts/stable", chart); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.sources.Chart(chart); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.sources.Chart(chart))
 	if _, err := w.sources.Commit("gapped-addons", map[string]string{"gapped/all.yaml": templates.Replace(pulling)}); err != nil {
 		t.Fatal(err)
 	}
@@ -71,9 +69,7 @@ func TestEverythingComesFromOneRegistry(t *testing.T) {
 		"quay.example.org/team=" + registry + "/quay/team", "charts.example.org/stable=" + registry + "/charts/stable",
 		"https://git.example.org=" + w.sources.GitURL, "https://charts.example.org/web=" + w.sources.ChartsURL,
 	} {
-		if err := w.network.Mirrors.Set(mirror); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.network.Mirrors.Set(mirror))
 	}
 	w.network.Resolver, w.images, w.renderers = out, []string{"quay.example.org=" + registry + "/quay"}, bothMethods()
 	w.start()

@@ -129,9 +129,7 @@ func (w *world) installNeighbours(count int) (seen suffered) {
 func ownMemory(t testing.TB) int64 {
 	t.Helper()
 	content, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	fields := strings.Fields(string(content))
 	resident, _ := strconv.ParseInt(fields[1], 10, 64)
 	file, _ := strconv.ParseInt(fields[2], 10, 64)
@@ -174,9 +172,7 @@ func (w *world) besideBusy(count, processes int) suffered {
 		busy, err := fleet.Shared().Run(fleet.Command{
 			Name: fmt.Sprintf("busy-%d", i), Path: os.Args[0], Environment: []string{spinVariable + "=1", "GOMAXPROCS=1"},
 		})
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		expect.NoError(w.t, err)
 		defer func() {
 			busy.Kill()
 			<-busy.Done()

@@ -26,9 +26,7 @@ func (w *world) mark(name string, key []byte, change func(*kubermaticv1.AddonCat
 	expect.Read(w.t, w.seed, object)
 	change(object)
 	content, err := catalogue.ContentDigest(object)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	object.Annotations[kubermaticv1.AnnotationMark] = catalogue.Mark(key, object, content)
 	expect.Update(w.t, w.seed, object)
 }

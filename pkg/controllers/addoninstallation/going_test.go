@@ -250,9 +250,7 @@ func TestADeadAPIServerIsNotWaitedFor(t *testing.T) {
 	if w.installed(late) != "1.0.0" || lives.Status.OnClusterDeletion != kubermaticv1.ClusterDeletionRemove {
 		t.Errorf("something was removed: %+v", lives.Status)
 	}
-	if err := gate.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, gate.Open(t.Context()))
 	w.expectEnded(lives)
 }
 
@@ -271,9 +269,7 @@ func TestALostCallLetsNothingGo(t *testing.T) {
 	w.delete(goes)
 	w.expectReady(goes, kubermaticv1.ReasonClusterUnreachable)
 	w.expectReady(lives, kubermaticv1.ReasonClusterUnreachable)
-	if err := gate.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, gate.Open(t.Context()))
 	w.expectEnded(lives)
 	expect.Gone(t, w.seed, goes)
 	if w.installed(goes) != "" {
@@ -379,9 +375,7 @@ func TestWhatCannotBeReadWhileItsClusterGoesIsTold(t *testing.T) {
 			record.Data["record"] = []byte("spoilt")
 			err = w.seed.Update(t.Context(), &record)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 	}
 	w.endCluster(w.cluster)
 	w.delete(goes)

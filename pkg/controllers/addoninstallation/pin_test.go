@@ -71,9 +71,7 @@ func contentOf(t *testing.T, version kubermaticv1.AddonVersion) string {
 	entry, err := catalogue.NewEntry(&kubermaticv1.AddonCatalogue{
 		Spec: kubermaticv1.AddonCatalogueSpec{Addons: []kubermaticv1.Addon{{Name: "any", Versions: []kubermaticv1.AddonVersion{version}}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	_, origin := entry.Version(version.Version)
 	return origin.Content
 }

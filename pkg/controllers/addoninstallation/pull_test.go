@@ -222,9 +222,7 @@ func TestTheCopyOfAPullSecretIsKnownByItsUID(t *testing.T) {
 			},
 			Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: pullLogin("of a tenant")},
 		}
-		if err := w.seed.Create(t.Context(), forged, client.FieldOwner(owner.FieldManager())); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.seed.Create(t.Context(), forged, client.FieldOwner(owner.FieldManager())))
 		return forged.UID
 	}
 	uid := forge(second)

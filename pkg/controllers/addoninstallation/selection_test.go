@@ -58,15 +58,11 @@ func (w *world) origins(versions []kubermaticv1.AddonVersion) string {
 	made := map[string]catalogue.Origin{}
 	for _, version := range versions {
 		digest, err := catalogue.Digest(version)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		expect.NoError(w.t, err)
 		made[version.Version] = catalogue.Origin{Digest: digest, Catalogue: "test"}
 	}
 	encoded, err := json.Marshal(made)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	return string(encoded)
 }
 

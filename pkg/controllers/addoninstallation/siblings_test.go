@@ -329,9 +329,7 @@ func TestInstancesThatComeAndGoTogether(t *testing.T) {
 		if round == 1 { // what one left on purpose is taken away by hand
 			w.deleteAll(w.custom("Widget", all[0].Spec.TargetNamespace, "first"))
 			for _, shared := range []client.Object{definitionNamed("widgets." + w.group()), w.clusterRole()} {
-				if err := client.IgnoreNotFound(w.seed.Delete(t.Context(), shared)); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, client.IgnoreNotFound(w.seed.Delete(t.Context(), shared)))
 			}
 		}
 		expect.Gone(t, w.seed, definitionNamed("widgets."+w.group()))

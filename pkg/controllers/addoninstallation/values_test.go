@@ -55,29 +55,17 @@ type valuesWorld struct {
 func newValuesWorld(t *testing.T) *valuesWorld {
 	t.Helper()
 	config := fleet.ForTest(t, fleet.ClusterOptions{Name: "seed"}).Cluster("seed").Config
-	if err := fleet.InstallCRDs(t.Context(), config, append(fleet.CRDs(t), "../../cluster/testdata/kkp")...); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, fleet.InstallCRDs(t.Context(), config, append(fleet.CRDs(t), "../../cluster/testdata/kkp")...))
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), kkpv1.AddToScheme(scheme), kubermaticv1.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(clientgoscheme.AddToScheme(scheme), kkpv1.AddToScheme(scheme), kubermaticv1.AddToScheme(scheme)))
 	httpClient, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	objects, err := cache.New(config, cache.Options{Scheme: scheme, Mapper: mapper, HTTPClient: httpClient})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	seed, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper, HTTPClient: httpClient})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	platform := cluster.NewPlatform(objects, seed, mapper, platformRoom, cluster.Beside{KKP: true, Providers: []schema.GroupKind{backupTarget}})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

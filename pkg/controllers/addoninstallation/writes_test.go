@@ -63,9 +63,7 @@ func (w *world) count(object *kubermaticv1.AddonInstallation) int {
 	var list corev1.ConfigMapList
 	err := w.seed.List(w.t.Context(), &list, client.InNamespace(object.Spec.TargetNamespace),
 		client.HasLabels{kubermaticv1.LabelInstallation})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	return len(list.Items)
 }
 

@@ -91,9 +91,7 @@ func (w *world) plays() {
 		playing.Wait()
 	})
 	changes, err := w.client.Watch(ctx, &v1.AddonInstallationList{}, client.InNamespace(w.key.Namespace))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	playing.Go(func() {
 		defer changes.Stop()
 		for change := range changes.ResultChan() {

@@ -140,9 +140,7 @@ func (c counting) RoundTrip(request *http.Request) (*http.Response, error) {
 func newWorld(t *testing.T, of setting) *world {
 	t.Helper()
 	t.Parallel()
-	if err := clusterAPI(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, clusterAPI())
 	return makeWorld(t, of)
 }
 
@@ -161,9 +159,7 @@ func makeWorld(t *testing.T, of setting) *world {
 	}
 	byName.Store(name, w)
 	expect.Create(t, w.client, kit.Namespace(name), kit.Namespace(w.catalogue), w.merged("cni", v1.SlotCNI, of.offered...))
-	if err := (clusterapi.Class{Namespace: name, Versions: of.class}).Create(t.Context(), w.client); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, (clusterapi.Class{Namespace: name, Versions: of.class}).Create(t.Context(), w.client))
 	made := clusterapi.Cluster{
 		Namespace: name, Name: "one", Version: of.from, Deployments: []string{"a", "b"}, Pools: []string{"p"},
 		Labels: map[string]string{kkpv1.LabelWorkerName: name},
@@ -392,9 +388,7 @@ func (w *world) stays(controlPlane, workers string) {
 		w.running.Settle("clusterupgrade")
 	}
 	clusterapi.Reconciled(w.t, w.client, w.key)
-	if err := w.isAt(controlPlane, workers); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, w.isAt(controlPlane, workers))
 }
 
 func (w *world) isAt(controlPlane, workers string) error {
@@ -427,17 +421,13 @@ func (w *world) letWorkersGo() {
 		}
 		return nil
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 }
 
 // letGo annotates the Cluster, and expects that nothing holds it soon.
 func (w *world) letGo() {
 	w.t.Helper()
-	if err := clusterapi.Annotate(w.t.Context(), w.client, w.key, v1.AnnotationUpgradeHold, v1.UpgradeHoldOff); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, clusterapi.Annotate(w.t.Context(), w.client, w.key, v1.AnnotationUpgradeHold, v1.UpgradeHoldOff))
 	since := time.Now()
 	expect.Object(w.t, w.client, w.object(), w.isFree)
 	took := time.Since(since)

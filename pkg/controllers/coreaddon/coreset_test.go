@@ -40,9 +40,7 @@ func (w *world) offered(name string, versions ...[3]string) *catalogue.Entry {
 	object.Annotations = map[string]string{v1.AnnotationKKPVersion: "2.31.0", v1.AnnotationDigest: fmt.Sprint(versions)}
 	if w.key != nil {
 		content, err := catalogue.ContentDigest(object)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		expect.NoError(w.t, err)
 		object.Annotations[v1.AnnotationMark] = catalogue.Mark(w.key, object, content)
 	}
 	before := &v1.AddonCatalogue{}
@@ -53,9 +51,7 @@ func (w *world) offered(name string, versions ...[3]string) *catalogue.Entry {
 		expect.Create(w.t, w.seed, object)
 	}
 	entry, err := catalogue.NewEntry(object)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	return entry
 }
 
@@ -168,9 +164,7 @@ func (w *world) mark(of *v1.AddonSet) {
 		return
 	}
 	content, err := catalogue.SetDigest(&of.Spec)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	of.Annotations[v1.AnnotationMark] = catalogue.SetMark(w.key, of, content)
 }
 

@@ -19,10 +19,8 @@ func TestNothingUnmarkedIsACoreAddon(t *testing.T) {
 	kit.UseKey(t, w.seed, w.marks, w.platform, []byte(key))
 	genuine := w.merged(v1.CatalogueCore, "rbac")
 	content, err := catalogue.ContentDigest(genuine)
-	if err != nil {
-		t.Fatal(err)
-	}
-	genuine.Annotations = map[string]string{v1.AnnotationMark: catalogue.Mark([]byte(key), genuine, content)}
+	expect.NoError(t, err)
+	genuine.Annotations[v1.AnnotationMark] = catalogue.Mark([]byte(key), genuine, content)
 	expect.Update(t, w.seed, genuine)
 	forged := w.merged(v1.CatalogueCore, "kube-proxy")
 	w.start()

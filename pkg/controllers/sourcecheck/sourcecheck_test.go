@@ -116,9 +116,7 @@ func (w *world) start() {
 	}
 	made := kit.Master(w.t, fleet.Shared().Cluster("master").Config)
 	master, err := distributor.NewMaster(made, w.platform)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	made.SetUp(distributor.New(wiring.Distributor(made, master, wiring.SourceKinds(nil), distributor.Options{
 		Namespace: w.platform, CatalogueNamespace: w.catalogue, KKPVersion: "v2.31.0", CountEvery: soon,
 	})))
@@ -134,12 +132,8 @@ func (w *world) startSeed(name string) {
 	made := kit.Seed(w.t, fleet.Shared().Cluster(name).Config, w.catalogue)
 	kinds := wiring.SourceKinds(outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback}))
 	content, err := store.New(store.Options{Folder: disk.TempDir(w.t), Kinds: kinds})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if err := made.Add(content); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
+	expect.NoError(w.t, made.Add(content))
 	references := resolution.References{
 		Secret: func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
 			found := &corev1.Secret{}
@@ -199,18 +193,12 @@ func (w *world) column(name string) string {
 	config.GroupVersion, config.APIPath = &version, "/apis"
 	config.NegotiatedSerializer = serializer.NewCodecFactory(wiring.Scheme()).WithoutConversion()
 	asks, err := rest.RESTClientFor(config)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	raw, err := asks.Get().Namespace(w.platform).Resource("addoncatalogues").Name(name).
 		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(w.t.Context())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	var table metav1.Table
-	if err := json.Unmarshal(raw, &table); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, json.Unmarshal(raw, &table))
 	for i, column := range table.ColumnDefinitions {
 		if column.Name == "Sources" {
 			return fmt.Sprint(table.Rows[0].Cells[i])

@@ -45,9 +45,7 @@ type side struct {
 // servers, in turns, and fails when a chart costs the manager more than 1.15 times as much CPU there as here.
 func BenchmarkCharts(b *testing.B) {
 	p := newPlatform(b, costServers)
-	if err := fleet.InstallCRDs(b.Context(), p.fleet.Cluster("management").Config, fleet.CRDs(b)[1]); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, fleet.InstallCRDs(b.Context(), p.fleet.Cluster("management").Config, fleet.CRDs(b)[1]))
 	p.offerChart()
 	capi := &side{name: "cluster-api", flags: ofClusterAPI(), isNamed: true}
 	kkp := &side{name: "kkp", flags: []string{"--cluster-kinds=kkp", "--concurrency=10"}}
@@ -129,9 +127,7 @@ func (p *platform) installCharts(of *side, prefix string, each int) {
 			group.Go(func() error { return p.client.Create(p.t.Context(), made) })
 		}
 	}
-	if err := group.Wait(); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, group.Wait())
 	all := p.installations(of)
 	expect.Eventually(p.t, 3*time.Minute, func() error { return p.areReady(all, namespacesOf(of)...) })
 }
@@ -158,9 +154,7 @@ func (p *platform) installations(of *side) (count int) {
 func (p *platform) clearCharts(of *side) {
 	p.t.Helper()
 	for _, namespace := range namespacesOf(of) {
-		if err := p.client.DeleteAllOf(p.t.Context(), &v1.AddonInstallation{}, client.InNamespace(namespace)); err != nil {
-			p.t.Fatal(err)
-		}
+		expect.NoError(p.t, p.client.DeleteAllOf(p.t.Context(), &v1.AddonInstallation{}, client.InNamespace(namespace)))
 	}
 	expect.Eventually(p.t, 3*time.Minute, func() error {
 		if left := p.installations(of); left > 0 {
@@ -174,9 +168,7 @@ func (p *platform) clearCharts(of *side) {
 func (p *platform) offerChart() {
 	p.t.Helper()
 	p.startSources()
-	if err := p.sources.Chart(installing.ChartFiles()); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, p.sources.Chart(installing.ChartFiles()))
 	p.publish(v1.CatalogueCustom, v1.Addon{Name: "chart", Versions: []v1.AddonVersion{{
 		Version: "1.0.0", Template: &v1.Template{Method: v1.MethodHelm}, Source: given.Chart(p.sources.ChartsURL, "four", "1.0.0"),
 	}}})

@@ -191,9 +191,7 @@ func (p *platform) written() map[string]string {
 func (p *platform) list(of *fleet.Cluster, kind schema.GroupVersionKind, namespace string, into map[string]string) {
 	p.t.Helper()
 	reader, err := client.New(of.Config, client.Options{Scheme: p.client.Scheme(), Mapper: p.client.RESTMapper()})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	expect.List(p.t, reader, list, client.InNamespace(namespace))

@@ -77,9 +77,7 @@ func newPlatform(t testing.TB, servers int) *platform {
 	p := &platform{t: t, fleet: fleet.ForTest(t, all...)}
 	management := p.fleet.Cluster("management")
 	err := errors.Join(fleet.InstallCRDs(t.Context(), management.Config, fleet.CRDs(t)[0]), clusterapi.InstallCRDs(t.Context(), management.Config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if p.client, err = client.NewWithWatch(management.Config, client.Options{Scheme: wiring.Scheme()}); err != nil {
 		t.Fatal(err)
 	}
@@ -163,9 +161,7 @@ func (p *platform) add(members ...member) {
 	for _, one := range members {
 		group.Go(func() error { return p.make(one) })
 	}
-	if err := group.Wait(); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, group.Wait())
 }
 
 // make makes a Cluster as Cluster API has one: its kubeconfig and control plane come first, its status last.

@@ -181,9 +181,7 @@ func (w *platformWorld) edit(count int, change func([]v1.Addon)) time.Duration {
 	for i := range count {
 		group.Go(func() error { return w.awaitMark(seedName(i), string(object.Spec.Addons[0].Name), mark) })
 	}
-	if err := group.Wait(); err != nil {
-		w.b.Fatal(err)
-	}
+	expect.NoError(w.b, group.Wait())
 	return time.Since(begin)
 }
 
@@ -252,9 +250,7 @@ func (w *platformWorld) median(count int) time.Duration {
 // nobody is an address where nobody listens.
 func nobody(b *testing.B) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	defer listener.Close()
 	return listener.Addr().String()
 }

@@ -34,9 +34,7 @@ func BenchmarkAgents(b *testing.B) {
 		Name: "hub", Rules: []kubermaticv1.AccessRule{{APIGroups: rule.APIGroups, Resources: rule.Resources, Verbs: rule.Verbs}},
 	}}}, w.gitSource("four"))
 	authorities := filepath.Join(b.TempDir(), "ca.crt")
-	if err := os.WriteFile(authorities, w.both.Config.CAData, 0o600); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, os.WriteFile(authorities, w.both.Config.CAData, 0o600))
 	flags := []string{"--hub-server", w.both.Config.Host, "--hub-ca-file", authorities}
 	w.startManager(b, flags...)
 	watching := w.watch(b)

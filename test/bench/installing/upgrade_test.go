@@ -29,9 +29,7 @@ func BenchmarkUpgrade(b *testing.B) {
 	if _, err := w.sources.Commit("four", map[string]string{"addon.yaml": addonTemplate}); err != nil {
 		b.Fatal(err)
 	}
-	if err := w.sources.Chart(ChartFiles()); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, w.sources.Chart(ChartFiles()))
 	w.offer(b, "four", &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}, w.gitSource("four"))
 	w.offer(b, "chart", &kubermaticv1.Template{Method: kubermaticv1.MethodHelm}, given.Chart(w.sources.ChartsURL, "four", "1.0.0"))
 	program := *former
@@ -74,9 +72,7 @@ func BenchmarkUpgrade(b *testing.B) {
 // stopManager ends the manager as its Deployment would.
 func (w *world) stopManager(b *testing.B) {
 	b.Helper()
-	if err := w.manager.process.Signal(syscall.SIGTERM); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, w.manager.process.Signal(syscall.SIGTERM))
 	<-w.manager.process.Done()
 	w.manager = nil
 }

@@ -179,9 +179,7 @@ func newBench(b *testing.B) *bench {
 // serve starts the endpoint in a manager, and the empty handler.
 func (b *bench) serve(made *kit.Manager) {
 	catalogue := query.NewCatalogue(place, mergedcatalogue.New(logr.Discard()), logr.Discard())
-	if err := catalogue.Watch(made.Context(), made.GetCache()); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, catalogue.Watch(made.Context(), made.GetCache()))
 	b.reviews = &counting{Client: b.seed}
 	key := client.ObjectKey{Namespace: place, Name: query.CertificateSecret}
 	own := query.NewCertificate(key, []string{"127.0.0.1"})
@@ -193,9 +191,7 @@ func (b *bench) serve(made *kit.Manager) {
 		Installations: made.GetClient(), Reviews: reviews, Certificates: own,
 	}, query.Options{Address: "127.0.0.1:0", Logger: logr.Discard()})
 	for _, runnable := range []manager.Runnable{own, b.endpoint} {
-		if err := made.Add(runnable); err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, made.Add(runnable))
 	}
 	made.Run()
 	expect.Eventually(b, expect.Patience, func() error { return b.endpoint.Ready(nil) })
@@ -209,9 +205,7 @@ func (b *bench) serve(made *kit.Manager) {
 // are given to it.
 func (b *bench) serveEmpty(certificates query.Certificates, reviews *query.Reviews) {
 	listener, err := (&net.ListenConfig{}).Listen(b.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	server := &http.Server{
 		ReadHeaderTimeout: time.Minute,
 		TLSConfig: &tls.Config{
@@ -251,18 +245,14 @@ func (b *bench) once(url string, header map[string]string) (answer, time.Duratio
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableCompression: true}
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, url, http.NoBody)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	request.Header.Set("Authorization", "Bearer "+b.token)
 	for name, value := range header {
 		request.Header.Set(name, value)
 	}
 	start := processorTime(b)
 	got, err := (&http.Client{Transport: transport}).Do(request)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	defer got.Body.Close()
 	body, err := io.ReadAll(got.Body)
 	if err != nil || got.StatusCode != http.StatusOK {
@@ -307,9 +297,7 @@ func word(source *rand.Rand) string { return words[source.IntN(len(words))] }
 func processorTime(b testing.TB) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 

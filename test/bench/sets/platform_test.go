@@ -161,9 +161,7 @@ func (p *platform) settled(t testing.TB, before string) string {
 	t.Helper()
 	var revision string
 	expect.Eventually(t, patience, func() error {
-		if err := p.process.Failure(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, p.process.Failure())
 		set := p.copies.Get(t, setName)
 		if complaints := p.moves.Complaints(); len(complaints) > 0 {
 			t.Fatalf("the waves were not kept to: %q", complaints)

@@ -64,9 +64,7 @@ func newPlatform(t *testing.T) *platform {
 	platforms.Lock()
 	defer platforms.Unlock()
 	management := fleet.Shared().Cluster(managementName)
-	if err := clusterapi.InstallCRDs(t.Context(), management.Config); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, clusterapi.InstallCRDs(t.Context(), management.Config))
 	p := &platform{client: world.Client(t, management.Config), gate: gate.New(t, management)}
 	made := world.SeedOf(t, management.Config, "nowhere", standins.ClusterAPI)
 	made.Run()
@@ -150,9 +148,7 @@ func (s *subject) make(t *testing.T) {
 		Labels: map[string]string{kkpv1.LabelWorkerName: s.name},
 	}.Object()
 	reference := map[string]any{"apiGroup": clusterapi.ControlPlaneGroup, "kind": clusterapi.ControlPlaneKind.Kind, "name": clusterName}
-	if err := unstructured.SetNestedMap(made.Object, reference, "spec", "controlPlaneRef"); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, unstructured.SetNestedMap(made.Object, reference, "spec", "controlPlaneRef"))
 	expect.Create(t, s.client, plane, s.pool(clusterapi.MachineDeploymentKind, "a"), s.pool(clusterapi.MachineDeploymentKind, "b"),
 		s.pool(clusterapi.MachinePoolKind, "p"), made)
 	s.uid = made.GetUID()
@@ -247,9 +243,7 @@ func (s *subject) atRest(t *testing.T, process *fleet.Process) {
 
 func (s *subject) ask(t *testing.T) {
 	t.Helper()
-	if err := clusterapi.SetVersion(t.Context(), s.client, s.key, after); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, clusterapi.SetVersion(t.Context(), s.client, s.key, after))
 }
 
 func (s *subject) installations(t *testing.T) []v1.AddonInstallation {
@@ -275,9 +269,7 @@ func (s *subject) state(t *testing.T) map[string]string {
 		})
 	}
 	available, err := s.available(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	held := meta.FindStatusCondition(available.Status.Conditions, v1.ConditionUpgradeHeld)
 	ready := meta.FindStatusCondition(available.Status.Conditions, v1.ConditionAddonsReady)
 	state["available"] = s.text(t, []any{
@@ -294,9 +286,7 @@ func (s *subject) state(t *testing.T) map[string]string {
 func (s *subject) text(t *testing.T, content any) string {
 	t.Helper()
 	text, err := json.Marshal(content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return strings.ReplaceAll(string(text), s.name, "SUBJECT")
 }
 
