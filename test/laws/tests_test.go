@@ -141,7 +141,9 @@ func endedContexts(cleanup *ast.CallExpr) (found []ast.Node) {
 }
 
 // isWordOfClient says whether a word of test/expect asks a client, or waits, by the test's context.
-func isWordOfClient(word string) bool { return strings.HasPrefix(word, "expect.") && word != "expect.NoError" }
+func isWordOfClient(word string) bool {
+	return strings.HasPrefix(word, "expect.") && word != "expect.NoError"
+}
 
 func TestCleanUpsHaveAContext(t *testing.T) { report(t, cleanups) }
 
