@@ -27,13 +27,9 @@ type walk struct {
 func (w walk) run(t *testing.T, input, name string, arguments ...string) string {
 	t.Helper()
 	cache, err := binaries.Cache()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	path, err := binaries.Find(cache, name, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	command := exec.CommandContext(t.Context(), path, arguments...)
 	command.Dir, command.Env, command.Stdin = w.folder, []string{"HOME=" + w.home, "KUBECONFIG=" + w.kubeconfig}, strings.NewReader(input)
 	var output, complaints bytes.Buffer
@@ -70,9 +66,7 @@ func TestTheFolderInstallsAPlatform(t *testing.T) {
 		install := []string{"install", "--no-hooks", one.name, archive, "--namespace", "kubermatic", "--create-namespace"}
 		w.run(t, "", "helm", append(install, settings[one.name]...)...)
 		loaded, err := loader.LoadFile(filepath.Join(folder, archive))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if loaded.Metadata.Version != version || loaded.Metadata.AppVersion != version {
 			t.Errorf("%s is of version %s and appVersion %s", one.name, loaded.Metadata.Version, loaded.Metadata.AppVersion)
 		}

@@ -261,9 +261,7 @@ func writes(calls []string) []string {
 
 func (s *seed) must(err error) {
 	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, err)
 }
 
 // keep is one pass.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/certificate"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 var ownSecret = client.ObjectKey{Namespace: place, Name: "own"}
@@ -31,13 +32,9 @@ func own(c client.Client, clock *testingclock.FakeClock, hosts ...string) *certi
 // loaded gives what is served after a look at the Secret.
 func loaded(t *testing.T, own *certificate.Rotator) *tls.Certificate {
 	t.Helper()
-	if err := own.Load(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, own.Load(t.Context()))
 	served, err := own.GetCertificate(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return served
 }
 
@@ -53,9 +50,7 @@ func without(t *testing.T, c client.Client) {
 	t.Helper()
 	remove := func(ctx context.Context) {
 		held := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ownSecret.Namespace, Name: ownSecret.Name}}
-		if err := client.IgnoreNotFound(c.Delete(ctx, held)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, client.IgnoreNotFound(c.Delete(ctx, held)))
 	}
 	remove(t.Context())
 	t.Cleanup(func() { remove(context.Background()) })
@@ -118,16 +113,12 @@ func TestForeignSecretsAreLeftAlone(t *testing.T) {
 	expect.Create(t, c, foreign)
 	served := loaded(t, own(c, clock, "other.example"))
 	pair, err := tls.X509KeyPair(foreign.Data[corev1.TLSCertKey], foreign.Data[corev1.TLSPrivateKeyKey])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if !same(served, &pair) {
 		t.Error("a certificate of somebody else's is not served as it is")
 	}
 	expect.Delete(t, c, foreign)
-	expect.Create(t, c, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: foreign.Namespace, Name: foreign.Name}, Data: map[string][]byte{"password": []byte("mine")},
-	})
+	expect.Create(t, c, given.Secret(foreign.Namespace, foreign.Name, map[string][]byte{"password": []byte("mine")}))
 	if err := own(c, clock, "a.example").Load(t.Context()); err == nil {
 		t.Error("a Secret that holds no certificate is no error")
 	}

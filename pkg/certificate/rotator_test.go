@@ -36,9 +36,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func connect(t *testing.T) client.Client {
 	t.Helper()
 	c, err := client.New(fleet.Shared().Cluster("seed").Config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return c
 }
 

@@ -68,9 +68,7 @@ func newManagement(t *testing.T, name string, install func(context.Context, *res
 	t.Helper()
 	m := &management{t: t, config: fleet.Shared().Cluster(name).Config, kind: kind}
 	m.WithWatch = world.Client(t, m.config)
-	if err := errors.Join(install(t.Context(), m.config), fleet.InstallDefinitions(t.Context(), m.config, planeCRD())); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(install(t.Context(), m.config), fleet.InstallDefinitions(t.Context(), m.config, planeCRD())))
 	return m
 }
 
@@ -111,9 +109,7 @@ func (m *management) write(object *unstructured.Unstructured, edit func(object m
 		object.Object["status"] = status
 		err = m.Status().Update(m.t.Context(), object)
 	}
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	expect.NoError(m.t, err)
 }
 
 // plane makes a control plane.
@@ -151,9 +147,7 @@ func watch(t *testing.T, made *world.Manager) *passes {
 	seen := &passes{}
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(queue.ShutDown)
-	if err := made.Clusters.Watch(made.GetCache(), seen.requests, nil).Start(t.Context(), queue); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, made.Clusters.Watch(made.GetCache(), seen.requests, nil).Start(t.Context(), queue))
 	return seen
 }
 
@@ -196,9 +190,7 @@ func TestClustersOfClusterAPIAreFound(t *testing.T) {
 	expect.UpdateStatus(t, m, kkp)
 	finder := m.finder(bothKinds)
 	found, err := finder.Find(t.Context(), target.Ref{Namespace: "team-find", Name: "one"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := target.Description{
 		Ref:               target.Ref{Kind: target.KindClusterAPI, Namespace: "team-find", Name: "one", UID: one.GetUID()},
 		KubernetesVersion: "1.36.3", APIServerUp: true, Paused: true, Labels: map[string]string{"ring": "0"},
@@ -442,9 +434,7 @@ func TestAnOlderClusterAPIIsServed(t *testing.T) {
 	m.plane("team-older", "older", map[string]any{"status": map[string]any{"version": "v1.36.3"}})
 	finder := m.finder(bothKinds)
 	found, err := finder.Find(t.Context(), target.Ref{Namespace: "team-older", Name: "older"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if !found.APIServerUp || !found.Paused || found.KubernetesVersion != "1.36.3" || found.Owner.APIVersion != "cluster.x-k8s.io/v1beta1" ||
 		cluster.Labels(found, "")["addons.kubermatic.k8c.io/provider"] != "aws" {
 		t.Errorf("found is %+v", found)
@@ -522,9 +512,7 @@ func TestKindsOfClustersComeAndGo(t *testing.T) {
 		t.Errorf("what is not served: gone %t, %v", gone, err)
 	}
 	m := &management{t: t, config: config, kind: clusterapi.ClusterKind, WithWatch: world.Client(t, config)}
-	if err := errors.Join(clusterapi.InstallCRDs(t.Context(), config), fleet.InstallDefinitions(t.Context(), config, planeCRD())); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(clusterapi.InstallCRDs(t.Context(), config), fleet.InstallDefinitions(t.Context(), config, planeCRD())))
 	m.create("team", "one", nil)
 	expect.Create(t, m, &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "kkp"}})
 	expect.Eventually(t, expect.Patience, func() error {

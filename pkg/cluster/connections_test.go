@@ -58,9 +58,7 @@ func TestGetConnects(t *testing.T) {
 			return nil
 		})
 		connection, err := c.Get(Describe(p.kkp), "a", func() { t.Error("woken while connected") })
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if diff := cmp.Diff("v"+binaries.Older, connection.KubeVersion); diff != "" {
 			t.Errorf("version (-want +got):\n%s", diff)
 		}
@@ -179,9 +177,7 @@ func replaced(t *testing.T, kubeconfig []byte, old, text string) []byte {
 
 func TestBlackHoleHoldsNobody(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer listener.Close() // accepted by the kernel, never answered
 	user := fleet.Shared().Cluster("user")
 	dead, alive := newPlace(t, "blackhole"), newPlace(t, "neighbour")
@@ -242,9 +238,7 @@ func TestKilledServerComesBack(t *testing.T) {
 	if _, err := c.Get(Describe(p.kkp), "waiting", func() { wakes.Add(1) }); err == nil {
 		t.Fatal("connected to a killed server")
 	}
-	if err := user.StartServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, user.StartServer(t.Context()))
 	expect.Eventually(t, expect.Patience, func() error {
 		if wakes.Load() == 0 {
 			return errors.New("nobody was woken when the server came back")

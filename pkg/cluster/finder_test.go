@@ -24,9 +24,7 @@ import (
 func seedWithClusters(t *testing.T) client.Client {
 	t.Helper()
 	config := fleet.Shared().Cluster("seed").Config
-	if err := fleet.InstallCRDs(t.Context(), config, fleet.CRDs(t)...); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, fleet.InstallCRDs(t.Context(), config, fleet.CRDs(t)...))
 	return directClient(t, config)
 }
 
@@ -42,12 +40,8 @@ func createCluster(t *testing.T, c client.Client, name, namespace string) *kkpv1
 func TestFind(t *testing.T) {
 	seed := seedWithClusters(t)
 	cached, err := cache.New(fleet.Shared().Cluster("seed").Config, cache.Options{Scheme: testScheme(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := IndexNamespaceName(t.Context(), cached); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, IndexNamespaceName(t.Context(), cached))
 	go func() { _ = cached.Start(t.Context()) }()
 	for name, namespace := range map[string]string{"one": "cluster-one", "two": "cluster-both", "three": "cluster-both"} {
 		createCluster(t, seed, name, namespace)
@@ -154,9 +148,7 @@ func TestGoneNeedsTheKind(t *testing.T) {
 	// is 404.
 	config := rest.CopyConfig(fleet.Shared().Cluster("user").Config)
 	without, err := client.New(config, client.Options{Scheme: testScheme(t), Mapper: seed.RESTMapper()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	clock := testingclock.NewFakePassiveClock(time.Now())
 	finder := NewKKPFinder(seed, without, nil)
 	finder.clock = clock

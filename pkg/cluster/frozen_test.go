@@ -27,9 +27,7 @@ type freezer struct {
 func newFreezer(t *testing.T, target string) *freezer {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	f := &freezer{listener: listener, target: target, thawed: make(chan struct{})}
 	f.thaw()
 	go f.serve()

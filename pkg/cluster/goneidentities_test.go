@@ -16,6 +16,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // Red when a ConfigMap goes at the first look, before its Cluster was gone for a day, by a list alone, with installations that a Cluster which comes back goes on with, or
@@ -87,10 +88,7 @@ func install(t *testing.T, seed client.Client, namespace string, of *v1.ClusterI
 	t.Helper()
 	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	expect.Ensure(t, seed, made)
-	object := &v1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
-		Spec:       v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "web"}, TargetNamespace: "web"},
-	}
+	object := given.Installation(namespace, "web", "web", "web")
 	expect.Create(t, seed, object)
 	object.Status.Cluster = of
 	expect.UpdateStatus(t, seed, object)

@@ -22,14 +22,10 @@ import (
 func greeted(t *testing.T, server *hostile.Server) (*Connection, error) {
 	t.Helper()
 	l, err := newLink(server.Config(), remote.Options{Budget: remote.NewBudget(answersAtOnce)}, func(*link, error) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { l.close("", "", "") })
 	connection, err := newConnection(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), visitTimeout)
 	defer cancel()
 	return connection.greet(ctx)
@@ -74,26 +70,18 @@ func TestOldDiscoveryStillWorks(t *testing.T) {
 	connection := p.live(p.connections())
 	client := connection.kinds.client
 	whole, err := listGroups(t.Context(), client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var apart []group
 	for _, path := range []string{"/api", "/apis"} {
 		raw, err := client.Get().AbsPath(path).SetHeader("Accept", "application/json").Do(t.Context()).Raw()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		read := readGroups
 		if path == "/api" {
 			read = readCore
 		}
 		groups, err := read(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := askEach(t.Context(), client, path, groups); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
+		expect.NoError(t, askEach(t.Context(), client, path, groups))
 		apart = append(apart, groups...)
 	}
 	if one, other := fmt.Sprint(versionsOf(whole)), fmt.Sprint(versionsOf(apart)); one != other || len(versionsOf(whole)) < 50 {

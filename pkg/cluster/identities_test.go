@@ -54,9 +54,7 @@ func userCluster(t *testing.T, name string) types.UID {
 	t.Helper()
 	var system corev1.Namespace
 	err := directClient(t, fleet.Shared().Cluster(name).Config).Get(t.Context(), client.ObjectKey{Name: "kube-system"}, &system)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return system.UID
 }
 

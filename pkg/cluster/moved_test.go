@@ -33,9 +33,7 @@ func (m *management) unserve(version string) {
 		m.t.Fatalf("of version %q: %v, %v", version, at, err)
 	}
 	all[at].(map[string]any)["served"] = false
-	if err := errors.Join(unstructured.SetNestedSlice(crd.Object, all, "spec", "versions"), m.Update(m.t.Context(), crd)); err != nil {
-		m.t.Fatal(err)
-	}
+	expect.NoError(m.t, errors.Join(unstructured.SetNestedSlice(crd.Object, all, "spec", "versions"), m.Update(m.t.Context(), crd)))
 }
 
 // looks is how often it was asked what is served.
@@ -80,9 +78,7 @@ func TestAManagerOfAVersionThatIsServedNoMoreStartsAnew(t *testing.T) {
 		return one
 	}
 	before := found(looking.Clusters, "v1beta1")
-	if err := clusterapi.InstallCRDs(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, clusterapi.InstallCRDs(t.Context(), config))
 	if live, err := looking.Clusters.Live(t.Context(), before.Ref); err != nil || live.Owner != before.Owner {
 		t.Errorf("while both versions are served: %v, %v", live.Owner, err)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
@@ -40,16 +41,12 @@ func (p *place) neighbour(name string) target.Description {
 // kubeconfig writes that of a neighbour.
 func (p *place) kubeconfig(of target.Description, content []byte) {
 	p.t.Helper()
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: of.Name + "-kubeconfig"}, Data: map[string][]byte{"value": content},
-	}
+	secret := given.Secret(of.Namespace, of.Name+"-kubeconfig", map[string][]byte{"value": content})
 	err := p.seed.Update(p.t.Context(), secret)
 	if err != nil {
 		err = p.seed.Create(p.t.Context(), secret)
 	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 }
 
 // connected waits for a connection to a neighbour.
@@ -156,9 +153,7 @@ func TestKubeconfigsOfTenantsLeadNowhereElse(t *testing.T) {
 // that is not served.
 func TestIdentitiesOfNeighboursThatAreGone(t *testing.T) {
 	p := newPlace(t, "gone-neighbours")
-	if err := fleet.InstallCRDs(t.Context(), fleet.Shared().Cluster("seed").Config, fleet.CRDs(t)...); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, fleet.InstallCRDs(t.Context(), fleet.Shared().Cluster("seed").Config, fleet.CRDs(t)...))
 	namespace := p.kkp.Status.NamespaceName
 	clock := testingclock.NewFakePassiveClock(time.Now())
 	exists := target.Ref{Kind: target.KindClusterAPI, Namespace: namespace, Name: "exists"}
@@ -168,14 +163,10 @@ func TestIdentitiesOfNeighboursThatAreGone(t *testing.T) {
 	identities.OnForgotten(func(_ context.Context, cluster target.Ref) error { told = append(told, cluster); return nil })
 	for _, name := range []string{"exists", "left", "installed"} {
 		of := target.Ref{Kind: target.KindClusterAPI, Namespace: namespace, Name: name, UID: "u"}
-		if err := identities.write(t.Context(), of, bond{cluster: "u", userCluster: types.UID(name), origin: "u"}); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, identities.write(t.Context(), of, bond{cluster: "u", userCluster: types.UID(name), origin: "u"}))
 	}
-	made := &v1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
-		Spec:       v1.AddonInstallationSpec{ClusterName: "installed", AddonRef: v1.AddonReference{Name: "web"}},
-	}
+	made := given.Installation(namespace, "web", "web", "")
+	made.Spec.ClusterName = "installed"
 	expect.Create(t, p.seed, made)
 	for range 2 {
 		if _, err := identities.RemoveGone(t.Context()); err != nil {
@@ -205,9 +196,7 @@ func TestTemplateDataOfClusterAPI(t *testing.T) {
 	found.Spec.ControlPlaneEndpoint = capiv1.Endpoint{Host: "192.0.2.1", Port: 6443}
 	found.Spec.InfrastructureRef.Kind = "AWSCluster"
 	data, err := (&Platform{}).TemplateData(t.Context(), describeCAPI(found, known{version: "1.36.3"}), map[string]any{"a": "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	network := data.Cluster.Network
 	got := []any{
 		data.Cluster.Name, data.Cluster.Namespace, data.Cluster.MajorMinorVersion, data.Cluster.CloudProviderName, data.Cluster.Annotations,

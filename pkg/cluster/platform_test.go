@@ -26,6 +26,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/templatedata"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 var backupTarget = schema.GroupKind{Group: "storage.example.com", Kind: "BackupTarget"}
@@ -62,17 +63,11 @@ func startPlatform(t *testing.T, config *rest.Config, notified *changes) *Platfo
 	t.Helper()
 	scheme := testScheme(t)
 	httpClient, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	objects, err := cache.New(config, cache.Options{Scheme: scheme, Mapper: mapper, HTTPClient: httpClient})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	platform := NewPlatform(objects, directClient(t, config), mapper, "platform", Beside{KKP: true, Providers: []schema.GroupKind{backupTarget}})
 	platform.kinds.interval = 50 * time.Millisecond
 	platform.Subscribe(notified.record)
@@ -107,9 +102,7 @@ func TestPlatformUsesKindsAsTheyCome(t *testing.T) {
 	expectProvider(t, platform, schema.GroupKind{Kind: "Secret"}, key, "is of a kind that this seed does not allow: see its --provider-kinds")
 
 	folders := append(fleet.CRDs(t), "testdata/kkp")
-	if err := fleet.InstallCRDs(t.Context(), config, folders...); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, fleet.InstallCRDs(t.Context(), config, folders...))
 	made := &kkpv1.Seed{ObjectMeta: metav1.ObjectMeta{Namespace: "platform", Name: "north"}}
 	made.Spec.Datacenters = map[string]kkpv1.Datacenter{"dc-1": {}}
 	allocation := &kkpv1.IPAMAllocation{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster-a", Name: "lb"}}
@@ -200,10 +193,7 @@ func TestClusterSecretsAreReadSeldomAndForTheirReference(t *testing.T) {
 	if _, err := of(); !errors.As(err, &missing) || missing.Secret.Name != "credential-hetzner" {
 		t.Fatalf("got %v, want MissingSecretError", err)
 	}
-	credential := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.kkp.Status.NamespaceName, Name: "credential-hetzner"},
-		Data:       map[string][]byte{"token": []byte("one")},
-	}
+	credential := given.Secret(p.kkp.Status.NamespaceName, "credential-hetzner", map[string][]byte{"token": []byte("one")})
 	expect.Create(t, p.seed, credential)
 	expectToken := func(why, token string) {
 		t.Helper()
@@ -236,9 +226,7 @@ func TestProviderCredentialsAreReadInTwoNamespacesOnly(t *testing.T) {
 		if test.namespace != p.kkp.Status.NamespaceName {
 			expect.Create(t, p.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: test.namespace}})
 		}
-		credential := &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace, Name: "credential"}, Data: map[string][]byte{"token": []byte("S3CRET")},
-		}
+		credential := given.Secret(test.namespace, "credential", map[string][]byte{"token": []byte("S3CRET")})
 		expect.Create(t, p.seed, credential)
 		p.kkp.Spec.Cloud.Hetzner = &kkpv1.TokenCloudSpec{CredentialsReference: &kkpv1.CredentialsReference{
 			Namespace: test.namespace, Name: "credential",

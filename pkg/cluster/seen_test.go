@@ -176,9 +176,7 @@ func TestObjectsAreWatchedOnceATemplateNamesThem(t *testing.T) {
 	m.write(infra, set("spec.region", "there"))
 	reader.expectTold(t, 3)
 	before, err := reader.finder.Find(t.Context(), reader.of)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	m.write(infra, set("spec.region", "nowhere")) // nobody has read what was told of
 	m.write(made, set("metadata.labels", map[string]any{"ring": "1"}))
 	reader.expectTold(t, 4)

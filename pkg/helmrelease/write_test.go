@@ -55,19 +55,13 @@ func newHelmCluster(t *testing.T, namespace string) *helmCluster {
 	h := &helmCluster{t: t, namespace: namespace, file: filepath.Join(t.TempDir(), "kubeconfig")}
 	h.client = fleet.InNamespace(t, "seed", namespace)
 	cache, err := binaries.Cache()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if h.program, err = binaries.Find(cache, "helm", ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(h.file, fleet.Shared().Cluster("seed").Kubeconfig, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(h.file, fleet.Shared().Cluster("seed").Kubeconfig, 0o600))
 	core, err := corev1client.NewForConfig(fleet.Shared().Cluster("seed").Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	h.secrets = core.Secrets(namespace)
 	return h
 }
@@ -110,9 +104,7 @@ func (h *helmCluster) history() []string {
 		Revision int    `json:"revision"`
 		Status   string `json:"status"`
 	}
-	if err := json.Unmarshal([]byte(h.helm("history", "web", "--max", "100", "-o", "json")), &rows); err != nil {
-		h.t.Fatal(err)
-	}
+	expect.NoError(h.t, json.Unmarshal([]byte(h.helm("history", "web", "--max", "100", "-o", "json")), &rows))
 	var lines []string
 	for _, row := range rows {
 		lines = append(lines, fmt.Sprintf("%d %s", row.Revision, row.Status))
@@ -124,9 +116,7 @@ func TestHelmShowsTheRelease(t *testing.T) {
 	h := newHelmCluster(t, "shown")
 	h.write(1, "deployed")
 	var listed []map[string]string
-	if err := json.Unmarshal([]byte(h.helm("list", "-o", "json")), &listed); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(h.helm("list", "-o", "json")), &listed))
 	for _, row := range listed {
 		delete(row, "updated")
 	}
@@ -184,9 +174,7 @@ func TestEqualReleasesAreLeftAlone(t *testing.T) {
 	h.write(2, "deployed")
 	versions := func() map[string]string {
 		list, err := h.secrets.List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		found := map[string]string{}
 		for _, item := range list.Items {
 			found[item.Name] = item.ResourceVersion
@@ -222,9 +210,7 @@ func TestSomebodyElsesRelease(t *testing.T) {
 		t.Errorf("got %v, want a NameTakenError", err)
 	}
 	h.write(2, "deployed")
-	if err := Remove(t.Context(), h.secrets, "web", ownership.Owner{ClusterUID: "uid", Installation: "web"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, Remove(t.Context(), h.secrets, "web", ownership.Owner{ClusterUID: "uid", Installation: "web"}))
 	if diff := cmp.Diff([]string{"1 deployed"}, h.history()); diff != "" {
 		t.Errorf("what is left (-want +got):\n%s", diff)
 	}
@@ -238,13 +224,9 @@ func TestRemoveLeavesNothingAndNothingElse(t *testing.T) {
 	expect.Create(t, h.client, other)
 	record := h.write(1, "deployed")
 	h.write(2, "uninstalling")
-	if err := Remove(t.Context(), h.secrets, "web", record.Owner()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, Remove(t.Context(), h.secrets, "web", record.Owner()))
 	list, err := h.secrets.List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if len(list.Items) != 1 || list.Items[0].Name != "password" {
 		t.Errorf("got %d Secrets, want the password alone", len(list.Items))
 	}
@@ -303,9 +285,7 @@ func TestDecodeHelmHasABound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(packer.Close(), encoder.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(packer.Close(), encoder.Close()))
 	var large *tooLargeError
 	if _, err := decode(t.Context(), bomb.Bytes()); !errors.As(err, &large) {
 		t.Errorf("got %v, want a tooLargeError", err)

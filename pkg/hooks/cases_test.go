@@ -32,13 +32,9 @@ func (s *hookStory) runner(record *Set) Runner {
 	s.t.Helper()
 	config := fleet.Shared().Cluster("seed").Config
 	discoverer, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, err)
 	remote, err := dynamic.NewForConfig(config)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, err)
 	return Runner{
 		Target:  calls.Target{Dynamic: remote, Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))},
 		Timeout: time.Minute, Now: time.Now(),
@@ -58,9 +54,7 @@ func (s *hookStory) run(event string, change func(*Runner)) Progress {
 		change(&runner)
 	}
 	progress, err := runner.Run(s.t.Context(), s.revision(record), event)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, err)
 	s.save(record)
 	return progress
 }
@@ -199,18 +193,14 @@ func (s *hookStory) standing(kind, spec, metadata string, applied bool) *unstruc
 	s.t.Helper()
 	live, text := &unstructured.Unstructured{}, fmt.Sprintf(
 		`{"apiVersion":"v1","kind":%q,"metadata":{"name":"held","namespace":%q,%s}%s}`, kind, s.namespace, metadata, spec)
-	if err := json.Unmarshal([]byte(text), &live.Object); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, json.Unmarshal([]byte(text), &live.Object))
 	var err error
 	if applied {
 		err = s.client.Apply(s.t.Context(), client.ApplyConfigurationFromUnstructured(live), client.FieldOwner(s.owner().FieldManager()))
 	} else {
 		err = s.client.Create(s.t.Context(), live)
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, err)
 	return live
 }
 
@@ -283,9 +273,7 @@ func TestStopEndsWhatRuns(t *testing.T) {
 			record = s.record()
 			stop := func() string {
 				waiting, err := s.runner(record).Stop(t.Context(), s.revision(record))
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				return waiting
 			}
 			if waiting := stop(); (waiting == "") != test.ended {

@@ -120,18 +120,14 @@ func (unshown) Deployed()     {}
 func (s *hookStory) save(record *Set) {
 	s.t.Helper()
 	stored, err := json.Marshal(record)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, err)
 	s.stored = stored
 }
 
 func (s *hookStory) record() *Set {
 	s.t.Helper()
 	record := &Set{}
-	if err := json.Unmarshal(s.stored, record); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, json.Unmarshal(s.stored, record))
 	return record
 }
 
@@ -141,17 +137,13 @@ func (s *hookStory) live(kill *killer) (done bool) {
 	s.t.Helper()
 	config := rest.CopyConfig(fleet.Shared().Cluster("seed").Config)
 	discoverer, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, err)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		kill.next = next
 		return kill
 	})
 	remote, err := dynamic.NewForConfig(config)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, err)
 	record := s.record()
 	runner := Runner{
 		Target:  calls.Target{Dynamic: remote, Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))},

@@ -30,13 +30,9 @@ func newAgent(t *testing.T) *agent {
 	t.Helper()
 	config := fleet.Shared().Cluster("both").Config
 	c, err := client.New(config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	reads, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	a := &agent{T: t, client: c, began: time.Now()}
 	a.lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "agent"}}
 	record := &revision.Record{
@@ -61,9 +57,7 @@ func (a *agent) renew(at time.Time) {
 	} else {
 		err = a.client.Update(a.Context(), a.lease)
 	}
-	if err != nil {
-		a.Fatal(err)
-	}
+	expect.NoError(a, err)
 }
 
 // expect what a pass says so long after the beginning, and that it comes back in time.

@@ -9,7 +9,6 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +16,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // keyReader answers with the Secret of the key, or says that there is none.
@@ -36,12 +36,8 @@ func (r keyReader) Get(_ context.Context, key client.ObjectKey, into client.Obje
 // object is a merged catalogue of one version; a key marks it.
 func object(t testing.TB, key []byte, versions int) *v1.AddonCatalogue {
 	t.Helper()
-	made := &v1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "addon-catalogue", Name: "web", UID: "web", ResourceVersion: "1", Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
-		},
-		Spec: v1.AddonCatalogueSpec{Addons: []v1.Addon{{Name: "web"}}},
-	}
+	made := given.Merged("addon-catalogue", "", given.Addon("web"))
+	made.UID, made.ResourceVersion = "web", "1"
 	for i := range versions {
 		made.Spec.Addons[0].Versions = append(made.Spec.Addons[0].Versions, v1.AddonVersion{Version: fmt.Sprintf("1.0.%d", i)})
 	}
@@ -50,7 +46,7 @@ func object(t testing.TB, key []byte, versions int) *v1.AddonCatalogue {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made.Annotations = map[string]string{v1.AnnotationMark: catalogue.Mark(key, made, content)}
+		made.Annotations[v1.AnnotationMark] = catalogue.Mark(key, made, content)
 	}
 	return made
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
+	objects "github.com/trellis-addons/trellis/test/given" // given is a function here
 )
 
 // merged is a catalogue that a test fills by itself.
@@ -36,18 +36,10 @@ func madeCatalogue(t testing.TB, addons int) *Catalogue {
 // mergedWith is a merged object; another revision has another version of the add-on.
 func mergedWith(i, revision int, k8s string) *v1.AddonCatalogue {
 	name := fmt.Sprintf("addon-%03d", i)
-	return &v1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "catalogue", Name: name, UID: types.UID(name), ResourceVersion: fmt.Sprint(revision),
-			Labels: map[string]string{v1.LabelRole: v1.RoleMerged}, Annotations: map[string]string{v1.AnnotationKKPVersion: "v2.31.0"},
-		},
-		Spec: v1.AddonCatalogueSpec{Addons: []v1.Addon{{
-			Name: v1.AddonName(name), DisplayName: "<&>",
-			Versions: []v1.AddonVersion{
-				{Version: fmt.Sprintf("1.0.%d", revision), Constraints: &v1.Constraints{K8sVersion: v1.VersionRange(k8s)}},
-			},
-		}}},
-	}
+	version := v1.AddonVersion{Version: fmt.Sprintf("1.0.%d", revision), Constraints: &v1.Constraints{K8sVersion: v1.VersionRange(k8s)}}
+	made := objects.Merged("catalogue", "", objects.Addon(name, version))
+	made.UID, made.ResourceVersion, made.Spec.Addons[0].DisplayName = types.UID(name), fmt.Sprint(revision), "<&>"
+	return made
 }
 
 func (c *Catalogue) entries() []*catalogue.Entry {

@@ -28,19 +28,13 @@ type kubectl struct {
 func (w *world) kubectl(t *testing.T) kubectl {
 	t.Helper()
 	cache, err := binaries.Cache()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	program, err := binaries.Find(cache, "kubectl", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: query.CertificateSecret}}
 	expect.Object(t, w.seed, secret, func(*corev1.Secret) error { return nil })
 	authority := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(authority, secret.Data["ca.crt"], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(authority, secret.Data["ca.crt"], 0o600))
 	return kubectl{t, program, "https://" + w.endpoint.Address(), authority}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/resolution"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 const catalogues = "addoncatalogues"
@@ -398,12 +399,7 @@ func TestUpgradeCheck(t *testing.T) {
 // install makes an AddonInstallation as it is after its controller installed a version.
 func (w *world) install(namespace, name, addon, wanted, installed string) {
 	w.t.Helper()
-	object := &v1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec: v1.AddonInstallationSpec{
-			AddonRef: v1.AddonReference{Name: v1.AddonName(addon), Version: wanted}, TargetNamespace: "default",
-		},
-	}
+	object := given.Installation(namespace, name, addon, "default", given.In(wanted))
 	expect.Create(w.t, w.seed, object)
 	before := object.DeepCopy()
 	object.Status.Version, object.Status.LastApplied = installed, &v1.AppliedState{Addon: addon, Version: installed}

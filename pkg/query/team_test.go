@@ -40,9 +40,7 @@ func (w *world) member(namespace, name, version string) {
 // version counts in a cluster that KKP did not make.
 func TestAQuestionIsAboutOneOfANamespace(t *testing.T) {
 	w := newWorld(t)
-	if err := clusterapi.InstallCRDs(t.Context(), fleet.Shared().Cluster("seed").Config); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, clusterapi.InstallCRDs(t.Context(), fleet.Shared().Cluster("seed").Config))
 	w.kinds = cluster.Kinds{Served: []schema.GroupKind{target.KindKKP, target.KindClusterAPI}}
 	w.layOutWeb()
 	team := "team-" + w.catalogue

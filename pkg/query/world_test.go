@@ -33,6 +33,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/query"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -100,9 +101,7 @@ func (w *world) start() {
 	w.counted = &counting{Creator: w.seed}
 	metrics := query.NewMetrics(w.registry)
 	catalogue := query.NewCatalogue(w.catalogue, w.marks, logr.Discard())
-	if err := catalogue.Watch(made.Context(), made.GetCache()); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, catalogue.Watch(made.Context(), made.GetCache()))
 	if _, err := made.GetCache().GetInformer(made.Context(), &v1.AddonInstallation{}, cache.BlockUntilSynced(false)); err != nil {
 		w.t.Fatal(err)
 	}
@@ -117,9 +116,7 @@ func (w *world) start() {
 		Address: "127.0.0.1:0", CatalogueNamespace: w.catalogue, Metrics: metrics, Logger: w.logger,
 	})
 	for _, runnable := range []manager.Runnable{own, w.endpoint} {
-		if err := made.Add(runnable); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.NoError(w.t, made.Add(runnable))
 	}
 	made.Run()
 	w.stop = made.Stop
@@ -155,9 +152,7 @@ const withoutType = "-"
 func (w *world) ask(method, path, token, body string, headers ...string) response {
 	w.t.Helper()
 	request, err := http.NewRequestWithContext(w.t.Context(), method, "https://"+w.endpoint.Address()+path, strings.NewReader(body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -177,9 +172,7 @@ func (w *world) ask(method, path, token, body string, headers ...string) respons
 	}
 	defer answer.Body.Close()
 	content, err := io.ReadAll(answer.Body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	got := response{answer.StatusCode, answer.Header, content}
 	if err := conforms(method, path, got); err != nil {
 		w.t.Errorf("%s %s does not conform to the OpenAPI document: %v\n%s", method, shortened(path), err, shortened(string(content)))
@@ -304,25 +297,13 @@ func mergedObject(namespace, name string, kind v1.CatalogueType, versions ...[2]
 	addon := v1.Addon{Name: v1.AddonName(name), DisplayName: strings.ToUpper(name), Description: "Says <hello> & more."}
 	origins := map[string]map[string]string{}
 	for _, version := range versions {
-		added := v1.AddonVersion{
-			Version: version[0],
-			Template: &v1.Template{Method: v1.MethodGoTemplate, FormSpec: []v1.FormField{{
-				DisplayName: "Replicas", InternalName: "replicas", Type: v1.FormInteger, Required: true,
-			}}},
-			Source: &v1.Source{Git: &v1.GitSource{Remote: "https://git.example.com/addons.git"}},
-		}
+		added := given.Version(version[0], &v1.Source{Git: &v1.GitSource{Remote: "https://git.example.com/addons.git"}})
+		added.Template.FormSpec = []v1.FormField{{DisplayName: "Replicas", InternalName: "replicas", Type: v1.FormInteger, Required: true}}
 		if version[1] != "" {
 			added.Constraints = &v1.Constraints{K8sVersion: v1.VersionRange(version[1])}
 		}
 		addon.Versions = append(addon.Versions, added)
 		origins[version[0]] = map[string]string{"digest": "sha256:" + version[0], "catalogue": "tools"}
 	}
-	encoded, _ := json.Marshal(origins) // texts always encode
-	return &v1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: name, Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
-			Annotations: map[string]string{v1.AnnotationKKPVersion: "v2.31.0", v1.AnnotationVersions: string(encoded)},
-		},
-		Spec: v1.AddonCatalogueSpec{Type: kind, Addons: []v1.Addon{addon}},
-	}
+	return given.WithOrigins(given.Merged(namespace, kind, addon), origins)
 }

@@ -4,19 +4,15 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/resolution"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // asking is an installation that wants a version and has one.
 func asking(wanted, installed string) resolution.Request {
-	return resolution.Request{Installed: installed, Installation: &v1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Name: "mine"},
-		Spec:       v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "prometheus", Version: wanted}},
-	}}
+	return resolution.Request{Installed: installed, Installation: given.Installation("", "mine", "prometheus", "", given.In(wanted))}
 }
 
 func TestCheckUpgrade(t *testing.T) {

@@ -37,14 +37,10 @@ func TestALyingClusterGrowsNothing(t *testing.T) {
 	records := NewRecords(c, c, testSeal)
 	for revision := 1; revision <= 7; revision++ {
 		intent := sample(revision, 0)
-		if err := records.SaveIntent(t.Context(), "lying-fields", intent); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, records.SaveIntent(t.Context(), "lying-fields", intent))
 		for range 3 { // the end of the rollout, and repairs
 			record, err := records.Load(t.Context(), "lying-fields", intent.Owner())
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			var grown *GrowthError
 			if err := records.SaveApplied(t.Context(), "lying-fields", lied(record, 5_500_000)); !errors.As(err, &grown) {
 				t.Fatalf("got %v, want a GrowthError", err)
@@ -130,9 +126,7 @@ func TestNoPartsAreLeft(t *testing.T) {
 	c := seed(t, "parts")
 	records := NewRecords(c, c, testSeal)
 	record := sample(1, 2<<20)
-	if err := records.SaveApplied(t.Context(), "parts", record); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, records.SaveApplied(t.Context(), "parts", record))
 	for writes := range 9 {
 		loaded := load(t, records, "parts")
 		loaded.Version = fmt.Sprint("v", writes)
@@ -140,9 +134,7 @@ func TestNoPartsAreLeft(t *testing.T) {
 	}
 	last := load(t, records, "parts")
 	last.Objects = sample(1, 1<<20).Objects
-	if err := records.SaveApplied(t.Context(), "parts", last); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, records.SaveApplied(t.Context(), "parts", last))
 	if _, count := storedIn(t, c, "parts"); count != 1+len(last.stored.parts) {
 		t.Errorf("%d Secrets, want a head and %d parts: %v", count, len(last.stored.parts), names(t, c, "parts"))
 	}

@@ -25,9 +25,7 @@ func TestRecordsBelongToClustersOfAnyKind(t *testing.T) {
 	for _, uid := range []types.UID{"one", "two"} {
 		record := sample(1, 0)
 		record.BelongTo(clusterOf(uid))
-		if err := records.SaveApplied(t.Context(), "kinds", record); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, records.SaveApplied(t.Context(), "kinds", record))
 	}
 	var list corev1.SecretList
 	expect.List(t, c, &list, client.InNamespace("kinds"))
@@ -41,9 +39,7 @@ func TestRecordsBelongToClustersOfAnyKind(t *testing.T) {
 		t.Errorf("owners (-want +got):\n%s", diff)
 	}
 	one := ownership.Owner{ClusterUID: "one", Installation: "prometheus"}
-	if err := records.Forget(t.Context(), "kinds", one); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, records.Forget(t.Context(), "kinds", one))
 	want := []v1.ClusterIdentity{{Group: "cluster.x-k8s.io", Name: "prod-two", UID: "two"}}
 	found, err := records.Clusters(t.Context(), "kinds", "prometheus")
 	if diff := cmp.Diff(want, found); err != nil || diff != "" {

@@ -53,9 +53,7 @@ func sample(revision, size int) *Record {
 func load(t *testing.T, records *Records, namespace string) *Record {
 	t.Helper()
 	record, err := records.Load(t.Context(), namespace, sample(1, 0).Owner())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return record
 }
 
@@ -77,15 +75,11 @@ func TestRecordsComeBackWhole(t *testing.T) {
 	for revision, size := range []int{0, 500 << 10, 3 << 20} {
 		t.Run(fmt.Sprintf("%d bytes", size), func(t *testing.T) {
 			record := sample(revision+1, size)
-			if err := records.SaveIntent(t.Context(), "whole", record); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, records.SaveIntent(t.Context(), "whole", record))
 			same(t, record, load(t, records, "whole"))
 			for range 2 { // in place, over the parts of before
 				record.Inventory[0].UID += "x"
-				if err := records.SaveApplied(t.Context(), "whole", record); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, records.SaveApplied(t.Context(), "whole", record))
 				got := load(t, records, "whole")
 				same(t, record, got)
 				record = got
@@ -100,9 +94,7 @@ func TestRecordsComeBackWhole(t *testing.T) {
 func TestSecretsAreTheClusters(t *testing.T) {
 	c := seed(t, "owned")
 	records := NewRecords(c, c, testSeal)
-	if err := records.SaveIntent(t.Context(), "owned", sample(1, 2<<20)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, records.SaveIntent(t.Context(), "owned", sample(1, 2<<20)))
 	var list corev1.SecretList
 	expect.List(t, c, &list, client.InNamespace("owned"))
 	if len(list.Items) < 3 {
@@ -129,9 +121,7 @@ func TestKilledWhileSaving(t *testing.T) {
 	records := NewRecords(c, c, testSeal)
 	const small, large = 1 << 20, 2 << 20
 	before := sample(1, large)
-	if err := records.SaveApplied(t.Context(), "killed", before); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, records.SaveApplied(t.Context(), "killed", before))
 	for _, size := range []int{small, 0, large} {
 		for writes := 0; ; writes++ {
 			next := load(t, records, "killed")
@@ -148,9 +138,7 @@ func TestKilledWhileSaving(t *testing.T) {
 			}
 		}
 	}
-	if err := records.Forget(t.Context(), "killed", before.Owner()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, records.Forget(t.Context(), "killed", before.Owner()))
 	noneLeft(t, c, "killed")
 }
 
@@ -168,35 +156,25 @@ func TestKilledBeforeTheHeadOfANewRevision(t *testing.T) {
 	c := seed(t, "newrevision")
 	records := NewRecords(c, c, testSeal)
 	first := sample(1, 0)
-	if err := records.SaveApplied(t.Context(), "newrevision", first); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, records.SaveApplied(t.Context(), "newrevision", first))
 	if err := NewRecords(killedAfter(c, 2), c, testSeal).SaveIntent(t.Context(), "newrevision", sample(2, 4<<20)); err == nil {
 		t.Fatal("saved although killed")
 	}
 	same(t, first, load(t, records, "newrevision"))
 	second := sample(2, 3<<20) // the next process plans something else, over the parts that were left
-	if err := records.SaveIntent(t.Context(), "newrevision", second); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, records.SaveIntent(t.Context(), "newrevision", second))
 	same(t, second, load(t, records, "newrevision"))
 }
 
 func TestIntentTakesTheLastOnesPlace(t *testing.T) {
 	c := seed(t, "replaced")
 	records := NewRecords(c, c, testSeal)
-	if err := records.SaveIntent(t.Context(), "replaced", sample(1, 2<<20)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, records.SaveIntent(t.Context(), "replaced", sample(1, 2<<20)))
 	other := sample(1, 0)
 	other.Version = "v2"
-	if err := records.SaveIntent(t.Context(), "replaced", other); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, records.SaveIntent(t.Context(), "replaced", other))
 	same(t, other, load(t, records, "replaced"))
-	if err := records.SaveApplied(t.Context(), "replaced", other); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, records.SaveApplied(t.Context(), "replaced", other))
 	var conflict *ConflictError
 	if err := records.SaveIntent(t.Context(), "replaced", sample(1, 0)); !errors.As(err, &conflict) {
 		t.Errorf("an applied revision was overwritten: %v", err)
@@ -206,14 +184,10 @@ func TestIntentTakesTheLastOnesPlace(t *testing.T) {
 func TestTwoWritersDoNotOverwriteEachOther(t *testing.T) {
 	c := seed(t, "two")
 	records := NewRecords(c, c, testSeal)
-	if err := records.SaveIntent(t.Context(), "two", sample(1, 0)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, records.SaveIntent(t.Context(), "two", sample(1, 0)))
 	one, other := load(t, records, "two"), load(t, records, "two")
 	one.Version = "v7"
-	if err := records.SaveIntent(t.Context(), "two", one); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, records.SaveIntent(t.Context(), "two", one))
 	var conflict *ConflictError
 	if err := records.SaveApplied(t.Context(), "two", other); !errors.As(err, &conflict) {
 		t.Errorf("got %v, want a ConflictError", err)
@@ -257,18 +231,12 @@ func TestTrimKeepsFive(t *testing.T) {
 		if revision == 8 {
 			size = 2 << 20
 		}
-		if err := records.SaveApplied(t.Context(), "trim", sample(revision, size)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, records.SaveApplied(t.Context(), "trim", sample(revision, size)))
 	}
 	neighbour := sample(1, 0)
 	neighbour.Installation = "grafana"
-	if err := records.SaveApplied(t.Context(), "trim", neighbour); err != nil {
-		t.Fatal(err)
-	}
-	if err := records.Trim(t.Context(), "trim", sample(1, 0).Owner()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, records.SaveApplied(t.Context(), "trim", neighbour))
+	expect.NoError(t, records.Trim(t.Context(), "trim", sample(1, 0).Owner()))
 	items, err := records.list(t.Context(), "trim")
 	var got []int
 	for _, head := range headsOf(items, sample(1, 0).Owner()) {
@@ -277,12 +245,8 @@ func TestTrimKeepsFive(t *testing.T) {
 	if diff := cmp.Diff([]int{14, 13, 12, 11, 10}, got); err != nil || diff != "" {
 		t.Errorf("revisions (-want +got):\n%s%v", diff, err)
 	}
-	if err := records.Forget(t.Context(), "trim", sample(1, 0).Owner()); err != nil {
-		t.Fatal(err)
-	}
-	if err := records.Forget(t.Context(), "trim", neighbour.Owner()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, records.Forget(t.Context(), "trim", sample(1, 0).Owner()))
+	expect.NoError(t, records.Forget(t.Context(), "trim", neighbour.Owner()))
 	noneLeft(t, c, "trim")
 }
 
@@ -322,9 +286,7 @@ func TestDamagedRecords(t *testing.T) {
 		t.Run(test.why, func(t *testing.T) {
 			c := seed(t, test.namespace)
 			records := NewRecords(c, c, testSeal)
-			if err := records.SaveApplied(t.Context(), test.namespace, sample(1, 0)); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, records.SaveApplied(t.Context(), test.namespace, sample(1, 0)))
 			damage(t, c, test.namespace, sampleHead, test.damage)
 			record, err := records.Load(t.Context(), test.namespace, sample(1, 0).Owner())
 			if diff := cmp.Diff(test.want, any(err)); record != nil || diff != "" {
@@ -352,12 +314,8 @@ func TestIncompletePartsMeanTheRevisionBefore(t *testing.T) {
 	c := seed(t, "incomplete")
 	records := NewRecords(c, c, testSeal)
 	first := sample(1, 0)
-	if err := records.SaveApplied(t.Context(), "incomplete", first); err != nil {
-		t.Fatal(err)
-	}
-	if err := records.SaveApplied(t.Context(), "incomplete", sample(2, 2<<20)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, records.SaveApplied(t.Context(), "incomplete", first))
+	expect.NoError(t, records.SaveApplied(t.Context(), "incomplete", sample(2, 2<<20)))
 	part := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "incomplete", Name: partName(headName(first.Owner(), 2), 1),
 	}}
@@ -371,9 +329,7 @@ func TestIncompletePartsMeanTheRevisionBefore(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	records := NewRecords(nil, missing{}, testSeal)
 	packed, err := pack(sample(1, 0))
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.NoError(f, err)
 	head := records.headSecret("n", sample(1, 0), packed, nil)
 	f.Add(head.Data[keyIndex], packed, false)
 	f.Add(head.Data[keyIndex], packed, true)

@@ -15,6 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/pkg/webhook"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 const merged = "merged"
@@ -34,15 +35,12 @@ func web() *v1.AddonCatalogue {
 	with := func(fields []v1.FormField) *v1.Template {
 		return &v1.Template{Method: v1.MethodGoTemplate, FormSpec: fields}
 	}
-	return &v1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{Namespace: merged, Name: "web", Labels: map[string]string{v1.LabelRole: v1.RoleMerged}},
-		Spec: v1.AddonCatalogueSpec{Addons: []v1.Addon{{Name: "web", Versions: []v1.AddonVersion{
-			{Version: "2.0.0", Template: with(form()), Source: source, Constraints: &v1.Constraints{K8sVersion: ">= 1.40"}},
-			{Version: "1.1.0", Template: with(form()), Source: source},
-			{Version: "1.0.0", Template: with(nil), Source: source, Deprecated: "it leaks"},
-			{Version: "0.9.0", Template: with(form()), Source: source, ValuesTemplate: "domain: {{ .Cluster.Name }}"},
-		}}}},
-	}
+	return given.Merged(merged, "", v1.Addon{Name: "web", Versions: []v1.AddonVersion{
+		{Version: "2.0.0", Template: with(form()), Source: source, Constraints: &v1.Constraints{K8sVersion: ">= 1.40"}},
+		{Version: "1.1.0", Template: with(form()), Source: source},
+		{Version: "1.0.0", Template: with(nil), Source: source, Deprecated: "it leaks"},
+		{Version: "0.9.0", Template: with(form()), Source: source, ValuesTemplate: "domain: {{ .Cluster.Name }}"},
+	}})
 }
 
 // core is the merged catalogue of an add-on whose templates see the secrets of the cluster.
@@ -57,10 +55,7 @@ func core() *v1.AddonCatalogue {
 }
 
 func installation(version, values string) *v1.AddonInstallation {
-	made := &v1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "cluster-amber", Name: "web"},
-		Spec:       v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "web", Version: version}, TargetNamespace: "web"},
-	}
+	made := given.Installation("cluster-amber", "web", "web", "web", given.In(version))
 	if values != "" {
 		made.Spec.Values = raw(values)
 	}

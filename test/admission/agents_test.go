@@ -110,13 +110,9 @@ func requested(t *testing.T, name, signer string, usages ...certificatesv1.KeyUs
 func requestedFor(t *testing.T, user, name, signer string, usages ...certificatesv1.KeyUsage) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: user}}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if len(usages) == 0 {
 		usages = []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}
 	}
@@ -412,9 +408,7 @@ func (w *world) agents(t *testing.T) {
 	expect.Delete(t, w.admin, leaving)
 	w.ask(t)
 	_, rendered, err := charts.Render(seedManager, hub, withAgents)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, object := range rendered {
 		if isOfManager(object) {
 			w.put(t, object)
@@ -430,9 +424,7 @@ func (w *world) inItsName(t *testing.T, home string) client.Client {
 		UserName: "system:serviceaccount:" + home + ":" + seedManager, Groups: []string{"system:masters", "system:authenticated"},
 	}
 	made, err := client.New(config, client.Options{Scheme: w.scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return made
 }
 

@@ -89,9 +89,7 @@ func putting[T client.Object](object T, change func(T)) func(context.Context, cl
 func (w *world) writers(t *testing.T) {
 	t.Helper()
 	w.agents(t)
-	if err := fleet.InstallDefinitions(t.Context(), w.config, widgetsDefinition()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, fleet.InstallDefinitions(t.Context(), w.config, widgetsDefinition()))
 	w.put(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agentPlace}})
 	all := []string{"get", "create", "update", "patch", "delete"}
 	w.put(t, &rbacv1.Role{ObjectMeta: at(guest, "writes"), Rules: []rbacv1.PolicyRule{

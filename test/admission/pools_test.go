@@ -96,9 +96,7 @@ func manyPools(t *testing.T, count int) *unstructured.Unstructured {
 	made := pooled()
 	made.SetNamespace("many-pools")
 	for _, list := range []string{"machineDeployments", "machinePools"} {
-		if err := unstructured.SetNestedSlice(made.Object, pools, "spec", "topology", "workers", list); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, unstructured.SetNestedSlice(made.Object, pools, "spec", "topology", "workers", list))
 	}
 	return made
 }
@@ -107,9 +105,7 @@ func manyPools(t *testing.T, count int) *unstructured.Unstructured {
 func (w *world) managerUnder(t *testing.T, policy, namespace string) client.Client {
 	t.Helper()
 	_, rendered, err := charts.Render(seedManager, namespace, map[string]any{"clusterAPI": map[string]any{"kinds": []any{"cluster-api"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	objects := []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}}
 	for _, object := range rendered {
 		if strings.HasPrefix(object.GetKind(), "ValidatingAdmissionPolicy") && strings.HasSuffix(object.GetName(), "."+policy) {
@@ -124,9 +120,7 @@ func (w *world) managerUnder(t *testing.T, policy, namespace string) client.Clie
 		UserName: "system:serviceaccount:" + namespace + ":" + seedManager, Groups: []string{"system:masters"},
 	}
 	made, err := client.New(config, client.Options{Scheme: w.admin.Scheme(), Mapper: w.admin.RESTMapper()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return made
 }
 

@@ -15,17 +15,13 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 type anySet = *kubermaticv1.AddonSet
 
 func set(name, namespace, role string) *kubermaticv1.AddonSet {
-	made := &kubermaticv1.AddonSet{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
-		Spec: kubermaticv1.AddonSetSpec{ClusterSelector: &metav1.LabelSelector{}, Addons: []kubermaticv1.AddonSetItem{{
-			Name: "web", AddonRef: kubermaticv1.AddonReference{Name: "web"}, TargetNamespace: "web",
-		}}},
-	}
+	made := given.Set(namespace, name, "web")
 	if role != "" {
 		made.Labels = map[string]string{kubermaticv1.LabelRole: role}
 	}
@@ -243,9 +239,7 @@ func TestALabelOfAClusterUnderOurPrefixIsTold(t *testing.T) {
 		config.Impersonate = rest.ImpersonationConfig{UserName: tenant, Groups: []string{"system:authenticated"}}
 		config.WarningHandler = &heard
 		user, err := client.New(config, client.Options{Scheme: w.scheme})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "told", Labels: map[string]string{"ring": "0"}}}
 		w.keep(t, made)
 		send := func(label string) string {

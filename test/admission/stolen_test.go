@@ -289,9 +289,7 @@ func (w *world) bearer(t *testing.T, of metav1.ObjectMeta, as string) client.Cli
 	config.BearerToken = token
 	config.Impersonate.UserName = as
 	made, err := client.New(config, client.Options{Scheme: w.admin.Scheme(), Mapper: w.admin.RESTMapper()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return made
 }
 
@@ -332,9 +330,7 @@ func (w *world) furnishHome(t *testing.T, home string, agents map[string]any) {
 func (w *world) install(t *testing.T, chart, home string, values map[string]any) {
 	t.Helper()
 	_, rendered, err := charts.Render(chart, home, values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, object := range rendered {
 		w.put(t, object)
 	}
@@ -417,23 +413,17 @@ const (
 func expectTable(t *testing.T, tableBegins, table string) {
 	t.Helper()
 	root, err := binaries.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	path := filepath.Join(root, "SECURITY.md")
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	before, rest, begins := strings.Cut(string(content), tableBegins)
 	have, after, ends := strings.Cut(rest, tableEnds)
 	if !begins || !ends {
 		t.Fatal("SECURITY.md has no place for the table")
 	}
 	if *update {
-		if err := os.WriteFile(path, []byte(before+tableBegins+table+tableEnds+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(path, []byte(before+tableBegins+table+tableEnds+after), 0o644))
 		return
 	}
 	if diff := cmp.Diff(have, table); diff != "" {

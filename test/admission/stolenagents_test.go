@@ -96,9 +96,7 @@ func all(each ...func(context.Context, client.Client) error) func(context.Contex
 func (w *world) furnishAgents(t *testing.T) {
 	t.Helper()
 	w.furnish(t)
-	if err := fleet.InstallDefinitions(t.Context(), w.config, widgetsDefinition()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, fleet.InstallDefinitions(t.Context(), w.config, widgetsDefinition()))
 	for _, object := range []client.Object{
 		agentsAccount(host, listed), agentsRole(host, listed, widgets("get")), agentsBinding(host, listed, nil),
 		agentsAccount(host, "powerful"), agentsRole(host, "powerful", widgets("get")), agentsSecret(host, ours, accessType),

@@ -23,6 +23,7 @@ import (
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 const older, newer = "older", "newer"
@@ -71,9 +72,7 @@ func everywhere(t *testing.T, test func(t *testing.T, w *world)) {
 	for _, name := range []string{older, newer} {
 		t.Run(name, func(t *testing.T) {
 			w, err := prepared[name]()
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if !w.follows { // once: a later release may refuse the probes in its own name
 				w.awaitPolicies(t)
 				w.follows = true
@@ -132,16 +131,8 @@ func (w *world) objects() []client.Object {
 		tenant: all, controller: append([]string{kubermaticv1.VerbControl}, all...),
 		coreAuthor: append([]string{kubermaticv1.VerbManageCore}, all...), masterManager: append([]string{kubermaticv1.VerbControl}, all...),
 	} {
-		objects = append(objects,
-			&rbacv1.ClusterRole{
-				ObjectMeta: metav1.ObjectMeta{Name: user},
-				Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"kubermatic.k8c.io"}, Resources: kinds, Verbs: verbs}},
-			},
-			&rbacv1.ClusterRoleBinding{
-				ObjectMeta: metav1.ObjectMeta{Name: user},
-				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
-				Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
-			})
+		rights := rbacv1.PolicyRule{APIGroups: []string{"kubermatic.k8c.io"}, Resources: kinds, Verbs: verbs}
+		objects = append(objects, given.UserRights(user, rights)...)
 	}
 	return objects
 }
@@ -155,9 +146,7 @@ func (w *world) as(t *testing.T, user string) client.Client {
 		config.Impersonate.Groups = append(config.Impersonate.Groups, "system:serviceaccounts", "system:serviceaccounts:kube-system")
 	}
 	made, err := client.New(config, client.Options{Scheme: w.scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return made
 }
 
@@ -218,12 +207,7 @@ func isDenied(err error) bool {
 }
 
 func catalogue(name, namespace, role string) *kubermaticv1.AddonCatalogue {
-	object := &kubermaticv1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
-		Spec: kubermaticv1.AddonCatalogueSpec{Addons: []kubermaticv1.Addon{{
-			Name: "web", Versions: []kubermaticv1.AddonVersion{{Version: "1.0.0"}},
-		}}},
-	}
+	object := given.Catalogue(namespace, name, given.Addon("web", kubermaticv1.AddonVersion{Version: "1.0.0"}))
 	if role != "" {
 		object.Labels = map[string]string{kubermaticv1.LabelRole: role}
 	}
@@ -237,13 +221,8 @@ func coreCatalogue(name, namespace, role string) *kubermaticv1.AddonCatalogue {
 }
 
 func installation(name, namespace string, core bool) *kubermaticv1.AddonInstallation {
-	return &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: namespace, Finalizers: []string{"example.com/hold"},
-			Labels: map[string]string{kubermaticv1.LabelManagedBy: "core-addon-controller"},
-		},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: "web"}, CoreAddon: core, TargetNamespace: "web",
-		},
-	}
+	made := given.Installation(namespace, name, "web", "web")
+	made.Finalizers, made.Labels = []string{"example.com/hold"}, map[string]string{kubermaticv1.LabelManagedBy: "core-addon-controller"}
+	made.Spec.CoreAddon = core
+	return made
 }

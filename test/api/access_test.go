@@ -228,9 +228,7 @@ func TestWhatHasANameInItsRuleCanBeMade(t *testing.T) {
 func agentOf(t *testing.T, config *rest.Config, asked v1.Access) kubernetes.Interface {
 	t.Helper()
 	rules, err := rights.Rules(asked, "web")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	admin := kubernetes.NewForConfigOrDie(config)
 	name := metav1.ObjectMeta{Name: rights.AgentName("web", asked.Name)}
 	if _, err := admin.RbacV1().Roles("default").Create(t.Context(), &rbacv1.Role{ObjectMeta: name, Rules: rules}, metav1.CreateOptions{}); err != nil {

@@ -91,9 +91,7 @@ type boot struct {
 func (p *platform) boot(name string) *boot {
 	p.t.Helper()
 	user, err := client.NewWithWatch(fleet.Shared().Cluster(name).Config, client.Options{Scheme: wiring.Scheme()})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	b := &boot{platform: p, name: name, user: user, seen: &sightings{}}
 	b.seen.watch(p.t, p.client, b.cluster(), isInitialised)
 	b.seen.watch(p.t, p.client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: name + "-kubeconfig"}}, nil)
@@ -272,28 +270,18 @@ func (b *boot) expectInstallations() {
 func (b *boot) expectReleases() {
 	b.t.Helper()
 	cache, err := binaries.Cache()
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.NoError(b.t, err)
 	program, err := binaries.Find(cache, "helm", "")
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.NoError(b.t, err)
 	home := b.t.TempDir()
 	kubeconfig := filepath.Join(home, "kubeconfig")
-	if err := os.WriteFile(kubeconfig, fleet.Shared().Cluster(b.name).Kubeconfig, 0o600); err != nil {
-		b.t.Fatal(err)
-	}
+	expect.NoError(b.t, os.WriteFile(kubeconfig, fleet.Shared().Cluster(b.name).Kubeconfig, 0o600))
 	command := exec.CommandContext(b.t.Context(), program, "list", "--all-namespaces", "--all", "--output", "json", "--kubeconfig", kubeconfig)
 	command.Env = append(os.Environ(), "HOME="+home)
 	output, err := command.Output()
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.NoError(b.t, err)
 	var got, want []release
-	if err := json.Unmarshal(output, &got); err != nil {
-		b.t.Fatal(err)
-	}
+	expect.NoError(b.t, json.Unmarshal(output, &got))
 	for _, one := range items() {
 		if one.methods[b.name] == v1.MethodHelm {
 			want = append(want, release{one.name, metav1.NamespaceSystem, one.name + "-1.0.0", "deployed"})

@@ -7,19 +7,17 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/world"
 )
@@ -63,24 +61,14 @@ func newPlatform(t *testing.T) *platform {
 	clusterapi.Play(t, management, clusterapi.Provider{
 		ServerOf: func(cluster types.NamespacedName) *fleet.Cluster { return fleet.Shared().Cluster(cluster.Name) },
 	})
-	if err := fleet.InstallCRDs(t.Context(), management.Config, fleet.CRDs(t)[0]); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, fleet.InstallCRDs(t.Context(), management.Config, fleet.CRDs(t)[0]))
 	made, err := client.NewWithWatch(management.Config, client.Options{Scheme: wiring.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	p := &platform{t: t, client: made, sources: fleet.SourcesForTest(t), built: built}
-	expect.Create(t, made, world.Namespace(platformNamespace), world.Namespace(catalogueNamespace), world.Namespace(team), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: catalogueNamespace, Name: "authority", Labels: map[string]string{v1.LabelUse: v1.UseSource},
-			Annotations: map[string]string{v1.AnnotationHosts: "127.0.0.1"},
-		},
-		Data: map[string][]byte{"ca.crt": p.sources.CA},
-	})
-	if err := (clusterapi.Class{Namespace: team}).Create(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
+	expect.Create(t, made, world.Namespace(platformNamespace), world.Namespace(catalogueNamespace), world.Namespace(team), given.AuthoritySecret(
+		catalogueNamespace, p.sources.CA,
+	))
+	expect.NoError(t, (clusterapi.Class{Namespace: team}).Create(t.Context(), made))
 	return p
 }
 
@@ -96,14 +84,10 @@ func build(ctx context.Context) error {
 // start runs the program of a seed for Clusters of Cluster API, and returns once it is ready.
 func (p *platform) start() {
 	p.t.Helper()
-	if err := <-p.built; err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, <-p.built)
 	home := disk.TempDir(p.t)
 	kubeconfig, told, probes := filepath.Join(home, "kubeconfig"), filepath.Join(home, "log"), fleet.Address(p.t)
-	if err := os.WriteFile(kubeconfig, fleet.Shared().Cluster("management").Kubeconfig, 0o600); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, os.WriteFile(kubeconfig, fleet.Shared().Cluster("management").Kubeconfig, 0o600))
 	process, err := fleet.Shared().Run(fleet.Command{
 		Name: program, Path: filepath.Join(fleet.Shared().Folder(), program), Home: home, Log: told, Arguments: []string{
 			"--kubeconfig", kubeconfig, "--namespace", platformNamespace, "--catalogue-namespace", catalogueNamespace, "--leader-elect=false",
@@ -112,9 +96,7 @@ func (p *platform) start() {
 			"--query-bind-address=0", "--metrics-bind-address=0", "--health-probe-bind-address", probes,
 		},
 	})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	p.t.Cleanup(func() {
 		process.Kill()
 		if p.t.Failed() {
@@ -125,7 +107,5 @@ func (p *platform) start() {
 		_, err := fleet.Get(ctx, "http://"+probes+"/readyz")
 		return err
 	})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 }

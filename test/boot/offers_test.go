@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/standins"
 )
 
@@ -50,10 +50,7 @@ func (p *platform) offer() {
 			Name: v1.AddonName(one.name), AddonRef: v1.AddonReference{Name: inSets}, TargetNamespace: metav1.NamespaceSystem,
 		})
 	}
-	expect.Create(p.t, p.client, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: platformNamespace, Name: "custom-core-addons"},
-		Data:       map[string]string{"addons.yaml": list.String()},
-	})
+	expect.Create(p.t, p.client, given.CoreList(platformNamespace, list.String()))
 	copies := standins.Copies{Client: p.client, Namespace: catalogueNamespace}
 	copies.Put(p.t, "basics", v1.AddonSetSpec{
 		ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"by": inSet}}, Addons: set,
@@ -94,18 +91,8 @@ spec:
 	if _, err := p.sources.Commit(string(addon), files); err != nil {
 		p.t.Fatal(err)
 	}
-	expect.Create(p.t, p.client, &v1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: catalogueNamespace, Name: string(addon), Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
-			Annotations: map[string]string{v1.AnnotationKKPVersion: "v2.31.0"},
-		},
-		Spec: v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Addons: []v1.Addon{{
-			Name: addon, Slot: of.slot, Versions: []v1.AddonVersion{{
-				Version: "1.0.0", Template: &v1.Template{Method: method}, Source: &v1.Source{Git: &v1.GitSource{
-					Remote:      v1.GitRemote(p.sources.GitURL + "/" + string(addon) + ".git"),
-					CASecretRef: &v1.LocalReference{Name: "authority"},
-				}},
-			}},
-		}}},
-	})
+	version := given.Version("1.0.0", given.Git(p.sources.GitURL+"/"+string(addon)+".git", ""))
+	version.Template.Method = method
+	offered := v1.Addon{Name: addon, Slot: of.slot, Versions: []v1.AddonVersion{version}}
+	expect.Create(p.t, p.client, given.Merged(catalogueNamespace, v1.CatalogueCustom, offered))
 }

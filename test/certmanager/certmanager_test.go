@@ -18,6 +18,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/long"
 )
 
@@ -107,12 +108,9 @@ func expectServed(t *testing.T, address string, issued *x509.Certificate) {
 // expectRefusal waits until the API server has the webhook's answer about a mistake that the kind lets through.
 func (p *platform) expectRefusal() {
 	p.t.Helper()
-	twice := &kubermaticv1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{Name: "twice", Namespace: namespace},
-		Spec: kubermaticv1.AddonCatalogueSpec{Addons: []kubermaticv1.Addon{{
-			Name: "web", Versions: []kubermaticv1.AddonVersion{{Version: "1.0.0"}, {Version: "v1.0"}},
-		}}},
-	}
+	twice := given.Catalogue(namespace, "twice", given.Addon(
+		"web", kubermaticv1.AddonVersion{Version: "1.0.0"}, kubermaticv1.AddonVersion{Version: "v1.0"},
+	))
 	expect.Eventually(p.t, expect.Patience, func() error {
 		err := p.client.Create(p.t.Context(), twice.DeepCopy(), client.DryRunAll)
 		if err == nil || !strings.Contains(err.Error(), "admission webhook") {

@@ -36,27 +36,19 @@ type platform struct {
 func install(t *testing.T, chart string) *platform {
 	t.Helper()
 	port, err := fleet.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	p := &platform{
 		t: t, chart: chart, client: kit.Client(t, fleet.Shared().Cluster(chart).Config), port: port,
 		log: filepath.Join(t.TempDir(), "log"),
 	}
 	made, err := programs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := fleet.InstallCRDs(t.Context(), fleet.Shared().Cluster(chart).Config, made.crds); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, fleet.InstallCRDs(t.Context(), fleet.Shared().Cluster(chart).Config, made.crds))
 	expect.Create(t, p.client, kit.Namespace(namespace))
 	_, objects, err := chartkit.Render(chart, namespace, map[string]any{
 		"standalone": map[string]any{"enabled": true}, "webhook": map[string]any{"certManager": map[string]any{"enabled": true}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, object := range objects {
 		p.leadHere(object)
 		configuration := client.ApplyConfigurationFromUnstructured(object)
@@ -78,30 +70,22 @@ func (p *platform) leadHere(object *unstructured.Unstructured) {
 		webhooks, _, _ := unstructured.NestedSlice(object.Object, "webhooks")
 		for _, entry := range webhooks {
 			webhook, _ := entry.(map[string]any)
-			if err := unstructured.SetNestedField(webhook, int64(p.port), "clientConfig", "service", "port"); err != nil {
-				p.t.Fatal(err)
-			}
+			expect.NoError(p.t, unstructured.SetNestedField(webhook, int64(p.port), "clientConfig", "service", "port"))
 		}
 		err = unstructured.SetNestedSlice(object.Object, webhooks, "webhooks")
 	case object.GetKind() == "Deployment":
 		p.spec, err = pod.SpecOf(object)
 	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 }
 
 // runCertManager starts its controllers, with the rights of an admin.
 func (p *platform) runCertManager() {
 	p.t.Helper()
 	made, err := programs()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	kubeconfig := filepath.Join(p.t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(kubeconfig, fleet.Shared().Cluster(p.chart).Kubeconfig, 0o600); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, os.WriteFile(kubeconfig, fleet.Shared().Cluster(p.chart).Kubeconfig, 0o600))
 	for _, which := range []string{"controller", "cainjector"} {
 		p.run(fleet.Command{Name: which + " of " + p.chart, Path: made.certManager, Arguments: []string{which, kubeconfig},
 			Log: filepath.Join(p.t.TempDir(), "log")})
@@ -112,9 +96,7 @@ func (p *platform) runCertManager() {
 func (p *platform) run(command fleet.Command) *fleet.Process {
 	p.t.Helper()
 	process, err := fleet.Shared().Run(command)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	p.endWithTest(process, command.Log)
 	return process
 }
@@ -139,9 +121,7 @@ func (p *platform) runManager() (manager *fleet.Process, address string) {
 		here = append(here, "--query-bind-address=0")
 	}
 	made, err := programs()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	node := &pod.Node{
 		Fleet: fleet.Shared(), Cluster: fleet.Shared().Cluster(p.chart), Client: p.client, Folder: disk.TempDir(p.t),
 		Enter: filepath.Join(made.managers, pod.Enter),
@@ -150,9 +130,7 @@ func (p *platform) runManager() (manager *fleet.Process, address string) {
 		Name: p.chart, Namespace: namespace, Spec: p.spec, Arguments: here, Log: p.log,
 		Program: filepath.Join(made.managers, chartkit.Program(p.chart)),
 	})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	p.t.Cleanup(node.Wait) // after its end
 	p.endWithTest(process, p.log)
 	return process, address

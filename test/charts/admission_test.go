@@ -13,11 +13,11 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // address is where a manager of these tests serves its webhooks.
@@ -43,25 +43,12 @@ const circleMistake = `AddonSet "kubermatic/circle": spec.addons: dependsOn goes
 
 // mistakes are objects that the schemas let through and the webhooks refuse, with what the refusal says.
 func mistakes() map[string]client.Object {
-	twice := &kubermaticv1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{Name: "twice", Namespace: namespace},
-		Spec: kubermaticv1.AddonCatalogueSpec{Addons: []kubermaticv1.Addon{{
-			Name: "web", Versions: []kubermaticv1.AddonVersion{{Version: "1.0.0"}, {Version: "v1.0"}},
-		}}},
-	}
-	wrong := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Name: "wrong", Namespace: "cluster-one"},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: "hello"}, TargetNamespace: "hello",
-			Values: &runtime.RawExtension{Raw: []byte(`{"replicas":"many"}`)},
-		},
-	}
-	circle := &kubermaticv1.AddonSet{
-		ObjectMeta: metav1.ObjectMeta{Name: "circle", Namespace: namespace},
-		Spec: kubermaticv1.AddonSetSpec{ClusterSelector: &metav1.LabelSelector{}, Addons: []kubermaticv1.AddonSetItem{{
-			Name: "web", AddonRef: kubermaticv1.AddonReference{Name: "web"}, TargetNamespace: "web", DependsOn: []kubermaticv1.AddonName{"web"},
-		}}},
-	}
+	twice := given.Catalogue(namespace, "twice", given.Addon(
+		"web", kubermaticv1.AddonVersion{Version: "1.0.0"}, kubermaticv1.AddonVersion{Version: "v1.0"},
+	))
+	wrong := given.Installation("cluster-one", "wrong", "hello", "hello", given.Values(`{"replicas":"many"}`))
+	circle := given.Set(namespace, "circle", "web")
+	circle.Spec.Addons[0].DependsOn = []kubermaticv1.AddonName{"web"}
 	return map[string]client.Object{
 		circleMistake: circle,
 		`AddonCatalogue "kubermatic/twice": addon "web" version "v1.0": version: "1.0.0" is the same version`:                              twice,
@@ -102,12 +89,7 @@ func expectLifeWithoutWebhooks(t *testing.T, c client.Client) {
 	if err := c.Delete(t.Context(), authored); err != nil {
 		t.Errorf("without its manager, a catalogue can't be deleted: %v", err)
 	}
-	core := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Name: "core", Namespace: namespace},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: "hello"}, TargetNamespace: "hello", CoreAddon: true,
-		},
-	}
+	core := given.Installation(namespace, "core", "hello", "hello", given.Core)
 	err := asEditor(t).Create(t.Context(), core, client.DryRunAll)
 	if err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
 		t.Errorf("a user makes a core installation: %v", errors.Join(errPolicy, err))
@@ -124,14 +106,10 @@ func expectStrangersUnanswered(t *testing.T, places map[string]string) {
 	for chart, place := range places {
 		for _, path := range []string{"/validate-addoninstallation", "/validate-addoncatalogue", "/validate-addonset", "/", "/nothing"} {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+place+path, strings.NewReader(review))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			request.Header.Set("Content-Type", "application/json")
 			answer, err := stranger.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			text, err := io.ReadAll(answer.Body)
 			if err = errors.Join(err, answer.Body.Close()); err != nil || answer.StatusCode != http.StatusNotFound || string(text) != "404 page not found\n" {
 				t.Errorf("%s answers a stranger at %s: %d %q, %v", chart, path, answer.StatusCode, text, err)

@@ -199,9 +199,7 @@ func TestARemovalMayDeleteWhatGathersAlone(t *testing.T) {
 // TestTheWayOutNamesAllRolesThatGather: red when a role is missing where the page tells what to delete after a removal without the guard.
 func TestTheWayOutNamesAllRolesThatGather(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "spec", "operation.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, chart := range bothCharts {
 		prefix := namespace + ":" + chart + ":"
 		var roles []string

@@ -37,9 +37,7 @@ func TestMain(m *testing.M) {
 func connect(t *testing.T) client.Client {
 	t.Helper()
 	c, err := client.New(fleet.Shared().Cluster(cluster).Config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if err := fleet.InstallCRDs(t.Context(), fleet.Shared().Cluster(cluster).Config, "testdata/cert-manager", "testdata/prometheus-operator", "../../charts/trellis-master/crds"); err != nil {
 		t.Fatal(err)
 	}
@@ -178,13 +176,9 @@ func TestNoRoleGrantsTooMuch(t *testing.T) {
 		_, granted[r.String()] = render(t, r)
 	}
 	root, err := binaries.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	content, err := os.ReadFile(filepath.Join(root, "deploy", "seed", "rights.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if granted["deploy/seed/rights.yaml"], err = Documents("rights.yaml", string(content)); err != nil {
 		t.Fatal(err)
 	}
@@ -192,9 +186,7 @@ func TestNoRoleGrantsTooMuch(t *testing.T) {
 		used := map[string]bool{}
 		for _, rule := range rules(t, objects) {
 			text, err := json.Marshal(rule)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			makes, policy := exceptional(of, rule)
 			used[policy] = true
 			words := slices.Concat(rule.Verbs, rule.APIGroups, rule.Resources)

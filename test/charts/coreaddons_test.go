@@ -20,6 +20,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // kkpAddons is KKP's own folder of add-ons, from a checkout of KKP, to be tried in place of the small one.
@@ -86,9 +87,7 @@ func kkpFiles(t *testing.T) map[string]string {
 		files[path.Join("addons", file)] = string(content)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return files
 }
 
@@ -150,7 +149,7 @@ func expectCoreAddons(t *testing.T, c client.Client) {
 		}
 		return nil
 	})
-	expect.Object(t, c, newSecret("digitalocean-csi", "kube-system", "", nil), func(found *corev1.Secret) error {
+	expect.Object(t, c, given.Secret("kube-system", "digitalocean-csi", nil), func(found *corev1.Secret) error {
 		if got := string(found.Data["token"]); got != "a-token" {
 			return fmt.Errorf("the driver has token %q", got)
 		}

@@ -28,16 +28,12 @@ var theCommand = regexp.MustCompile(`(?m)^kubectl (?:--kubeconfig \S+ )?(apply .
 // Red when the command is refused since Helm owns the fields, and when it changes nothing.
 func TestCRDsAreUpgradedAsTheReadmeSays(t *testing.T) {
 	root, err := binaries.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	chart := filepath.Join(root, "charts", "trellis-seed")
 	runProgram(t, "helm", "install", "seed", chart, "--namespace", "kubermatic", "--create-namespace", "--no-hooks")
 	defer mustHelm(t, fleet.Shared().Cluster(upgraded), "uninstall", "seed", "--no-hooks")
 	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	command := theCommand.FindSubmatch(readme)
 	if command == nil {
 		t.Fatal("the README does not say how CRDs are upgraded")
@@ -62,13 +58,9 @@ func TestCRDsAreUpgradedAsTheReadmeSays(t *testing.T) {
 func crdClient(t *testing.T) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, apiextensionsv1.AddToScheme(scheme))
 	c, err := client.New(fleet.Shared().Cluster(upgraded).Config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return c
 }
 
@@ -76,35 +68,25 @@ func crdClient(t *testing.T) client.Client {
 func changeCRDs(t *testing.T, from, to string) {
 	t.Helper()
 	files, err := os.ReadDir(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, file := range files {
 		content, err := os.ReadFile(filepath.Join(from, file.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		const columns = "  - additionalPrinterColumns:\n"
 		changed := bytes.Replace(content, []byte(columns), []byte(columns+"    - {name: Next, type: string, jsonPath: .metadata.name}\n"), 1)
 		if bytes.Equal(content, changed) {
 			t.Fatalf("%s has no columns", file.Name())
 		}
-		if err := os.WriteFile(filepath.Join(to, file.Name()), changed, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(to, file.Name()), changed, 0o600))
 	}
 }
 
 func programOfOthers(t *testing.T, name string) string {
 	t.Helper()
 	cache, err := binaries.Cache()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	path, err := binaries.Find(cache, name, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return path
 }
 
@@ -113,9 +95,7 @@ func runProgram(t *testing.T, name string, arguments ...string) string {
 	t.Helper()
 	home := t.TempDir()
 	kubeconfig := filepath.Join(home, "kubeconfig")
-	if err := os.WriteFile(kubeconfig, fleet.Shared().Cluster(upgraded).Kubeconfig, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(kubeconfig, fleet.Shared().Cluster(upgraded).Kubeconfig, 0o600))
 	command := exec.CommandContext(t.Context(), programOfOthers(t, name), arguments...)
 	command.Env = []string{"HOME=" + home, "KUBECONFIG=" + kubeconfig}
 	output, err := command.CombinedOutput()

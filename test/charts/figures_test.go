@@ -64,9 +64,7 @@ func panelsOf(t *testing.T, objects []*unstructured.Unstructured) (panels []pane
 		}
 		for _, text := range texts {
 			var read struct{ Panels []panel }
-			if err := json.Unmarshal([]byte(text), &read); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, json.Unmarshal([]byte(text), &read))
 			panels = append(panels, read.Panels...)
 		}
 	}
@@ -85,13 +83,9 @@ var (
 // query leaves out.
 func TestDashboardsAskForReasonsThatExist(t *testing.T) {
 	root, err := binaries.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	page, err := os.ReadFile(filepath.Join(root, "docs", "reference", "conditions.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, r := range withEverySetting() {
 		_, objects := render(t, r)
 		for _, one := range panelsOf(t, objects) {
@@ -144,9 +138,7 @@ func insecureClient(t *testing.T) *http.Client {
 func (s *scraper) get(t *testing.T, address string) (string, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	request.Header.Set("Authorization", "Bearer "+s.token)
 	response, err := s.web.Do(request)
 	if err != nil {
@@ -206,13 +198,9 @@ func expectMoreLog(t *testing.T, r rendering, debug string) {
 	put := func(level, want string) {
 		t.Helper()
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+debug+"/debug/log-level", strings.NewReader(level))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		response, err := insecureClient(t).Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		text, err := io.ReadAll(response.Body)
 		if err = errors.Join(err, response.Body.Close()); err != nil || string(text) != want {
 			t.Errorf("level %q of %s: %q, %v", level, r, text, err)

@@ -23,6 +23,7 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/pod"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -41,9 +42,7 @@ var programs = sync.OnceValues(func() (string, error) {
 func program(t *testing.T, chart string) string {
 	t.Helper()
 	folder, err := programs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return filepath.Join(folder, Program(chart))
 }
 
@@ -100,9 +99,7 @@ func TestManagersWorkWithTheirRights(t *testing.T) {
 	for _, r := range []rendering{master, seed} {
 		crds, objects := render(t, r)
 		places[r.chart] = fleet.Address(t)
-		if err := AskAt(objects, places[r.chart]); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, AskAt(objects, places[r.chart]))
 		for _, object := range append(crds, objects...) {
 			apply(t, c, object)
 		}
@@ -158,48 +155,18 @@ func commit(t *testing.T, sources *fleet.Sources) {
 // layOut makes what an admin would: a Seed, a catalogue and the Secret with the sources' authority.
 func layOut(t *testing.T, c client.Client, sources *fleet.Sources) {
 	t.Helper()
-	kubeconfig := fleet.Shared().Cluster(cluster).Kubeconfig
-	authority := newSecret("authority", namespace, "ca.crt", sources.CA)
-	authority.Labels = map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource}
-	authority.Annotations = map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"}
-	for _, object := range []client.Object{
-		authority,
-		newSecret("kubeconfig-seed", namespace, "kubeconfig", kubeconfig),
-		&kkpv1.Seed{
-			ObjectMeta: metav1.ObjectMeta{Name: "seed", Namespace: namespace},
-			Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "kubeconfig-seed", Namespace: namespace}},
-		},
-		catalogue(sources),
-		newSecret("credentials", namespace, "token", []byte("a-token")),
-		onDigitalocean("one"),
-	} {
-		expect.Create(t, c, object)
-	}
-}
-
-func newSecret(name, namespace, key string, content []byte) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}, Data: map[string][]byte{key: content}}
+	expect.Create(t, c, given.AuthoritySecret(namespace, sources.CA))
+	expect.Create(t, c, given.Seed(namespace, "seed", fleet.Shared().Cluster(cluster).Kubeconfig)...)
+	credentials := given.Secret(namespace, "credentials", map[string][]byte{"token": []byte("a-token")})
+	expect.Create(t, c, catalogue(sources), credentials, onDigitalocean("one"))
 }
 
 func catalogue(sources *fleet.Sources) *kubermaticv1.AddonCatalogue {
-	return &kubermaticv1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{Name: "tools", Namespace: namespace},
-		Spec: kubermaticv1.AddonCatalogueSpec{Addons: []kubermaticv1.Addon{{
-			Name: "hello",
-			Versions: []kubermaticv1.AddonVersion{{
-				Version: "1.0.0",
-				Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate, FormSpec: []kubermaticv1.FormField{
-					{DisplayName: "Replicas", InternalName: "replicas", Type: kubermaticv1.FormNumber},
-				}},
-				Constraints: &kubermaticv1.Constraints{KKPVersion: ">= 2.28", K8sVersion: ">= 1.30"},
-				Source: &kubermaticv1.Source{Git: &kubermaticv1.GitSource{
-					Remote: kubermaticv1.GitRemote(sources.GitURL + "/" + repository + ".git"), Path: "hello",
-					Ref:         &kubermaticv1.GitRef{Branch: "main"},
-					CASecretRef: &kubermaticv1.LocalReference{Name: "authority"},
-				}},
-			}},
-		}}},
-	}
+	version := given.Version("1.0.0", given.Git(sources.GitURL+"/"+repository+".git", "hello"))
+	version.Template.FormSpec = []kubermaticv1.FormField{{DisplayName: "Replicas", InternalName: "replicas", Type: kubermaticv1.FormNumber}}
+	version.Constraints = &kubermaticv1.Constraints{KKPVersion: ">= 2.28", K8sVersion: ">= 1.30"}
+	version.Source.Git.Ref = &kubermaticv1.GitRef{Branch: "main"}
+	return given.Catalogue(namespace, "tools", given.Addon("hello", version))
 }
 
 // run starts a manager as a node would its Deployment's pod, and gives the address of its metrics.
@@ -207,19 +174,17 @@ func run(t *testing.T, r rendering, webhooks string) (metrics string) {
 	t.Helper()
 	_, objects := render(t, r)
 	metrics = fleet.Address(t)
-	given := []string{"--health-probe-bind-address=0", "--metrics-bind-address=" + metrics}
-	given = append(given, AdmissionFlags(r.chart, namespace, webhooks)...)
+	more := []string{"--health-probe-bind-address=0", "--metrics-bind-address=" + metrics}
+	more = append(more, AdmissionFlags(r.chart, namespace, webhooks)...)
 	if r.chart == "trellis-seed" {
-		given = append(given, "--query-bind-address=127.0.0.1:0")
+		more = append(more, "--query-bind-address=127.0.0.1:0")
 	}
 	path := program(t, r.chart)
 	node := nodeOf(t, fleet.Shared().Cluster(cluster), platformClient(t), filepath.Dir(path))
 	process, err := node.Run(t.Context(), pod.Container{
-		Name: r.chart, Namespace: namespace, Spec: deployment(t, objects).Spec.Template.Spec, Program: path, Arguments: given, Log: logOf(r),
+		Name: r.chart, Namespace: namespace, Spec: deployment(t, objects).Spec.Template.Spec, Program: path, Arguments: more, Log: logOf(r),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(process.Kill)
 	return metrics
 }
@@ -231,7 +196,7 @@ func installAndRemove(t *testing.T, c client.Client, meanwhile func()) {
 	t.Helper()
 	place := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "cluster-one"}}
 	expect.Object(t, c, place, func(*corev1.Namespace) error { return nil })
-	expect.Create(t, c, newSecret("internal-admin-kubeconfig", place.Name, "kubeconfig", fleet.Shared().Cluster(cluster).Kubeconfig))
+	expect.Create(t, c, given.Kubeconfig(place.Name, fleet.Shared().Cluster(cluster).Kubeconfig))
 	available := &kubermaticv1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: kubermaticv1.AvailableCatalogue, Namespace: place.Name}}
 	expect.Object(t, c, available, func(found *kubermaticv1.AddonCatalogue) error {
 		if len(found.Spec.Addons) == 0 {
@@ -239,12 +204,7 @@ func installAndRemove(t *testing.T, c client.Client, meanwhile func()) {
 		}
 		return nil
 	})
-	installation := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Name: "hello", Namespace: place.Name},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: "hello"}, TargetNamespace: "hello", CreateNamespace: true,
-		},
-	}
+	installation := given.Installation(place.Name, "hello", "hello", "hello", given.NewNamespace)
 	expectMistakesRefused(t, c)
 	expect.Create(t, c, installation)
 	expect.HasCondition(t, c, installation, expect.Is(kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady))
@@ -263,25 +223,14 @@ func asEditor(t *testing.T) client.Client {
 	t.Helper()
 	c := platformClient(t)
 	const user = "editor"
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{{
+	expect.Create(t, c, given.UserRights(user, rbacv1.PolicyRule{
 		APIGroups: []string{group}, Resources: []string{"addoncatalogues", "addoninstallations"}, Verbs: []string{"create"},
-	}}}
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
-	}
-	expect.Create(t, c, role)
-	expect.Create(t, c, binding)
+	})...)
 	config := rest.CopyConfig(fleet.Shared().Cluster(cluster).Config)
 	config.Impersonate.UserName = user
 	edits, err := client.New(config, client.Options{Scheme: c.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	probe := &kubermaticv1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: namespace},
-		Spec:       kubermaticv1.AddonCatalogueSpec{Addons: []kubermaticv1.Addon{{Name: "a", Versions: []kubermaticv1.AddonVersion{{Version: "1"}}}}},
-	}
+	expect.NoError(t, err)
+	probe := given.Catalogue(namespace, "probe", given.Addon("a", kubermaticv1.AddonVersion{Version: "1"}))
 	expect.Eventually(t, expect.Patience, func() error { return edits.Create(t.Context(), probe.DeepCopy(), client.DryRunAll) })
 	return edits
 }

@@ -21,6 +21,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 const (
@@ -111,7 +112,7 @@ func TestRolesForPeopleAtWork(t *testing.T) {
 		{"trellis-master", "catalogue-admin", namespace, custom("mine"), ""},
 		{"trellis-master", "catalogue-admin", namespace, core("mine"), "manage-core"},
 		{"trellis-master", "core-catalogue-admin", namespace, core("mine"), ""},
-		{"trellis-master", "core-catalogue-admin", namespace, newSecret("mine", namespace, "a", []byte("b")), "cannot create"},
+		{"trellis-master", "core-catalogue-admin", namespace, given.Secret(namespace, "mine", map[string][]byte{"a": []byte("b")}), "cannot create"},
 		{"trellis-seed", "cluster-viewer", place.Name, install("mine", place.Name), "cannot create"},
 		{"trellis-seed", "cluster-user", place.Name, install("mine", place.Name), ""},
 		{"trellis-seed", "cluster-user", place.Name, install("mine", namespace), "cannot create"},
@@ -179,9 +180,7 @@ func configOf(user string) *rest.Config {
 func asUser(t *testing.T, user string) client.Client {
 	t.Helper()
 	made, err := client.New(configOf(user), client.Options{Scheme: platformClient(t).Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return made
 }
 
@@ -204,9 +203,7 @@ func rulesOf(t *testing.T, user, where string) map[string]map[string]bool {
 	t.Helper()
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: where}}
 	c, err := client.New(configOf(user), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if err := c.Create(context.Background(), review); err != nil || review.Status.EvaluationError != "" {
 		t.Fatalf("asking for the rights of %q: %v, %s", user, err, review.Status.EvaluationError)
 	}
@@ -231,19 +228,9 @@ func rulesOf(t *testing.T, user, where string) map[string]map[string]bool {
 }
 
 func custom(name string) *kubermaticv1.AddonCatalogue {
-	return &kubermaticv1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
-		Spec: kubermaticv1.AddonCatalogueSpec{Addons: []kubermaticv1.Addon{{
-			Name: kubermaticv1.AddonName(name), Versions: []kubermaticv1.AddonVersion{{Version: "1.0.0"}},
-		}}},
-	}
+	return given.Catalogue(namespace, name, given.Addon(name, kubermaticv1.AddonVersion{Version: "1.0.0"}))
 }
 
 func install(name, where string) *kubermaticv1.AddonInstallation {
-	return &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: where},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: "hello"}, TargetNamespace: "hello",
-		},
-	}
+	return given.Installation(where, name, "hello", "hello")
 }

@@ -17,6 +17,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // catalogueInGit has one add-on, in files as a repository of a catalogue has them.
@@ -29,9 +30,7 @@ func expectFigures(t *testing.T, c client.Client, sources *fleet.Sources, metric
 	t.Helper()
 	told := &figures{scraper: newScraper(t, c), metrics: metrics, scrapes: map[string][]scrape{}}
 	mend := makeTroubles(t, c, sources)
-	if err := told.scrape(t); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, told.scrape(t))
 	reconnect := disconnect(t, c) // nothing in the cluster is known any more, so this is the last one
 	told.expectAnswers(t)
 	reconnect()
@@ -90,33 +89,21 @@ func makeTroubles(t *testing.T, c client.Client, sources *fleet.Sources) (mend f
 }
 
 func wish(name, addon, place string) *kubermaticv1.AddonInstallation {
-	return &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "cluster-one"},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon)}, TargetNamespace: place, CreateNamespace: true,
-		},
-	}
+	return given.Installation("cluster-one", name, addon, place, given.NewNamespace)
 }
 
 // inGit is a catalogue on a branch of a repository.
 func inGit(name, branch string, sources *fleet.Sources) *kubermaticv1.AddonCatalogue {
-	return &kubermaticv1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
-		Spec: kubermaticv1.AddonCatalogueSpec{Git: &kubermaticv1.CatalogueGit{
-			Remote: kubermaticv1.GitRemote(sources.GitURL + "/catalogue.git"), Ref: &kubermaticv1.GitRef{Branch: branch},
-			CASecretRef: &kubermaticv1.LocalReference{Name: "authority"},
-		}},
-	}
+	made := given.InGit(namespace, name, sources.GitURL+"/catalogue.git", given.Authority)
+	made.Spec.Git.Ref = &kubermaticv1.GitRef{Branch: branch}
+	return made
 }
 
 // agentsInTrouble are add-ons with a credential for the hub, without one since it is not listed, and with a rule of health that can't be
 // evaluated; and the list.
 func agentsInTrouble(sources *fleet.Sources) []client.Object {
-	list := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: "agents", Labels: map[string]string{kubermaticv1.LabelAgents: kubermaticv1.AgentsCustom}},
-		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}}},
-	}
-	objects := []client.Object{list}
+	list := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}}
+	objects := []client.Object{given.AgentRights("agents", list)}
 	for name, change := range map[string]func(*kubermaticv1.Template){
 		"agent":  func(template *kubermaticv1.Template) { template.Access = []kubermaticv1.Access{accessTo("configmaps")} },
 		"denied": func(template *kubermaticv1.Template) { template.Access = []kubermaticv1.Access{accessTo("events")} },
@@ -170,7 +157,7 @@ func expectOffered(t *testing.T, c client.Client, addon string) {
 // disconnect has the kubeconfig of the cluster lead to where nothing answers.
 func disconnect(t *testing.T, c client.Client) (reconnect func()) {
 	t.Helper()
-	secret := newSecret("internal-admin-kubeconfig", "cluster-one", "", nil)
+	secret := given.Kubeconfig("cluster-one", nil)
 	expect.Read(t, c, secret)
 	right := secret.Data["kubeconfig"]
 	put := func(kubeconfig []byte) {
@@ -188,9 +175,7 @@ var queryAddress = regexp.MustCompile(`queries are answered.*address=(\S+)`)
 func askQuery(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(logOf(rendering{chart: "trellis-seed"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	found := queryAddress.FindStringSubmatch(string(text))
 	if found == nil {
 		t.Fatal("the log does not say where queries are answered")

@@ -17,6 +17,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // canary is in Secrets that the user of these tests did not write.
@@ -40,7 +41,7 @@ func TestUsersWriteValuesThatTheyCanNotRead(t *testing.T) {
 	t.Run("refused", func(t *testing.T) { testRefusedValues(t, c, user) })
 	t.Run("answers", func(t *testing.T) { testAnswers(t, c, name) })
 	t.Run("others are not limited", func(t *testing.T) {
-		admin := newSecret("any", written, "a", []byte("b"))
+		admin := given.Secret(written, "any", map[string][]byte{"a": []byte("b")})
 		admin.Finalizers = []string{"example.com/held"}
 		if err := c.Create(t.Context(), admin, client.DryRunAll); err != nil {
 			t.Error(err)
@@ -49,7 +50,7 @@ func TestUsersWriteValuesThatTheyCanNotRead(t *testing.T) {
 }
 
 func valuesSecret(name string) *corev1.Secret {
-	made := newSecret(name, written, "values.yaml", []byte("db: {password: mine}"))
+	made := given.Secret(written, name, map[string][]byte{"values.yaml": []byte("db: {password: mine}")})
 	made.Labels = map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseValues, "team": "a"}
 	return made
 }
@@ -163,9 +164,7 @@ func testAnswers(t *testing.T, c client.Client, user string) {
 		if status >= http.StatusInternalServerError {
 			t.Errorf("%s %s: %d: %s", call.method, call.path, status, answer)
 		}
-		if err := client.IgnoreNotFound(c.Delete(t.Context(), theirs.DeepCopy())); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, client.IgnoreNotFound(c.Delete(t.Context(), theirs.DeepCopy())))
 	}
 }
 
@@ -175,24 +174,16 @@ type request struct{ method, path, kind, body string }
 func send(t *testing.T, config *rest.Config, call request) (status int, answer string) {
 	t.Helper()
 	through, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	sent, err := http.NewRequestWithContext(t.Context(), call.method, config.Host+call.path, strings.NewReader(call.body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if call.kind != "" {
 		sent.Header.Set("Content-Type", call.kind)
 	}
 	response, err := through.Do(sent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return response.StatusCode, string(content)
 }

@@ -63,9 +63,7 @@ func Reconciled(t testing.TB, c client.Client, key types.NamespacedName) {
 		label := []string{"spec", "topology", "controlPlane", "metadata", "labels", "example.com/reconciled-since"}
 		return unstructured.SetNestedField(cluster.Object, cluster.GetResourceVersion(), label...)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	expect.Object(t, c, object(ClusterKind, key.Namespace, key.Name), func(cluster *unstructured.Unstructured) error {
 		conditions, _, err := unstructured.NestedSlice(cluster.Object, "status", "conditions")
 		if err != nil {

@@ -57,9 +57,7 @@ func begin(t *testing.T, options Options, provider Provider, cluster Cluster) *s
 		}
 	})
 	class := Class{Namespace: cluster.Namespace, Versions: []string{oldest, before, after}}
-	if err := class.Create(t.Context(), s.client); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, class.Create(t.Context(), s.client))
 	expect.Create(t, s.client, cluster.Object())
 	s.cluster("is initialised and reconciled", func(cluster *unstructured.Unstructured) error {
 		if ready, _, _ := unstructured.NestedBool(cluster.Object, "status", "initialization", "controlPlaneInitialized"); !ready {
@@ -130,7 +128,5 @@ func (s *story) spread(want Spread) {
 
 func (s *story) do(err error) {
 	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, err)
 }

@@ -16,17 +16,11 @@ import (
 // and that Clusters can be written there with a status, without a manager.
 func TestAnOlderClusterAPIServesItsVersionAlone(t *testing.T) {
 	config := fleet.Shared().Cluster(older).Config
-	if err := InstallOlderCRDs(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, InstallOlderCRDs(t.Context(), config))
 	asked, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	groups, err := asked.ServerGroups()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	at := slices.IndexFunc(groups.Groups, func(g metav1.APIGroup) bool { return g.Name == Group })
 	if at < 0 || len(groups.Groups[at].Versions) != 1 || groups.Groups[at].Versions[0].Version != "v1beta1" {
 		t.Fatalf("groups are %v", groups.Groups)

@@ -83,9 +83,7 @@ func TestAnUpgradeWaitsForItsAnnotations(t *testing.T) {
 	if err := SetVersion(t.Context(), s.client, s.key, "v1.37.9"); err == nil || !strings.Contains(err.Error(), "denied the request") {
 		t.Errorf("another version while workers are held: %v", err)
 	}
-	if err := HoldWorkers(t.Context(), s.client, s.key, "a", ""); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, HoldWorkers(t.Context(), s.client, s.key, "a", ""))
 	s.spread(Spread{ControlPlane: after, Deployments: map[string]string{"a": after, "b": after}, Pools: map[string]string{"p": after}})
 	s.cluster("is done", func(cluster *unstructured.Unstructured) error {
 		if pending, found := cluster.GetAnnotations()["runtime.cluster.x-k8s.io/pending-hooks"]; found && pending != "" {

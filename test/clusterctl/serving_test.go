@@ -41,9 +41,7 @@ func expectServing(t *testing.T) {
 	t.Helper()
 	c := kubernetes.NewForConfigOrDie(fleet.Shared().Cluster(management).Config)
 	deployment, err := c.AppsV1().Deployments("kubermatic").Get(t.Context(), seed, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	got := slices.DeleteFunc(slices.Clone(deployment.Spec.Template.Spec.Containers[0].Args), func(argument string) bool {
 		return !strings.HasPrefix(argument, "--cluster-") && !strings.HasPrefix(argument, "--hold-") && argument != "--standalone"
 	})

@@ -86,9 +86,7 @@ func (c *Collector) Spans(t testing.TB) []Span {
 	var spans []Span
 	for _, message := range c.Messages() {
 		read, err := Read(message)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		spans = append(spans, read...)
 	}
 	return spans

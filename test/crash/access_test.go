@@ -34,6 +34,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // accessName is the name of the credential that agents' versions ask for.
@@ -67,12 +68,9 @@ func newAgents(t *testing.T) *platform {
 	p := newPlatform(t)
 	config := fleet.Shared().Cluster(seedName).Config
 	p.hub = access.Hub{Server: config.Host, CA: config.CAData}
-	list := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "agents-of-" + p.catalogue, Labels: map[string]string{kubermaticv1.LabelAgents: kubermaticv1.AgentsCustom},
-		},
-		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list"}}},
-	}
+	list := given.AgentRights("agents-of-"+p.catalogue, rbacv1.PolicyRule{
+		APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list"},
+	})
 	expect.Create(t, p.seed, list)
 	t.Cleanup(func() { _ = p.seed.Delete(context.WithoutCancel(t.Context()), list) })
 	worker := strings.ReplaceAll(probeDeployment, "VALUE", "1.0.0")
@@ -145,9 +143,7 @@ func (r *requests) countOf(id string) int {
 func (p *platform) approve(t *testing.T) {
 	t.Helper()
 	clients, err := kubernetes.NewForConfig(fleet.Shared().Cluster(seedName).Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	t.Cleanup(func() { stop(); <-done })
@@ -217,9 +213,7 @@ func (s *subject) stored(t testing.TB) *storedCredential {
 	}
 	found := &storedCredential{uid: secret.UID, data: secret.Data}
 	if state := secret.Data["state.json"]; len(state) > 0 { // a token's Secret is made empty
-		if err := json.Unmarshal(state, &found.state); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal(state, &found.state))
 	}
 	return found
 }
@@ -257,9 +251,7 @@ func (s *subject) agentsSecret(t testing.TB) *corev1.Secret {
 func (s *subject) tryAs(t testing.TB, files map[string][]byte) error {
 	t.Helper()
 	kubeconfig, err := clientcmd.Load(files[access.KeyKubeconfig])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, cluster := range kubeconfig.Clusters {
 		cluster.CertificateAuthorityData, cluster.CertificateAuthority = files[cluster.CertificateAuthority], ""
 	}
@@ -269,13 +261,9 @@ func (s *subject) tryAs(t testing.TB, files map[string][]byte) error {
 		user.ClientKeyData, user.ClientKey = files[user.ClientKey], ""
 	}
 	config, err := clientcmd.NewDefaultClientConfig(*kubeconfig, nil).ClientConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	clients, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	_, err = clients.CoreV1().ConfigMaps(s.namespace()).List(t.Context(), metav1.ListOptions{})
 	return err
 }
@@ -325,9 +313,7 @@ func (s *subject) madeForAgents(t testing.TB) (all []unstructured.Unstructured) 
 func (s *subject) newestRecord(t testing.TB) *revision.Record {
 	t.Helper()
 	record, err := revision.NewRecords(s.seed, s.seed, revision.NewSeal([]byte(inputsKey))).Load(t.Context(), s.namespace(), s.owner())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return record
 }
 
@@ -437,9 +423,7 @@ func (s *subject) withoutCredential(t testing.TB, object unstructured.Unstructur
 	stored := s.stored(t)
 	for key, encoded := range data {
 		part, err := base64.StdEncoding.DecodeString(encoded)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		switch {
 		case !slices.Contains(parts, key):
 			data[key] = string(part)
@@ -449,9 +433,7 @@ func (s *subject) withoutCredential(t testing.TB, object unstructured.Unstructur
 			data[key] = "another than is stored"
 		}
 	}
-	if err := unstructured.SetNestedStringMap(told.Object, data, "data"); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, unstructured.SetNestedStringMap(told.Object, data, "data"))
 	return told
 }
 

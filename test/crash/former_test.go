@@ -29,13 +29,9 @@ func (s *subject) former(t testing.TB, manifest string) *unstructured.Unstructur
 	t.Helper()
 	manifest = strings.NewReplacer("{{ .Variables.name }}", s.name, "VALUE", "0.9.0").Replace(manifest)
 	object := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.Unmarshal([]byte(manifest), &object.Object))
 	if object.GetKind() == "ConfigMap" {
-		if err := unstructured.SetNestedField(object.Object, "0.9.0", "data", "old"); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, unstructured.SetNestedField(object.Object, "0.9.0", "data", "old"))
 	}
 	if namespaced := object.GetKind() != "CustomResourceDefinition" && object.GetKind() != "ValidatingWebhookConfiguration"; namespaced {
 		object.SetNamespace(s.name)
@@ -75,9 +71,7 @@ func kkpAddon(t testing.TB, s *subject) {
 		object := s.former(t, manifest)
 		object.SetLabels(map[string]string{"kubermatic-addon": "probe"})
 		applied, err := json.Marshal(object.Object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		object.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": string(applied)})
 		s.bring(t, object, "kubectl-client-side-apply")
 	}
@@ -92,9 +86,7 @@ func helmReleases(t testing.TB, s *subject) {
 	for _, text := range []string{probeSettings, probeDropped, webAccount, probeDeployment} {
 		object := s.former(t, text)
 		content, err := yaml.Marshal(object.Object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		manifest += "---\n# Source: web/templates/all.yaml\n" + string(content)
 		object.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "Helm"})
 		object.SetAnnotations(map[string]string{"meta.helm.sh/release-name": s.name, "meta.helm.sh/release-namespace": s.name})
@@ -110,8 +102,6 @@ func helmReleases(t testing.TB, s *subject) {
 				FirstDeployed: helmtime.Now(), LastDeployed: helmtime.Now(), Status: status, Description: "Install complete",
 			},
 		}
-		if err := secrets.Create(fmt.Sprintf("sh.helm.release.v1.%s.v%d", s.name, i+1), release); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, secrets.Create(fmt.Sprintf("sh.helm.release.v1.%s.v%d", s.name, i+1), release))
 	}
 }

@@ -9,28 +9,10 @@ import (
 	"testing"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
 )
-
-// newSmall is a cluster with an etcd of its own, which has enough for an API server and is soon full.
-func newSmall(t *testing.T, name string) (*fleet.Fleet, *fleet.Cluster) {
-	t.Helper()
-	small, err := fleet.Start(t.Context(), fleet.Options{Clusters: []fleet.ClusterOptions{{Name: name}}, EtcdQuota: 32 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(small.Stop)
-	return small, small.Cluster(name)
-}
-
-// must fails the test where etcd could not be filled or freed.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // publishPlain publishes add-on plain, of settings and webhooks, whose contents have the version.
 func (p *platform) publishPlain(t *testing.T) {
@@ -52,7 +34,7 @@ func (p *platform) publishPlain(t *testing.T) {
 // (TestFailedCallIsTriedEveryFiveMinutes of the controller has the waits), and with room again the
 // upgrade ends. Red when what calls.IsUnexplained finds is a refusal whatever a dry run says.
 func TestUpgradeEndsAfterEtcdWasFull(t *testing.T) {
-	small, user := newSmall(t, "full")
+	small, user := fleet.Small(t, "full")
 	p := newStocked(t)
 	p.userGate, p.user = gate.New(t, user), newClient(t, user)
 	p.publishPlain(t)
@@ -65,7 +47,7 @@ func TestUpgradeEndsAfterEtcdWasFull(t *testing.T) {
 		return true
 	}})
 
-	must(t, small.FillEtcd(t.Context()))
+	expect.NoError(t, small.FillEtcd(t.Context()))
 	s.want(t, "2.0.0")
 	message := s.expectReady(t, "False", kubermaticv1.ReasonFailed)
 	if !strings.Contains(message, "ConfigMap "+s.name+"/settings") || !strings.Contains(message, "database space exceeded") {
@@ -77,7 +59,7 @@ func TestUpgradeEndsAfterEtcdWasFull(t *testing.T) {
 	if value := s.value(t); value != "1.0.0" {
 		t.Errorf("the settings are %q", value)
 	}
-	must(t, small.FreeEtcd(t.Context()))
+	expect.NoError(t, small.FreeEtcd(t.Context()))
 	s.edit(t, `{"metadata":{"annotations":{"addons.kubermatic.k8c.io/reconcile-at":"now"}}}`)
 	s.settle(t, process, "2.0.0")
 	if value := s.value(t); value != "2.0.0" || webhooks.Load() != 1 {
@@ -89,7 +71,7 @@ func TestUpgradeEndsAfterEtcdWasFull(t *testing.T) {
 // tries; the leader exits when it can't renew its lease, and the next process waits. Once etcd has space, both upgrades finish on their
 // own. Red when an intent that could not be saved ends no pass, and when errors have no pause.
 func TestASeedGoesOnAfterItsEtcdWasFull(t *testing.T) {
-	small, seed := newSmall(t, "full-seed")
+	small, seed := fleet.Small(t, "full-seed")
 	p := newPlatformOn(t, seed)
 	p.publishPlain(t)
 	alone, process := p.installed(t, "plain", "1.0.0")
@@ -115,7 +97,7 @@ func TestASeedGoesOnAfterItsEtcdWasFull(t *testing.T) {
 		one.want(t, "2.0.0")
 	}
 	await(t, func() error { return errors.Join(held[alone.name].isReached(), held[first].isReached()) })
-	must(t, small.FillEtcd(t.Context()))
+	expect.NoError(t, small.FillEtcd(t.Context()))
 	close(filled)
 
 	await(t, func() error {
@@ -137,7 +119,7 @@ func TestASeedGoesOnAfterItsEtcdWasFull(t *testing.T) {
 	if writes := written.Load(); writes > 0 || alone.value(t) != "1.0.0" || led.value(t) != "1.0.0" {
 		t.Errorf("%d writes to the user cluster: the settings are %q and %q", writes, alone.value(t), led.value(t))
 	}
-	must(t, small.FreeEtcd(t.Context()))
+	expect.NoError(t, small.FreeEtcd(t.Context()))
 	alone.settle(t, process, "2.0.0")
 	led.settle(t, next, "2.0.0")
 }

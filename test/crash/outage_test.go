@@ -19,6 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // expectReady waits until condition Ready has the status and the reason at the present generation, and gives its message.
@@ -97,9 +98,7 @@ func TestRolloutGoesOnAfterItsServerWasKilled(t *testing.T) {
 				t.Fatalf("no write to %s came by", at)
 			}
 			one.expectUnreachable(t)
-			if err := server.StartServer(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, server.StartServer(t.Context()))
 			one.settle(t, process, "1.0.0")
 			if diff := cmp.Diff(want, one.state(t)); diff != "" {
 				t.Errorf("the end differs from that of a clean run (-clean +killed):\n%s", diff)
@@ -129,9 +128,7 @@ func TestFlappingClusterIsLeftAlone(t *testing.T) {
 	for range flaps {
 		p.userGate.Shut()
 		s.expectUnreachable(t)
-		if err := p.userGate.Open(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, p.userGate.Open(t.Context()))
 		s.settle(t, process, "1.0.0")
 	}
 	if diff := cmp.Diff(want, s.state(t)); diff != "" {
@@ -170,7 +167,7 @@ func TestLostKubeconfigUninstallsNothing(t *testing.T) {
 	key := client.ObjectKey{Namespace: s.name, Name: "settings"}
 	expect.Get(t, s.user, key, settings)
 	uid := settings.UID
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace(), Name: kubeconfigSecret}}
+	secret := given.Kubeconfig(s.namespace(), nil)
 	expect.Delete(t, s.seed, secret)
 	records := s.recordSecrets(t)
 	s.want(t, "2.0.0")
@@ -196,10 +193,7 @@ func TestLostKubeconfigUninstallsNothing(t *testing.T) {
 
 func (s *subject) restoreKubeconfig(t *testing.T) {
 	t.Helper()
-	expect.Create(t, s.seed, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace(), Name: kubeconfigSecret},
-		Data:       map[string][]byte{"kubeconfig": s.userGate.Kubeconfig(t, s.name)},
-	})
+	expect.Create(t, s.seed, given.Kubeconfig(s.namespace(), s.userGate.Kubeconfig(t, s.name)))
 }
 
 func (s *subject) recordSecrets(t *testing.T) int {

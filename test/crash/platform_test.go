@@ -8,9 +8,7 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -24,6 +22,8 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
+	"github.com/trellis-addons/trellis/test/given"
+	"github.com/trellis-addons/trellis/test/world"
 )
 
 // platform is a seed with a catalogue, and a user cluster that stands for those of all Clusters, both behind gates.
@@ -54,79 +54,42 @@ func newPlatform(t testing.TB) *platform {
 func newPlatformOn(t testing.TB, seed *fleet.Cluster) *platform {
 	t.Helper()
 	user := fleet.Shared().Cluster(userName)
-	if err := fleet.InstallCRDs(t.Context(), seed.Config, fleet.CRDs(t)...); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, fleet.InstallCRDs(t.Context(), seed.Config, fleet.CRDs(t)...))
 	clients, err := kubernetes.NewForConfig(user.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	resources, err := dynamic.NewForConfig(user.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	p := &platform{
 		catalogue: fmt.Sprintf("catalogue-%d", platforms.Add(1)), sources: fleet.SourcesForTest(t),
 		seed: newClient(t, seed), user: newClient(t, user), seedGate: gate.New(t, seed), userGate: gate.New(t, user),
 		userClients: clients, userDynamic: resources,
 	}
-	expect.Create(t, p.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.catalogue}})
-	expect.Create(t, p.seed, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: p.catalogue, Name: "authority", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
-			Annotations: map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"},
-		},
-		Data: map[string][]byte{"ca.crt": p.sources.CA},
-	})
+	expect.Create(t, p.seed, world.Namespace(p.catalogue), given.AuthoritySecret(p.catalogue, p.sources.CA))
 	return p
 }
 
 func newClient(t testing.TB, cluster *fleet.Cluster) client.Client {
 	t.Helper()
 	made, err := client.New(cluster.Config, client.Options{Scheme: wiring.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return client.WithFieldOwner(made, "test")
 }
 
 // publish makes the merged catalogue of an add-on.
 func (p *platform) publish(t testing.TB, name string, versions ...kubermaticv1.AddonVersion) {
 	t.Helper()
-	expect.Create(t, p.seed, &kubermaticv1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: p.catalogue, Name: name, Labels: map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged},
-			Annotations: map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0"},
-		},
-		Spec: kubermaticv1.AddonCatalogueSpec{
-			Type: kubermaticv1.CatalogueCustom, Addons: []kubermaticv1.Addon{{Name: kubermaticv1.AddonName(name), Versions: versions}},
-		},
-	})
+	expect.Create(t, p.seed, given.Merged(p.catalogue, kubermaticv1.CatalogueCustom, given.Addon(name, versions...)))
 }
 
 // templates is a version made of the files in a folder of a repository.
 func (p *platform) templates(version, repository, path string) kubermaticv1.AddonVersion {
-	return kubermaticv1.AddonVersion{
-		Version: version, Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate},
-		Source: &kubermaticv1.Source{Git: &kubermaticv1.GitSource{
-			Remote: kubermaticv1.GitRemote(p.sources.GitURL + "/" + repository + ".git"), Path: path,
-			CASecretRef: &kubermaticv1.LocalReference{Name: "authority"},
-		}},
-	}
+	return given.Version(version, given.Git(p.sources.GitURL+"/"+repository+".git", path))
 }
 
 // chart is a version made of a chart of that version.
 func (p *platform) chart(version, name string) kubermaticv1.AddonVersion {
-	return kubermaticv1.AddonVersion{
-		Version: version, Template: &kubermaticv1.Template{Method: kubermaticv1.MethodHelm},
-		Source: &kubermaticv1.Source{Helm: &kubermaticv1.HelmSource{
-			URL: p.sources.ChartsURL, Chart: name, Version: version, CASecretRef: &kubermaticv1.LocalReference{Name: "authority"},
-		}},
-	}
+	return given.Version(version, given.Chart(p.sources.ChartsURL, name, version))
 }
-
-// kubeconfigSecret of a Cluster's namespace leads to its user cluster.
-const kubeconfigSecret = "internal-admin-kubeconfig"
 
 // subject is one installation in a cluster of its own, and everything of it is named after it: its Cluster, its target
 // namespace, what it has of cluster-scoped objects. The name is also by what gates know the cluster's client.
@@ -148,16 +111,9 @@ var subjects atomic.Int32
 func (p *platform) newSubject(t testing.TB, story string) *subject {
 	t.Helper()
 	s := &subject{platform: p, story: story, name: fmt.Sprintf("k%04dz", subjects.Add(1))}
-	expect.Create(t, p.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace()}})
-	expect.Create(t, p.seed, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace(), Name: kubeconfigSecret},
-		Data:       map[string][]byte{"kubeconfig": p.userGate.Kubeconfig(t, s.name)},
+	s.cluster = world.UserCluster(t, p.seed, s.name, p.userGate.Kubeconfig(t, s.name), func(made *kkpv1.Cluster) {
+		made.Status.Versions.ControlPlane = "v" + fleet.Shared().Cluster(userName).Release
 	})
-	s.cluster = &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: s.name}}
-	expect.Create(t, p.seed, s.cluster)
-	s.cluster.Status.Versions.ControlPlane = "v" + fleet.Shared().Cluster(userName).Release
-	s.cluster.Status.NamespaceName, s.cluster.Status.ExtendedHealth.APIServer = s.namespace(), kkpv1.HealthUp
-	expect.UpdateStatus(t, p.seed, s.cluster)
 	return s
 }
 
@@ -191,17 +147,10 @@ func (s *subject) install(t testing.TB, addon, version string) {
 
 func (s *subject) installAs(t testing.TB, name, addon, version string) {
 	t.Helper()
-	expect.Create(t, s.seed, &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.namespace(), Name: name, Labels: map[string]string{labelStory: s.story, labelCase: s.name},
-			Annotations: map[string]string{kubermaticv1.AnnotationAdopt: strconv.FormatBool(s.adopts)},
-		},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon), Version: version},
-			TargetNamespace: name, CreateNamespace: true,
-			Values: &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"name":%q}`, s.name)},
-		},
-	})
+	made := given.Installation(s.namespace(), name, addon, name, given.In(version), given.NewNamespace, given.Values(fmt.Sprintf(`{"name":%q}`, s.name)))
+	made.Labels = map[string]string{labelStory: s.story, labelCase: s.name}
+	made.Annotations = map[string]string{kubermaticv1.AnnotationAdopt: strconv.FormatBool(s.adopts)}
+	expect.Create(t, s.seed, made)
 }
 
 func (s *subject) installation() *kubermaticv1.AddonInstallation {

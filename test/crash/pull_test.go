@@ -116,9 +116,7 @@ func (s *subject) copies(t testing.TB) *pullsecret.Copies {
 		return nil
 	}
 	known := &pullsecret.Copies{}
-	if err := json.Unmarshal([]byte(record.Data["copies.json"]), known); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(record.Data["copies.json"]), known))
 	return known
 }
 
@@ -167,14 +165,10 @@ func (s *subject) digest(t testing.TB) string {
 		},
 	})
 	held, err := records.Hold(t.Context(), target.Ref{Name: s.name}, s.cluster.UID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer held.Release()
 	original, err := held.Original(t.Context(), time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return original.Digest
 }
 

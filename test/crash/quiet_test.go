@@ -93,9 +93,7 @@ func (s *subject) serveHere(t *testing.T) (begun *atomic.Int32, stop func()) {
 	}
 	made := world.Seed(t, work.reach(), s.catalogue, work.choose)
 	dependencies, err := dependenciesOf(made.Context(), made.Seed, work, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	dependencies.Finder = passes{dependencies.Finder, begun}
 	made.SetUp(addoninstallation.New(dependencies))
 	made.Run()

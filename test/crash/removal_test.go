@@ -100,9 +100,7 @@ func TestRemovalWaitsForAnUnreachableCluster(t *testing.T) {
 	}
 	deleted.holdCluster(t, false)
 	patient.expectKept(t)
-	if err := p.userGate.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, p.userGate.Open(t.Context()))
 	patient.settle(t, process, "")
 	patient.expectWithoutTrace(t)
 	for _, one := range []*subject{orphan, deleted, vanished} {
@@ -148,9 +146,7 @@ func (s *subject) deleteIts(t *testing.T, what string) {
 		"installation": s.installation(),
 		"namespace":    &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace()}},
 	}[what]
-	if err := client.IgnoreNotFound(s.seed.Delete(t.Context(), object)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, client.IgnoreNotFound(s.seed.Delete(t.Context(), object)))
 }
 
 func permutations(of []string) (all [][]string) {

@@ -168,17 +168,11 @@ func readableRelease(t testing.TB, content, metadata map[string]any) {
 	metadata["labels"] = labels
 	text, _, _ := unstructured.NestedString(content, "data", "release")
 	packed, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	unpacked, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(packed)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	release := map[string]any{}
-	if err := json.NewDecoder(unpacked).Decode(&release); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.NewDecoder(unpacked).Decode(&release))
 	if info, isMap := release["info"].(map[string]any); isMap {
 		delete(info, "first_deployed")
 		delete(info, "last_deployed")
@@ -233,9 +227,7 @@ func (s *subject) addRecords(t testing.TB, state map[string]string, uids map[own
 		state[s.anonymous("record "+secret.Name)] = s.anonymous(encode(t, secret.Labels))
 	}
 	record, err := revision.NewRecords(s.seed, s.seed, revision.NewSeal([]byte("key"))).Load(t.Context(), s.namespace(), s.owner())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if record == nil {
 		return
 	}
@@ -269,9 +261,7 @@ func (s *subject) addRecords(t testing.TB, state map[string]string, uids map[own
 func encode(t testing.TB, content any) string {
 	t.Helper()
 	encoded, err := json.MarshalIndent(content, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return string(encoded)
 }
 

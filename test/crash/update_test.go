@@ -78,9 +78,7 @@ func fifty() map[string]string {
 // Red when an update writes every object, or is announced by its number of objects.
 func TestUpdateWritesOneObjectOfFifty(t *testing.T) {
 	p := newPlatform(t)
-	if err := p.sources.Chart(fifty()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, p.sources.Chart(fifty()))
 	p.publish(t, "fifty", p.chart("1.0.0", "fifty"))
 	s := p.newSubject(t, "update")
 	s.install(t, "fifty", "1.0.0")

@@ -20,6 +20,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/sandbox"
 )
 
@@ -42,7 +43,7 @@ func testAdmission(t *testing.T, box *sandbox.Sandbox) {
 
 	second.Version = "1.1.0"
 	authored := withVersions(catalogueOf("admitted", version), version, second)
-	create(t, master, authored)
+	expect.Ensure(t, master, authored)
 	seed := box.Client(cluster.Seed)
 	expect.Object(t, seed, &kubermaticv1.AddonCatalogue{
 		ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.CatalogueNamespace, Name: "admitted"},
@@ -56,7 +57,7 @@ func testAdmission(t *testing.T, box *sandbox.Sandbox) {
 	expect.Eventually(t, expect.Patience, func() error {
 		return refusal(seed.Create(t.Context(), wrong.DeepCopy(), client.DryRunAll), `field "Replicas" (replicas) must be a whole number`)
 	})
-	create(t, seed, installation)
+	expect.Ensure(t, seed, installation)
 	ready(t, seed, installation)
 
 	book := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: kubermaticv1.ConfigMapUsage}}
@@ -82,17 +83,11 @@ func testPoliciesOfSandbox(t *testing.T, box *sandbox.Sandbox) {
 	const user = "tenant"
 	rights := rbacv1.PolicyRule{APIGroups: []string{kubermaticv1.GroupVersion.Group}, Resources: []string{"addoninstallations"}, Verbs: []string{"create"}}
 	seed := box.Client(cluster.Seed)
-	create(t, seed, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{rights}})
-	create(t, seed, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
-	})
+	expect.Ensure(t, seed, given.UserRights(user, rights)...)
 	config := rest.CopyConfig(box.Fleet.Cluster(cluster.Seed).Config)
 	config.Impersonate.UserName = user
 	tenant, err := client.New(config, client.Options{Scheme: sandbox.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	forged := newInstallation("forged", "admitted")
 	expect.Eventually(t, expect.Patience, func() error { return tenant.Create(t.Context(), forged.DeepCopy(), client.DryRunAll) })
 	forged.Spec.CoreAddon = true
@@ -155,8 +150,6 @@ func listening(t *testing.T, box *sandbox.Sandbox, name string) (client.Client, 
 	config := rest.CopyConfig(box.Fleet.Cluster(name).Config)
 	config.WarningHandlerWithContext = warnings
 	made, err := client.New(config, client.Options{Scheme: sandbox.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return made, warnings
 }

@@ -29,23 +29,17 @@ func (a *agents) agent(access string) client.Client {
 	a.t.Helper()
 	folder := a.home.TempDir()
 	for key, content := range a.files(access) {
-		if err := os.WriteFile(filepath.Join(folder, key), content, 0o600); err != nil {
-			a.t.Fatal(err)
-		}
+		expect.NoError(a.t, os.WriteFile(filepath.Join(folder, key), content, 0o600))
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(folder, "kubeconfig"))
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	expect.NoError(a.t, err)
 	return a.as(config)
 }
 
 func (a *agents) as(config *rest.Config) client.Client {
 	a.t.Helper()
 	made, err := client.New(config, client.Options{Scheme: sandbox.Scheme()})
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	expect.NoError(a.t, err)
 	return made
 }
 

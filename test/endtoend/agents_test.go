@@ -60,14 +60,12 @@ func testAgents(t *testing.T, box *sandbox.Sandbox) {
 	a.talkative(cluster.Seed + " --v=6\n")
 	catalogue := a.publish(byCertificate, unasked)
 	rights := &rbacv1.ClusterRole{}
-	if err := box.Manifest("agent-rights.yaml", rights); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, box.Manifest("agent-rights.yaml", rights))
 	a.installed = newInstallation("agent", "agent")
-	create(t, a.seed, a.installed.DeepCopy())
+	expect.Ensure(t, a.seed, a.installed.DeepCopy())
 	a.awaits(kubermaticv1.ReasonRightsRefused, "get configmaps of the core group")
 	a.expectNothing()
-	create(t, a.seed, rights.DeepCopy())
+	expect.Ensure(t, a.seed, rights.DeepCopy())
 	a.approve()
 	ready(t, a.seed, a.installed)
 
@@ -82,9 +80,7 @@ func testAgents(t *testing.T, box *sandbox.Sandbox) {
 	a.listShrinks(rights, a.agent(byToken), a.agent(byCertificate), a.agent(unasked))
 	a.expectNoCanary()
 	a.removed()
-	if err := errors.Join(a.seed.Delete(t.Context(), rights), box.Client(sandbox.Master).Delete(t.Context(), catalogue)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(a.seed.Delete(t.Context(), rights), box.Client(sandbox.Master).Delete(t.Context(), catalogue)))
 	expect.Gone(t, a.seed, merged("agent"))
 }
 
@@ -93,12 +89,8 @@ func (a *agents) talkative(flags string) {
 	a.t.Helper()
 	path := a.box.Folder + "/flags"
 	before, err := os.ReadFile(path)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, append(slices.Clone(before), flags...), 0o600); err != nil {
-		a.t.Fatal(err)
-	}
+	expect.NoError(a.t, err)
+	expect.NoError(a.t, os.WriteFile(path, append(slices.Clone(before), flags...), 0o600))
 	a.box.Manager(cluster.Seed).Process().Kill()
 	a.t.Cleanup(func() {
 		if err := os.WriteFile(path, before, 0o600); err != nil {
@@ -112,9 +104,7 @@ func (a *agents) talkative(flags string) {
 func (a *agents) publish(certificates ...string) *kubermaticv1.AddonCatalogue {
 	a.t.Helper()
 	catalogue := &kubermaticv1.AddonCatalogue{}
-	if err := a.box.Manifest("agent-catalogue.yaml", catalogue); err != nil {
-		a.t.Fatal(err)
-	}
+	expect.NoError(a.t, a.box.Manifest("agent-catalogue.yaml", catalogue))
 	template := catalogue.Spec.Addons[0].Versions[0].Template
 	template.Access[0].Outbox = true
 	approval := map[string]kubermaticv1.AccessApproval{byCertificate: kubermaticv1.ApprovalManual, unasked: kubermaticv1.ApprovalAutomatic}
@@ -124,7 +114,7 @@ func (a *agents) publish(certificates ...string) *kubermaticv1.AddonCatalogue {
 			Rules: []kubermaticv1.AccessRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list"}}},
 		})
 	}
-	create(a.t, a.box.Client(sandbox.Master), catalogue)
+	expect.Ensure(a.t, a.box.Client(sandbox.Master), catalogue)
 	return catalogue
 }
 
@@ -154,9 +144,7 @@ func (a *agents) approve() {
 	request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Looked", Message: "it was looked at",
 	}}
-	if err := a.seed.SubResource("approval").Update(a.t.Context(), request); err != nil {
-		a.t.Fatal(err)
-	}
+	expect.NoError(a.t, a.seed.SubResource("approval").Update(a.t.Context(), request))
 }
 
 // expectApproved holds that the manager approved what it may, and nothing that somebody has to look at. Nobody else approves the former.
@@ -264,7 +252,7 @@ func (a *agents) listShrinks(rights *rbacv1.ClusterRole, had ...client.Client) {
 	if err := a.user.List(a.t.Context(), pods, client.InNamespace("agent")); err != nil || len(pods.Items) == 0 {
 		a.t.Errorf("%d pods of the agent are there: %v", len(pods.Items), err)
 	}
-	create(a.t, a.seed, rights.DeepCopy())
+	expect.Ensure(a.t, a.seed, rights.DeepCopy())
 	ready(a.t, a.seed, a.installed)
 	for _, agent := range had {
 		expect.Eventually(a.t, expect.Patience, func() error { return a.list(agent, a.namespace) })

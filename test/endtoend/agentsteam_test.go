@@ -39,17 +39,15 @@ func (a *teamAgents) start(t *testing.T) {
 	a.removed = agentsOf(t, a.m.box, a.m.upgraded, sandbox.Namespace)
 	a.left = agentsOf(t, a.m.box, a.m.removed, sandbox.Namespace)
 	a.left.home = a.t // it is there until its Cluster is gone
-	if err := a.m.box.Manifest("agent-rights.yaml", a.rights); err != nil {
-		t.Fatal(err)
-	}
-	create(t, a.m, a.rights.DeepCopy())
+	expect.NoError(t, a.m.box.Manifest("agent-rights.yaml", a.rights))
+	expect.Ensure(t, a.m, a.rights.DeepCopy())
 	a.catalogue = a.left.publish(unasked)
 	for _, one := range []*agents{a.removed, a.left} {
 		one.installed = standing(one.on, one.on.Name+"-agent")
 		one.installed.Spec = kubermaticv1.AddonInstallationSpec{
 			ClusterName: one.on.Name, AddonRef: kubermaticv1.AddonReference{Name: "agent"}, TargetNamespace: "agent", CreateNamespace: true,
 		}
-		create(t, a.m, one.installed.DeepCopy())
+		expect.Ensure(t, a.m, one.installed.DeepCopy())
 	}
 	ready(t, a.m, a.removed.installed)
 	ready(t, a.m, a.left.installed)
@@ -132,9 +130,7 @@ func (a *teamAgents) testEnded(t *testing.T) {
 	a.left.t = t
 	a.left.expectWorthless(a.token, a.certificate)
 	a.left.expectNothing()
-	if err := errors.Join(a.m.Delete(t.Context(), a.rights), a.m.box.Client(sandbox.Master).Delete(t.Context(), a.catalogue)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(a.m.Delete(t.Context(), a.rights), a.m.box.Client(sandbox.Master).Delete(t.Context(), a.catalogue)))
 	expect.Gone(t, a.m, merged("agent"))
 }
 

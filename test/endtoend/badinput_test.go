@@ -57,9 +57,9 @@ func testExplained(t *testing.T, box *sandbox.Sandbox) {
 		"v1/settings.yaml": settingsManifest("one"), "broken/settings.yaml": "apiVersion: v1\nkind: {{ .Cluster.Name\n",
 	})
 	catalogue := catalogueOf("changing", gitVersion(box, "changing", "v1"))
-	create(t, box.Client(sandbox.Master), catalogue)
+	expect.Ensure(t, box.Client(sandbox.Master), catalogue)
 	installation := newInstallation("changing", "changing")
-	create(t, seed, installation)
+	expect.Ensure(t, seed, installation)
 	ready(t, seed, installation)
 	before := settings(t, user, "changing")
 
@@ -104,9 +104,7 @@ func expectWords(message string, words []string) error {
 func asUnstructured(t *testing.T, catalogue *kubermaticv1.AddonCatalogue) *unstructured.Unstructured {
 	t.Helper()
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(catalogue)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	object := &unstructured.Unstructured{Object: raw}
 	object.SetGroupVersionKind(kubermaticv1.GroupVersion.WithKind("AddonCatalogue"))
 	return object

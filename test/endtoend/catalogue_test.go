@@ -24,10 +24,10 @@ func testFollowsTheCatalogue(t *testing.T, box *sandbox.Sandbox) {
 	})
 	first := gitVersion(box, "moving", "v1")
 	catalogue := catalogueOf("moving", first)
-	create(t, master, catalogue)
+	expect.Ensure(t, master, catalogue)
 	installation := newInstallation("moving", "moving")
 	installation.Spec.AddonRef.Version = "1.x"
-	create(t, seed, installation)
+	expect.Ensure(t, seed, installation)
 	ready(t, seed, installation)
 	extra := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "moving", Name: "extra"}}
 	expect.Object(t, user, extra.DeepCopy(), func(*corev1.ConfigMap) error { return nil })

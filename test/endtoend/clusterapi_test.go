@@ -68,9 +68,7 @@ func standing(cluster sandbox.UserCluster, name string) *kubermaticv1.AddonInsta
 // annotate puts an annotation on a Cluster; "" takes it off.
 func (m *management) annotate(t *testing.T, cluster sandbox.UserCluster, annotation, value string) {
 	t.Helper()
-	if err := clusterapi.Annotate(t.Context(), m, of(cluster), annotation, value); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, clusterapi.Annotate(t.Context(), m, of(cluster), annotation, value))
 }
 
 func (m *management) testAskedFor(t *testing.T) {
@@ -96,12 +94,10 @@ func (m *management) testAskedFor(t *testing.T) {
 
 func (m *management) testSet(t *testing.T) {
 	master, set := m.box.Client(sandbox.Master), &kubermaticv1.AddonSet{}
-	if err := m.box.Manifest("sets/web.yaml", set); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, m.box.Manifest("sets/web.yaml", set))
 	set.Spec.Rollout.Groups, set.Spec.Rollout.Soak = nil, &metav1.Duration{}
 	set.Spec.Addons[0].TargetNamespace, set.Spec.Addons[0].CreateNamespace = metav1.NamespaceDefault, false
-	create(t, master, set)
+	expect.Ensure(t, master, set)
 	expectComplete := func(clusters int32) {
 		t.Helper()
 		expect.Object(t, master, set.DeepCopy(), func(found *kubermaticv1.AddonSet) error {
@@ -123,9 +119,7 @@ func (m *management) testSet(t *testing.T) {
 
 func (m *management) testQuery(t *testing.T) {
 	config, err := clientcmd.BuildConfigFromFlags("", m.box.QueryKubeconfig(sandbox.Management))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if status, body := query(t, config, "/api/v1/namespaces/"+sandbox.Team+"/addons?cluster="+m.upgraded.Name); status != http.StatusOK {
 		t.Errorf("got %d %s", status, body)
 	}

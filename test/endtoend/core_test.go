@@ -16,6 +16,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/sandbox"
 )
 
@@ -54,17 +55,15 @@ func testCoreStory(t *testing.T, box *sandbox.Sandbox) {
 
 	server.StopServer()
 	server.Release = binaries.Newer
-	if err := server.StartServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.StartServer(t.Context()))
 	s.probe()
 	s.tell("Kubernetes is 1.37: it has %s", s.has("kube-proxy 1.37.0"))
 	s.tell("its image is %s", s.image("v1.37.0"))
 
 	commit(t, box, "page", map[string]string{"settings.yaml": settingsManifest(`"core"`)})
-	create(t, box.Client(sandbox.Master), catalogueOf("page", gitVersion(box, "page", "")))
+	expect.Ensure(t, box.Client(sandbox.Master), catalogueOf("page", gitVersion(box, "page", "")))
 	commit(t, box, "void", map[string]string{"settings.yaml": "{{ if eq .Cluster.Name \"another\" }}\n" + settingsManifest(`"void"`) + "{{ end }}\n"})
-	create(t, box.Client(sandbox.Master), catalogueOf("void", gitVersion(box, "void", "")))
+	expect.Ensure(t, box.Client(sandbox.Master), catalogueOf("void", gitVersion(box, "void", "")))
 	s.list("[{name: page, addonRef: {name: page}, targetNamespace: page, createNamespace: true}, {name: void, addonRef: {name: void}, " +
 		"targetNamespace: void, createNamespace: true}]")
 	s.tell("the list brings page, and void, which has nothing for the cluster: it has %s", s.has("void 1.0.0"))
@@ -88,9 +87,7 @@ func (s *story) unasked() client.Client {
 	config := rest.CopyConfig(s.box.Fleet.Cluster(s.cluster.Seed).Config)
 	config.Impersonate.UserName = "system:serviceaccount:kube-system:namespace-controller"
 	made, err := client.New(config, client.Options{Scheme: sandbox.Scheme()})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, err)
 	return made
 }
 
@@ -181,11 +178,8 @@ func (s *story) probe() {
 // list writes the custom core list of the seed.
 func (s *story) list(text string) {
 	s.t.Helper()
-	object := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: "custom-core-addons"},
-		Data:       map[string]string{"addons.yaml": text},
-	}
+	object := given.CoreList(sandbox.Namespace, text)
 	seed := s.box.Client(s.cluster.Seed)
-	create(s.t, seed, object.DeepCopy())
+	expect.Ensure(s.t, seed, object.DeepCopy())
 	expect.Update(s.t, seed, object)
 }

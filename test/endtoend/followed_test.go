@@ -16,6 +16,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/sandbox"
 )
 
@@ -37,14 +38,9 @@ func testGenerated(t *testing.T, box *sandbox.Sandbox) {
 			name, said, box.Sources.GitURL)
 	}
 	commit(t, box, "followed", map[string]string{"a.yaml": addon("followed-a", "one")})
-	parent := &kubermaticv1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: "followed"},
-		Spec: kubermaticv1.AddonCatalogueSpec{Git: &kubermaticv1.CatalogueGit{
-			Remote: kubermaticv1.GitRemote(box.Sources.GitURL + "/followed.git"), Interval: &metav1.Duration{Duration: 10 * time.Second},
-			CASecretRef: &kubermaticv1.LocalReference{Name: sandbox.CASecret},
-		}},
-	}
-	create(t, master, parent)
+	parent := given.InGit(sandbox.Namespace, "followed", box.Sources.GitURL+"/followed.git", sandbox.CASecret)
+	parent.Spec.Git.Interval = &metav1.Duration{Duration: 10 * time.Second}
+	expect.Ensure(t, master, parent)
 	generated := func() map[string]*kubermaticv1.AddonCatalogue {
 		list, found := kubermaticv1.AddonCatalogueList{}, map[string]*kubermaticv1.AddonCatalogue{}
 		expect.List(t, master, &list, client.MatchingLabels{kubermaticv1.LabelRole: kubermaticv1.RoleGenerated})
@@ -62,7 +58,7 @@ func testGenerated(t *testing.T, box *sandbox.Sandbox) {
 	testMarkTakenOff(t, master, generated()["followed-a"])
 	taken := catalogueOf("another", gitVersion(box, "moving", "v1"))
 	taken.Name = generatedName(parent, "followed-b")
-	create(t, master, taken)
+	expect.Ensure(t, master, taken)
 	commit(t, box, "followed", map[string]string{"a.yaml": addon("followed-a", "one"), "b.yaml": addon("followed-b", "one")})
 	expect.HasCondition(t, master, parent.DeepCopy(), expect.Is(kubermaticv1.ConditionFetched, "False", kubermaticv1.ReasonGeneratedNameTaken))
 	expect.Delete(t, master, taken)
@@ -130,20 +126,13 @@ func ownersOf(object client.Object) []types.UID {
 
 func testSourceSecret(t *testing.T, box *sandbox.Sandbox) {
 	master, seed := box.Client(sandbox.Master), box.Client(cluster.Seed)
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: sandbox.Namespace, Name: "followed", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
-			Annotations: map[string]string{
-				kubermaticv1.AnnotationHosts: "127.0.0.1", kubermaticv1.AnnotationUsedBy: "AddonCatalogue/followed-secret",
-			},
-		},
-		Data: map[string][]byte{"username": []byte("robot"), "password": []byte("one")},
-	}
-	create(t, master, secret)
+	secret := sourceSecret("followed", map[string][]byte{"username": []byte("robot"), "password": []byte("one")})
+	secret.Annotations[kubermaticv1.AnnotationUsedBy] = "AddonCatalogue/followed-secret"
+	expect.Ensure(t, master, secret)
 	version := gitVersion(box, "moving", "v1")
 	version.Source.Git.SecretRef = &kubermaticv1.LocalReference{Name: secret.Name}
 	catalogue := catalogueOf("followed-secret", version)
-	create(t, master, catalogue)
+	expect.Ensure(t, master, catalogue)
 	copied := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.CatalogueNamespace, Name: secret.Name}}
 	expectPassword := func(password string) {
 		expect.Object(t, seed, copied.DeepCopy(), func(found *corev1.Secret) error {
@@ -165,15 +154,10 @@ func testWrongNamespace(t *testing.T, box *sandbox.Sandbox) {
 	master := box.Client(sandbox.Master)
 	catalogue := catalogueOf("stray", gitVersion(box, "moving", "v1"))
 	catalogue.Namespace = metav1.NamespaceDefault
-	create(t, master, catalogue)
+	expect.Ensure(t, master, catalogue)
 	expect.HasCondition(t, master, catalogue, expect.Is(kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonWrongNamespace))
-	set := &kubermaticv1.AddonSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "stray"},
-		Spec: kubermaticv1.AddonSetSpec{ClusterSelector: &metav1.LabelSelector{}, Addons: []kubermaticv1.AddonSetItem{{
-			Name: "stray", AddonRef: kubermaticv1.AddonReference{Name: "stray"}, TargetNamespace: "stray",
-		}}},
-	}
-	create(t, master, set)
+	set := given.Set(metav1.NamespaceDefault, "stray", "stray")
+	expect.Ensure(t, master, set)
 	expect.HasCondition(t, master, set, expect.Is(kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonWrongNamespace))
 	for _, object := range []client.Object{catalogue, set} {
 		expect.Delete(t, master, object)

@@ -24,19 +24,17 @@ func testHijacked(t *testing.T, box *sandbox.Sandbox) {
 
 	forged := catalogueOf("forged", gitVersion(box, "hijack", ""))
 	forged.Namespace, forged.Labels = sandbox.CatalogueNamespace, map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged}
-	create(t, seed, forged)
+	expect.Ensure(t, seed, forged)
 	installation := newInstallation("forged", "forged")
-	create(t, seed, installation)
+	expect.Ensure(t, seed, installation)
 	expect.HasCondition(t, seed, installation.DeepCopy(), expect.Is(kubermaticv1.ConditionCompatible, "False", kubermaticv1.ReasonAddonUnknown))
 	dropInstallation(t, seed, installation)
-	if err := client.IgnoreNotFound(seed.Delete(t.Context(), forged)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, client.IgnoreNotFound(seed.Delete(t.Context(), forged)))
 
 	hijacker := catalogueOf("rbac", gitVersion(box, "hijack", ""))
 	hijacker.Name, hijacker.Spec.Type, hijacker.Spec.Addons[0].Versions[0].Version = "mine", kubermaticv1.CatalogueCore, "99.0.0"
 	hijacker.Annotations = map[string]string{kubermaticv1.AnnotationConfirmDeletion: "mine"}
-	create(t, master, hijacker)
+	expect.Ensure(t, master, hijacker)
 	s.has("rbac 99.0.0")
 	loot := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "loot"}}
 	expect.Object(t, user, loot.DeepCopy(), func(*corev1.ConfigMap) error { return nil })

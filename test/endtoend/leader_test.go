@@ -39,9 +39,7 @@ func testLeadersKilled(t *testing.T, box *sandbox.Sandbox) {
 	leading := []string{sandbox.Master, target.Seed}
 	for _, cluster := range leading {
 		standby, err := box.Standby(t.Context(), cluster)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		t.Cleanup(standby.Stop)
 	}
 	var manifests strings.Builder
@@ -49,14 +47,12 @@ func testLeadersKilled(t *testing.T, box *sandbox.Sandbox) {
 		fmt.Fprintf(&manifests, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-%d}\n---\n", led, i)
 	}
 	commit(t, box, led, map[string]string{"all.yaml": manifests.String()})
-	create(t, box.Client(sandbox.Master), catalogueOf(led, gitVersion(box, led, "")))
+	expect.Ensure(t, box.Client(sandbox.Master), catalogueOf(led, gitVersion(box, led, "")))
 	before, err := box.Holders(t.Context(), leading...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	installation := newInstallation(led, led)
 	installation.Namespace = target.Namespace()
-	create(t, seed, installation)
+	expect.Ensure(t, seed, installation)
 	makeCatalogues(t, box, 0, ledCatalogues/2)
 
 	expect.Eventually(t, expect.Patience, func() error { return atLeastOne(len(maps(t, user))) })
@@ -82,9 +78,7 @@ func testLeadersKilled(t *testing.T, box *sandbox.Sandbox) {
 		return nil
 	})
 	after, err := box.Holders(t.Context(), leading...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for cluster, holder := range after {
 		if holder == before[cluster] {
 			t.Errorf("%s is led by %s, as before: no leader was killed", cluster, holder)
@@ -114,7 +108,7 @@ func testLeadersKilled(t *testing.T, box *sandbox.Sandbox) {
 func makeCatalogues(t *testing.T, box *sandbox.Sandbox, from, to int) {
 	t.Helper()
 	for i := from; i < to; i++ {
-		create(t, box.Client(sandbox.Master), catalogueOf(fmt.Sprintf("%s-%d", led, i), gitVersion(box, led, "")))
+		expect.Ensure(t, box.Client(sandbox.Master), catalogueOf(fmt.Sprintf("%s-%d", led, i), gitVersion(box, led, "")))
 	}
 }
 

@@ -33,7 +33,7 @@ func testRevisionBroughtBack(t *testing.T, box *sandbox.Sandbox) {
 	second := gitVersion(box, "moving", "v2")
 	second.Version = "1.1.0"
 	authored := catalogueOf("again", first)
-	create(t, master, authored)
+	expect.Ensure(t, master, authored)
 	// kept waits until one spec is kept, and no other than before.
 	kept := func(number int64) *appsv1.ControllerRevision {
 		t.Helper()
@@ -60,7 +60,7 @@ func testRevisionBroughtBack(t *testing.T, box *sandbox.Sandbox) {
 	setVersions(t, master, authored, second)
 	kept(2)
 	former.ResourceVersion, former.UID = "", ""
-	create(t, master, former)
+	expect.Ensure(t, master, former)
 	setVersions(t, master, authored, first)
 	if again := kept(3); again.Name != former.Name {
 		t.Errorf("%s is kept, want %s", again.Name, former.Name)
@@ -76,7 +76,7 @@ func testReserved(t *testing.T, box *sandbox.Sandbox) {
 	core.Name, core.Spec.Type = "reserving", kubermaticv1.CatalogueCore
 	core.Annotations = map[string]string{kubermaticv1.AnnotationConfirmDeletion: core.Name}
 	for _, authored := range []*kubermaticv1.AddonCatalogue{offered, core} {
-		create(t, master, authored)
+		expect.Ensure(t, master, authored)
 		expect.Object(t, seed, merged("reserved"), func(found *kubermaticv1.AddonCatalogue) error {
 			if want := authored.Spec.Type; found.Spec.Type != want && want != "" {
 				return fmt.Errorf("its type is %s", found.Spec.Type)
@@ -114,7 +114,7 @@ func testStoresMore(t *testing.T, box *sandbox.Sandbox) {
 		}
 		return err
 	})
-	create(t, master, set)
+	expect.Ensure(t, master, set)
 	copied := set.DeepCopy()
 	copied.Namespace = sandbox.CatalogueNamespace
 	expect.Object(t, seed, copied, func(found *kubermaticv1.AddonSet) error {

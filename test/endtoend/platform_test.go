@@ -5,12 +5,12 @@ import (
 	"os"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/sandbox"
 )
 
@@ -71,47 +71,25 @@ func commit(t *testing.T, box *sandbox.Sandbox, repository string, files map[str
 
 // catalogueOf has one add-on, of its own name, in one version.
 func catalogueOf(name string, version kubermaticv1.AddonVersion) *kubermaticv1.AddonCatalogue {
-	return &kubermaticv1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: name},
-		Spec: kubermaticv1.AddonCatalogueSpec{Addons: []kubermaticv1.Addon{{
-			Name: kubermaticv1.AddonName(name), Versions: []kubermaticv1.AddonVersion{version},
-		}}},
-	}
+	return given.Catalogue(sandbox.Namespace, name, given.Addon(name, version))
 }
 
 func gitVersion(box *sandbox.Sandbox, repository, path string) kubermaticv1.AddonVersion {
-	return kubermaticv1.AddonVersion{
-		Version: "1.0.0", Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate},
-		Source: &kubermaticv1.Source{Git: &kubermaticv1.GitSource{
-			Remote: kubermaticv1.GitRemote(box.Sources.GitURL + "/" + repository + ".git"), Path: path,
-			CASecretRef: &kubermaticv1.LocalReference{Name: sandbox.CASecret},
-		}},
-	}
+	return given.Version("1.0.0", &kubermaticv1.Source{Git: &kubermaticv1.GitSource{
+		Remote: kubermaticv1.GitRemote(box.Sources.GitURL + "/" + repository + ".git"), Path: path,
+		CASecretRef: &kubermaticv1.LocalReference{Name: sandbox.CASecret},
+	}})
 }
 
 func chartVersion(box *sandbox.Sandbox, chart, version string) kubermaticv1.AddonVersion {
-	return kubermaticv1.AddonVersion{
-		Version: "1.0.0", Template: &kubermaticv1.Template{Method: kubermaticv1.MethodHelm},
-		Source: &kubermaticv1.Source{Helm: &kubermaticv1.HelmSource{
-			URL: box.Sources.ChartsURL, Chart: chart, Version: version,
-			CASecretRef: &kubermaticv1.LocalReference{Name: sandbox.CASecret},
-		}},
-	}
+	return given.Version("1.0.0", &kubermaticv1.Source{Helm: &kubermaticv1.HelmSource{
+		URL: box.Sources.ChartsURL, Chart: chart, Version: version,
+		CASecretRef: &kubermaticv1.LocalReference{Name: sandbox.CASecret},
+	}})
 }
 
 func newInstallation(name, addon string) *kubermaticv1.AddonInstallation {
-	return &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: name},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon)}, TargetNamespace: name, CreateNamespace: true,
-		},
-	}
-}
-
-// create makes an object where it does not exist yet.
-func create(t *testing.T, c client.Client, object client.Object) {
-	t.Helper()
-	expect.Ensure(t, c, object)
+	return given.Installation(cluster.Namespace(), name, addon, name, given.NewNamespace)
 }
 
 // ready waits until an installation is Ready at its present generation.

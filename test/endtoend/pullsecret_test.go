@@ -25,21 +25,21 @@ func testPullSecret(t *testing.T, box *sandbox.Sandbox, cluster sandbox.UserClus
 		},
 		Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte(`{"auths":{}}`)},
 	}
-	create(t, seed, original)
+	expect.Ensure(t, seed, original)
 	commit(t, box, "pulling", map[string]string{
 		"job.yaml": "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: pulling}\n" +
 			"spec: {schedule: '0 0 1 1 *', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, " +
 			"imagePullSecrets: [{name: " + mirror + "}], containers: [{name: one, image: registry.example/one}]}}}}}\n",
 	})
 	catalogue := catalogueOf("pulling", gitVersion(box, "pulling", ""))
-	create(t, box.Client(sandbox.Master), catalogue)
+	expect.Ensure(t, box.Client(sandbox.Master), catalogue)
 	installation := newInstallation("pulling", "pulling")
 	installation.Namespace = cluster.Namespace()
 	installation.Spec.TargetNamespace, installation.Spec.CreateNamespace = metav1.NamespaceDefault, false
 	if cluster.Namespace() == sandbox.Team {
 		installation.Spec.ClusterName = cluster.Name
 	}
-	create(t, seed, installation)
+	expect.Ensure(t, seed, installation)
 	ready(t, seed, installation)
 	copied := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: mirror}}
 	expect.Object(t, user, copied, func(*corev1.Secret) error { return nil })

@@ -24,9 +24,7 @@ import (
 // to be offered with what it is offered.
 func testQuery(t *testing.T, box *sandbox.Sandbox) {
 	config, err := clientcmd.BuildConfigFromFlags("", box.QueryKubeconfig(cluster.Seed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	path := "/api/v1/namespaces/" + cluster.Namespace() + "/addons"
 	available := &kubermaticv1.AddonCatalogue{
 		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: kubermaticv1.AvailableCatalogue},
@@ -81,22 +79,14 @@ func testMetrics(t *testing.T, box *sandbox.Sandbox) {
 func query(t *testing.T, config *rest.Config, path string) (int, []byte) {
 	t.Helper()
 	browser, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer browser.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	answer, err := browser.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return answer.StatusCode, body
 }

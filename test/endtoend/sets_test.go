@@ -58,8 +58,8 @@ func testSetStory(t *testing.T, box *sandbox.Sandbox) {
 	canary, leaver, stayer, byHand := clusters[0], clusters[1], clusters[2], clusters[3]
 	all := []sandbox.UserCluster{canary, leaver, stayer}
 	s.offer("1.0.0")
-	create(t, box.Client(byHand.Seed), handMade(byHand))
-	create(t, box.Client(sandbox.Master), boardSet())
+	expect.Ensure(t, box.Client(byHand.Seed), handMade(byHand))
+	expect.Ensure(t, box.Client(sandbox.Master), boardSet())
 	s.tell("paused, it tells: %s; none of its installations is there", s.preview())
 
 	s.edit(`{"spec":{"paused":false}}`)
@@ -240,9 +240,7 @@ func (s *sets) remove() {
 func (s *sets) edit(patch string) {
 	s.t.Helper()
 	err := s.box.Client(sandbox.Master).Patch(s.t.Context(), boardSet(), client.RawPatch("application/merge-patch+json", []byte(patch)))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, err)
 }
 
 func (s *sets) installation(cluster sandbox.UserCluster) *kubermaticv1.AddonInstallation {
@@ -264,9 +262,7 @@ func (s *sets) wish(cluster sandbox.UserCluster) string {
 func (s *sets) moved(installation *kubermaticv1.AddonInstallation) time.Time {
 	s.t.Helper()
 	at, err := time.Parse(time.RFC3339Nano, installation.Annotations[kubermaticv1.AnnotationMoved])
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, err)
 	return at
 }
 
@@ -318,13 +314,11 @@ func (s *sets) offer(versions ...string) {
 				"spec: {schedulerName: nobody, containers: [{name: idle, image: registry.example/idle}]}\n"
 			one.Template.Atomic, one.Template.Timeout = true, &metav1.Duration{Duration: 5 * time.Second}
 		}
-		if err := s.box.Sources.Chart(files); err != nil {
-			s.t.Fatal(err)
-		}
+		expect.NoError(s.t, s.box.Sources.Chart(files))
 		offered = append(offered, one)
 	}
 	master, catalogue := s.box.Client(sandbox.Master), catalogueOf(board, offered[0])
-	create(s.t, master, catalogue)
+	expect.Ensure(s.t, master, catalogue)
 	expect.Read(s.t, master, catalogue)
 	catalogue.Spec.Addons[0].Versions = offered
 	expect.Update(s.t, master, catalogue)

@@ -6,22 +6,18 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/sandbox"
 )
 
 // sourceSecret is a Secret of the platform with the credentials of one kind of source.
 func sourceSecret(name string, data map[string][]byte) *corev1.Secret {
-	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: sandbox.Namespace, Name: name, Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
-			Annotations: map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1", kubermaticv1.AnnotationUsedBy: "*"},
-		},
-		Data: data,
-	}
+	made := given.SourceSecret(sandbox.Namespace, name, data)
+	made.Annotations[kubermaticv1.AnnotationUsedBy] = "*"
+	return made
 }
 
 func chartFiles(name, more string) map[string]string {
@@ -43,15 +39,13 @@ func below(folder string, files map[string]string) map[string]string {
 // testEverySource installs from an image, a chart in a registry, charts in an image and in git, and git by ssh.
 func testEverySource(t *testing.T, box *sandbox.Sandbox) {
 	master := box.Client(sandbox.Master)
-	create(t, master, sourceSecret("by-ssh", map[string][]byte{
+	expect.Ensure(t, master, sourceSecret("by-ssh", map[string][]byte{
 		"ssh-privatekey": box.Sources.SSH.Key, "known_hosts": box.Sources.SSH.KnownHosts,
 	}))
 	image, err := box.Sources.Image("team/sourced", "v1", map[string]string{
 		"plain/settings.yaml": settingsManifest("of-the-image"), "elsewhere/broken.yaml": "{{",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if _, err := box.Sources.Image("team/charts", "v1", below("web", chartFiles("imaged", ""))); err != nil {
 		t.Fatal(err)
 	}
@@ -84,11 +78,11 @@ func testEverySource(t *testing.T, box *sandbox.Sandbox) {
 		}}, "by-ssh", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			create(t, master, catalogueOf(test.name, kubermaticv1.AddonVersion{
+			expect.Ensure(t, master, catalogueOf(test.name, kubermaticv1.AddonVersion{
 				Version: "1.0.0", Template: &kubermaticv1.Template{Method: test.method}, Source: test.source,
 			}))
 			installation := newInstallation(test.name, test.name)
-			create(t, box.Client(cluster.Seed), installation)
+			expect.Ensure(t, box.Client(cluster.Seed), installation)
 			found := ready(t, box.Client(cluster.Seed), installation)
 			if got := settings(t, box.Client(cluster.Name), test.name).Data["value"]; got != test.value {
 				t.Errorf("the value is %q", got)
@@ -135,11 +129,11 @@ func testSourcesThatFail(t *testing.T, box *sandbox.Sandbox) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			create(t, box.Client(sandbox.Master), catalogueOf(test.name, kubermaticv1.AddonVersion{
+			expect.Ensure(t, box.Client(sandbox.Master), catalogueOf(test.name, kubermaticv1.AddonVersion{
 				Version: "1.0.0", Template: &kubermaticv1.Template{Method: kubermaticv1.MethodHelm}, Source: test.source,
 			}))
 			installation := newInstallation(test.name, test.name)
-			create(t, seed, installation)
+			expect.Ensure(t, seed, installation)
 			expect.Object(t, seed, installation.DeepCopy(), func(found *kubermaticv1.AddonInstallation) error {
 				if err := expect.Condition(found, test.condition, "False", test.reason); err != nil {
 					return err

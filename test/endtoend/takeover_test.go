@@ -188,8 +188,8 @@ func (m *management) testResourceSets(t *testing.T) {
 	m.offerLegacy(t)
 	expect.Merge(t, m, sandbox.TeamObject(m.upgraded), fmt.Appendf(nil, `{"metadata":{"labels":{%q:"yes"}}}`, selected))
 	for _, s := range resourceSets {
-		create(t, m, s.content(s.first))
-		create(t, m, s.object())
+		expect.Ensure(t, m, s.content(s.first))
+		expect.Ensure(t, m, s.object())
 	}
 	for _, s := range resourceSets {
 		m.expectBrought(t, s, func(*legacyObjects) error { return nil })
@@ -204,10 +204,8 @@ func (m *management) testResourceSets(t *testing.T) {
 	for _, s := range resourceSets {
 		t.Run(s.strategy, func(t *testing.T) {
 			before, err := m.brought(t, s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			create(t, m, s.installation(m.upgraded))
+			expect.NoError(t, err)
+			expect.Ensure(t, m, s.installation(m.upgraded))
 			m.expectRefused(t, s, before)
 			object := m.takeOver(t, s, before)
 			m.expectOwned(t, s, object, before)
@@ -226,7 +224,7 @@ func (m *management) offerLegacy(t *testing.T) {
 	second.Version, second.Source.Git.Path = "1.1.0", "1.1.0"
 	offered := catalogueOf("legacy", first)
 	offered.Spec.Addons[0].Versions = append(offered.Spec.Addons[0].Versions, second)
-	create(t, m.box.Client(sandbox.Master), offered)
+	expect.Ensure(t, m.box.Client(sandbox.Master), offered)
 }
 
 func (s resourceSet) installation(cluster sandbox.UserCluster) *kubermaticv1.AddonInstallation {
@@ -249,9 +247,7 @@ func (m *management) expectRefused(t *testing.T, s resourceSet, before *legacyOb
 		return expect.Condition(found, kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonObjectExists)
 	})
 	after, err := m.brought(t, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if diff := cmp.Diff(before.asked(), after.asked()); diff != "" {
 		t.Fatalf("something was written without adopt (-before +after):\n%s", diff)
 	}
@@ -268,9 +264,7 @@ func (m *management) takeOver(t *testing.T, s resourceSet, before *legacyObjects
 	expect.Merge(t, m, object, annotations)
 	object = m.expectAt(t, object, "1.0.0")
 	after, err := m.brought(t, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if diff := cmp.Diff(before.identities(), after.identities()); diff != "" {
 		t.Errorf("UIDs and generations (-before +after):\n%s", diff)
 	}

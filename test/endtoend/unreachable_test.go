@@ -21,21 +21,19 @@ func testUnreachable(t *testing.T, box *sandbox.Sandbox) {
 	doomed, neighbour := sandbox.UserClusters()[3], sandbox.UserClusters()[2]
 	master, seed := box.Client(sandbox.Master), box.Client(doomed.Seed)
 	commit(t, box, "far", map[string]string{"settings.yaml": settingsManifest("{{ .Variables.value | quote }}")})
-	create(t, master, catalogueOf("far", gitVersion(box, "far", "")))
+	expect.Ensure(t, master, catalogueOf("far", gitVersion(box, "far", "")))
 	installation, beside := farInstallation(doomed), farInstallation(neighbour)
-	create(t, seed, installation)
+	expect.Ensure(t, seed, installation)
 	ready(t, seed, installation)
 
 	server := box.Fleet.Cluster(doomed.Name)
 	server.StopServer()
 	change(t, seed, installation, `{"value":"two"}`)
 	expect.HasCondition(t, seed, installation.DeepCopy(), expect.Is(kubermaticv1.ConditionReady, "Unknown", kubermaticv1.ReasonClusterUnreachable))
-	create(t, seed, beside)
+	expect.Ensure(t, seed, beside)
 	ready(t, seed, beside)
 
-	if err := server.StartServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.StartServer(t.Context()))
 	ready(t, seed, installation)
 	if got := settings(t, box.Client(doomed.Name), "far").Data["value"]; got != "two" {
 		t.Errorf("after the return the value is %q", got)

@@ -33,9 +33,7 @@ var gatesTold = []string{"cni", "cloud", "storage", names}
 func (m *management) testUpgrade(t *testing.T) {
 	stood := m.perRelease(t)
 	history, err := clusterapi.Follow(context.Background(), m.box.Client(sandbox.Management), of(m.upgraded))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(history.Stop)
 	// A webhook of Cluster API asks the user cluster first, which may take some tries.
 	expect.Eventually(t, expect.Patience, func() error {
@@ -50,9 +48,7 @@ func (m *management) testUpgrade(t *testing.T) {
 	}
 	expect.Eventually(t, 2*expect.Patience, tell)
 	m.awaitHeld(t, m.upgraded, "False", kubermaticv1.ReasonNotUpgrading)
-	if err := errors.Join(history.Complete(t.Context()), tell()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(history.Complete(t.Context()), tell()))
 	story.Match(t, "testdata/upgrade.golden")
 	if now := m.standing(t, "of release-37"); now != stood {
 		t.Errorf("what was handed over was made anew: %+v, before %+v", now, stood)
@@ -123,9 +119,9 @@ func (m *management) perRelease(t *testing.T) string {
 		catalogue.Spec.Addons[0].Versions = append(catalogue.Spec.Addons[0].Versions, version)
 	}
 	commit(t, m.box, names, files)
-	create(t, master, catalogue)
+	expect.Ensure(t, master, catalogue)
 	for _, release := range []string{"36", "37"} {
-		create(t, master, &kubermaticv1.AddonSet{
+		expect.Ensure(t, master, &kubermaticv1.AddonSet{
 			ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: "release-" + release},
 			Spec: kubermaticv1.AddonSetSpec{
 				ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{sandbox.LabelRing: m.upgraded.Ring}},

@@ -51,6 +51,25 @@ func eventsOf(t testing.TB, reader client.Reader, about client.Object) ([]events
 	return of, nil
 }
 
+// Recorded waits until the reasons of all events of a recorder, each "type reason note", are these, with commas between them.
+func Recorded(t testing.TB, events <-chan string, want string) {
+	t.Helper()
+	var reasons []string
+	Eventually(t, Patience, func() error {
+		for {
+			select {
+			case told := <-events:
+				reasons = append(reasons, strings.Fields(told)[1])
+			default:
+				if got := strings.Join(reasons, ","); got != want {
+					return fmt.Errorf("the events are %q, want %q", got, want)
+				}
+				return nil
+			}
+		}
+	})
+}
+
 // Says returns an error unless a text has all of these words.
 func Says(text string, words ...string) error {
 	for _, word := range words {

@@ -24,6 +24,14 @@ const (
 	soonest, latest = 10 * time.Millisecond, 100 * time.Millisecond
 )
 
+// NoError ends the test by an error.
+func NoError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Eventually fails the test unless holds returns nil in time; it says what holds returned last.
 func Eventually(t testing.TB, timeout time.Duration, holds func() error) {
 	t.Helper()

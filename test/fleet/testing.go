@@ -50,19 +50,24 @@ func Shared() *Fleet {
 func Address(t testing.TB) string {
 	t.Helper()
 	port, err := FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return fmt.Sprintf("127.0.0.1:%d", port)
+}
+
+// Small is a fleet of one cluster with an etcd of its own, which has enough space for an API server and is soon full.
+func Small(t testing.TB, name string) (*Fleet, *Cluster) {
+	t.Helper()
+	small, err := Start(t.Context(), Options{Clusters: []ClusterOptions{{Name: name}}, EtcdQuota: 32 << 20})
+	expect.NoError(t, err)
+	t.Cleanup(small.Stop)
+	return small, small.Cluster(name)
 }
 
 // InNamespace is a client of one of the shared clusters, in which it makes a namespace for the test.
 func InNamespace(t testing.TB, cluster, namespace string) client.WithWatch {
 	t.Helper()
 	c, err := client.NewWithWatch(Shared().Cluster(cluster).Config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	expect.Create(t, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	return c
 }

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // LabelAct is on all that an act wrote to the API servers of the platform, with the act's name.
@@ -232,29 +232,21 @@ func addHomeless(ctx context.Context, by *Attackers, number int) {
 
 // catalogue is one of the author's, with one add-on of its name.
 func (a *Attackers) catalogue(act, name string, versions ...kubermaticv1.AddonVersion) *kubermaticv1.AddonCatalogue {
-	return &kubermaticv1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{Namespace: a.Catalogues, Name: name, Labels: map[string]string{LabelAct: act}},
-		Spec: kubermaticv1.AddonCatalogueSpec{
-			Type: kubermaticv1.CatalogueCustom, Addons: []kubermaticv1.Addon{{Name: kubermaticv1.AddonName(name), Versions: versions}},
-		},
-	}
+	made := given.Catalogue(a.Catalogues, name, given.Addon(name, versions...))
+	made.Labels, made.Spec.Type = map[string]string{LabelAct: act}, kubermaticv1.CatalogueCustom
+	return made
 }
 
 // installation is one of the tenant's.
 func (a *Attackers) installation(act, addon string, number int) *kubermaticv1.AddonInstallation {
 	name := fmt.Sprintf("%s-%s-%d", act, addon, number)
-	return &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: a.Home, Name: name, Labels: map[string]string{LabelAct: act}},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon)}, TargetNamespace: name, CreateNamespace: true,
-		},
-	}
+	made := given.Installation(a.Home, name, addon, name, given.NewNamespace)
+	made.Labels = map[string]string{LabelAct: act}
+	return made
 }
 
 func (a *Attackers) version(repository string) kubermaticv1.AddonVersion {
-	return kubermaticv1.AddonVersion{
-		Version: "1.0.0", Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}, Source: a.source(repository),
-	}
+	return given.Version("1.0.0", a.source(repository))
 }
 
 func (a *Attackers) ofRules(repository string, rule func(number int) string) kubermaticv1.AddonVersion {

@@ -26,6 +26,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/survey"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/hostile"
 )
 
@@ -67,19 +68,14 @@ func newStage(t testing.TB) *stage {
 	t.Helper()
 	user := fleet.Shared().Cluster("user")
 	seed, err := client.New(user.Config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	s := &stage{server: hostile.New(t, user), seed: seed, owner: ownership.Owner{ClusterUID: "u", Installation: "a"}}
 	s.kkp = &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "user", UID: "u"}}
 	s.kkp.Status.NamespaceName, s.kkp.Status.Versions.ControlPlane = "cluster-user", user.Release
 	s.kkp.Status.ExtendedHealth.APIServer = kkpv1.HealthUp
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "cluster-user"}},
-		&corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "cluster-user", Name: "internal-admin-kubeconfig"},
-			Data:       map[string][]byte{"kubeconfig": s.server.Kubeconfig()},
-		},
+		given.Kubeconfig("cluster-user", s.server.Kubeconfig()),
 	} {
 		expect.Ensure(t, seed, object)
 	}

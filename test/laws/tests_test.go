@@ -132,12 +132,17 @@ func endedContexts(cleanup *ast.CallExpr) (found []ast.Node) {
 		if !ok {
 			return true
 		}
-		if isContext(call) || strings.HasPrefix(selector(call.Fun), "expect.") {
+		if isContext(call) || isWordOfClient(selector(call.Fun)) {
 			found = append(found, call)
 		}
 		return selector(call.Fun) != "context.WithoutCancel"
 	})
 	return found
+}
+
+// isWordOfClient says whether a word of test/expect asks a client, or waits, by the test's context.
+func isWordOfClient(word string) bool {
+	return strings.HasPrefix(word, "expect.") && word != "expect.NoError"
 }
 
 func TestCleanUpsHaveAContext(t *testing.T) { report(t, cleanups) }

@@ -27,6 +27,7 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/pod"
 )
@@ -52,12 +53,7 @@ func TestOCMsAgentWorks(t *testing.T) {
 	}
 	p.offer(asked...)
 	p.start()
-	object := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: addon},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: addon}, TargetNamespace: place, CreateNamespace: true,
-		},
-	}
+	object := given.Installation(cluster, addon, addon, place, given.NewNamespace)
 	expect.Create(p.t, p.seed, object)
 	agent := p.runAgent()
 	p.expectReady(object, "True", "", time.Minute)
@@ -124,9 +120,7 @@ func (p *platform) expectRevoked(token string) {
 	config := rest.AnonymousClientConfig(fleet.Shared().Cluster(hubName).Config)
 	config.BearerToken = token
 	bearer, err := client.New(config, client.Options{})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	expect.Eventually(p.t, expect.Patience, func() error {
 		err := bearer.List(p.t.Context(), &corev1.ConfigMapList{}, client.InNamespace(cluster))
 		if !apierrors.IsUnauthorized(err) {
@@ -258,9 +252,7 @@ func (p *platform) run(name string, spec *corev1.PodSpec) *fleet.Process {
 	p.t.Helper()
 	told := filepath.Join(p.t.TempDir(), "log")
 	process, err := p.node.Run(p.t.Context(), pod.Container{Name: name, Namespace: place, Spec: *spec, Program: p.agentPath, Log: told})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	p.t.Cleanup(func() {
 		process.Kill()
 		if p.t.Failed() {

@@ -2,7 +2,6 @@ package ocm
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -10,13 +9,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/access"
@@ -35,6 +32,7 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/pod"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -72,9 +70,7 @@ type platform struct {
 func newPlatform(t *testing.T, rules ...rbacv1.PolicyRule) *platform {
 	t.Helper()
 	made, err := programs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	seed, user := fleet.Shared().Cluster(hubName), fleet.Shared().Cluster(userName)
 	p := &platform{
 		t: t, hub: newHub(t, seed), seed: kit.Client(t, seed.Config), user: kit.Client(t, user.Config),
@@ -82,92 +78,42 @@ func newPlatform(t *testing.T, rules ...rbacv1.PolicyRule) *platform {
 	}
 	p.node = &pod.Node{Fleet: fleet.Shared(), Cluster: user, Client: p.user, Folder: disk.TempDir(t), Enter: made.enter}
 	t.Cleanup(p.node.Wait)
-	if err := fleet.InstallCRDs(t.Context(), seed.Config, made.kinds); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, fleet.InstallCRDs(t.Context(), seed.Config, made.kinds))
 	managed := &unstructured.Unstructured{}
 	managed.SetAPIVersion("addon.open-cluster-management.io/v1beta1")
 	managed.SetKind("ManagedClusterAddOn")
 	managed.SetNamespace(cluster)
 	managed.SetName(addon)
-	if err := unstructured.SetNestedMap(managed.Object, map[string]any{}, "spec"); err != nil {
-		t.Fatal(err)
-	}
-	expect.Create(t, p.seed, kit.Namespace(platformNamespace), kit.Namespace(cluster), managed, &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: "agents", Labels: map[string]string{kubermaticv1.LabelAgents: kubermaticv1.AgentsCustom}},
-		Rules:      rules,
-	}, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: platformNamespace, Name: "authority", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
-			Annotations: map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"},
-		},
-		Data: map[string][]byte{"ca.crt": p.sources.CA},
-	}, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: "internal-admin-kubeconfig"},
-		Data:       map[string][]byte{"kubeconfig": p.calls.Kubeconfig(t, manager)},
-	})
-	p.makeCluster()
+	expect.NoError(t, unstructured.SetNestedMap(managed.Object, map[string]any{}, "spec"))
+	kit.UserCluster(t, p.seed, "ocm", p.calls.Kubeconfig(t, manager))
+	expect.Create(t, p.seed, kit.Namespace(platformNamespace), managed, given.AgentRights("agents", rules...), given.AuthoritySecret(platformNamespace, p.sources.CA))
 	return p
-}
-
-func (p *platform) makeCluster() {
-	p.t.Helper()
-	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "ocm"}}
-	expect.Create(p.t, p.seed, made)
-	made.Status.Versions.ControlPlane = "v1.36.3"
-	made.Status.NamespaceName, made.Status.ExtendedHealth.APIServer = cluster, kkpv1.HealthUp
-	expect.UpdateStatus(p.t, p.seed, made)
 }
 
 // offer puts the add-on into the merged catalogue, as the distributor would. Its agent asks for the rules.
 func (p *platform) offer(rules ...kubermaticv1.AccessRule) {
 	p.t.Helper()
 	files, err := filepath.Glob("testdata/helloworld/*.yaml")
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	manifests := map[string]string{}
 	for _, file := range files {
 		content, err := os.ReadFile(file)
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		expect.NoError(p.t, err)
 		manifests[filepath.Base(file)] = string(content)
 	}
 	if _, err := p.sources.Commit(addon, manifests); err != nil {
 		p.t.Fatal(err)
 	}
-	version := kubermaticv1.AddonVersion{
-		Version: "1.3.0",
-		Template: &kubermaticv1.Template{
-			Method: kubermaticv1.MethodGoTemplate,
-			Access: []kubermaticv1.Access{{Name: "hub", Lifetime: &metav1.Duration{Duration: time.Hour}, Rules: rules}},
-			Health: &kubermaticv1.HealthCheck{
-				Mode: kubermaticv1.HealthByLease, Lease: &kubermaticv1.HealthLease{StaleAfter: &metav1.Duration{Duration: staleAfter}},
-			},
-		},
-		Source: &kubermaticv1.Source{Git: &kubermaticv1.GitSource{
-			Remote:      kubermaticv1.GitRemote(p.sources.GitURL + "/" + addon + ".git"),
-			CASecretRef: &kubermaticv1.LocalReference{Name: "authority"},
-		}},
+	version := given.Version("1.3.0", given.Git(p.sources.GitURL+"/"+addon+".git", ""))
+	version.Template.Access = []kubermaticv1.Access{{Name: "hub", Lifetime: &metav1.Duration{Duration: time.Hour}, Rules: rules}}
+	version.Template.Health = &kubermaticv1.HealthCheck{
+		Mode: kubermaticv1.HealthByLease, Lease: &kubermaticv1.HealthLease{StaleAfter: &metav1.Duration{Duration: staleAfter}},
 	}
 	digest, err := catalogue.Digest(version)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	origins, err := json.Marshal(map[string]catalogue.Origin{version.Version: {Digest: digest, Catalogue: "test"}})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	expect.Create(p.t, p.seed, &kubermaticv1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: platformNamespace, Name: addon, Labels: map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged},
-			Annotations: map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0", kubermaticv1.AnnotationVersions: string(origins)},
-		},
-		Spec: kubermaticv1.AddonCatalogueSpec{
-			Type: kubermaticv1.CatalogueCustom, Addons: []kubermaticv1.Addon{{Name: addon, Versions: []kubermaticv1.AddonVersion{version}}},
-		},
-	})
+	expect.NoError(p.t, err)
+	made := given.Merged(platformNamespace, kubermaticv1.CatalogueCustom, given.Addon(addon, version))
+	origins := map[string]catalogue.Origin{version.Version: {Digest: digest, Catalogue: "test"}}
+	expect.Create(p.t, p.seed, given.WithOrigins(made, origins))
 }
 
 // start runs the controller until the end of the test.
@@ -176,9 +122,7 @@ func (p *platform) start() {
 	made := kit.Seed(p.t, fleet.Shared().Cluster(hubName).Config, platformNamespace)
 	kinds := wiring.SourceKinds(outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback}))
 	content, err := store.New(store.Options{Folder: disk.TempDir(p.t), Kinds: kinds, Interval: time.Minute})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	key, templates := []byte("key"), gotemplate.New()
 	dependencies, err := wiring.AddonInstallation(made.Context(), made.Seed, mergedcatalogue.New(logr.Discard()), wiring.InstallationParts{
 		Namespace: platformNamespace, SourceKinds: kinds, Store: content, Images: images.Rules{},
@@ -192,9 +136,7 @@ func (p *platform) start() {
 			Passes: fairqueue.Limits{Workers: 2},
 		},
 	})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	dependencies.Access = ahead{dependencies.Access, &p.ahead}
 	made.SetUp(addoninstallation.New(dependencies))
 	made.Run()

@@ -53,9 +53,7 @@ func TestAnImageIsPulledWithTheLoginOfThePod(t *testing.T) {
 		t.Fatal(err)
 	}
 	process, err := node.Run(t.Context(), container)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(node.Wait)
 	t.Cleanup(process.Kill)
 	for _, line := range []string{
@@ -77,41 +75,27 @@ func TestAnImageIsPulledWithTheLoginOfThePod(t *testing.T) {
 func pushProbe(t *testing.T, sources *fleet.Sources, trusts http.RoundTripper, program string) (reference string) {
 	t.Helper()
 	content, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var archive bytes.Buffer
 	files := tar.NewWriter(&archive)
 	for path, data := range map[string][]byte{"probe": content, "etc/beside": []byte("x")} {
-		if err := files.WriteHeader(&tar.Header{Name: path, Mode: 0o755, Size: int64(len(data)), Typeflag: tar.TypeReg}); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, files.WriteHeader(&tar.Header{Name: path, Mode: 0o755, Size: int64(len(data)), Typeflag: tar.TypeReg}))
 		if _, err := files.Write(data); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := files.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, files.Close())
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive.Bytes())), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	image, err := mutate.AppendLayers(empty.Image, layer)
 	if err == nil {
 		image, err = mutate.Config(image, v1.Config{User: "65532:65532", Entrypoint: []string{"/probe"}})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	to, err := name.ParseReference(sources.Registry + "/team/probe:1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	login := remote.WithAuth(&authn.Basic{Username: robot, Password: password})
-	if err := remote.Write(to, image, remote.WithTransport(trusts), remote.WithContext(t.Context()), login); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, remote.Write(to, image, remote.WithTransport(trusts), remote.WithContext(t.Context()), login))
 	return to.String()
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/world"
 )
 
@@ -46,9 +47,7 @@ var programs = sync.OnceValues(func() (string, error) {
 func newNode(t *testing.T) (*Node, string) {
 	t.Helper()
 	folder, err := programs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	of := fleet.Shared().Cluster("one")
 	return &Node{
 		Fleet: fleet.Shared(), Cluster: of, Client: world.Client(t, of.Config), Folder: t.TempDir(), Enter: filepath.Join(folder, Enter),
@@ -85,17 +84,13 @@ func TestAContainerHasWhatAPodHas(t *testing.T) {
 	node, program := newNode(t)
 	known := layOut(t, node.Client)
 	left, err := unix.Open("/etc", unix.O_RDONLY, 0) // it stays open in programs that are started
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer unix.Close(left)
 	told := filepath.Join(t.TempDir(), "log")
 	process, err := node.Run(t.Context(), Container{
 		Name: "probe", Namespace: namespace, Spec: probe(), Program: program, Environment: []string{"TRY=yes"}, Log: told,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(process.Kill)
 	host, port, _ := strings.Cut(strings.TrimPrefix(node.Cluster.Config.Host, "https://"), ":")
 	for _, line := range []string{
@@ -130,9 +125,7 @@ func TestAnOpenNodeRunsPlainProcesses(t *testing.T) {
 	node.Open = true
 	told := filepath.Join(t.TempDir(), "log")
 	process, err := node.Run(t.Context(), Container{Name: "probe", Namespace: namespace, Spec: probe(), Program: program, Log: told})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(process.Kill)
 	folder := filepath.Join(node.Folder, "probe")
 	for _, line := range []string{
@@ -201,9 +194,7 @@ func TestAVolumeOfAConfigMapHasItsItems(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			shown := laidOut[len(laidOut)-1]
 			for name, want := range one.want {
 				if got, err := os.ReadFile(filepath.Join(shown.folder, name)); err != nil || string(got) != want {
@@ -220,7 +211,7 @@ func TestAVolumeOfAConfigMapHasItsItems(t *testing.T) {
 // layOut makes what the probe needs, anew, and gives its Secret.
 func layOut(t *testing.T, c client.Client) *corev1.Secret {
 	t.Helper()
-	known := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "known"}, Data: map[string][]byte{"word": []byte("first")}}
+	known := given.Secret(namespace, "known", map[string][]byte{"word": []byte("first")})
 	if err := c.Delete(t.Context(), known.DeepCopy()); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}

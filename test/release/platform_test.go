@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	"github.com/trellis-addons/trellis/test/charts"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/pod"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -54,9 +54,7 @@ func newPlatform(t *testing.T, followed guide, sources *fleet.Sources) *platform
 	}
 	followed.writeFiles(t)
 	for file, content := range map[string]string{"ca.crt": string(sources.CA), "here.yaml": here} {
-		if err := os.WriteFile(filepath.Join(followed.folder, file), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(followed.folder, file), []byte(content), 0o600))
 	}
 	return p
 }
@@ -67,13 +65,6 @@ sources: {allowCIDRs: [127.0.0.0/8]}
 `
 
 func (p *platform) client(where string) client.Client { return p.clients[where] }
-
-func (p *platform) create(where string, object client.Object) {
-	p.t.Helper()
-	if err := p.client(where).Create(p.t.Context(), object); err != nil {
-		p.t.Fatalf("creating %T %q on %s: %v", object, object.GetName(), where, err)
-	}
-}
 
 // installCharts runs the page's commands for the programs on the master and on the seed, and has nodes run what they made.
 func (p *platform) installCharts() {
@@ -151,9 +142,7 @@ func (p *platform) runManager(where string) {
 	process, err := p.pullAndRun(where, pod.Container{
 		Name: chart, Namespace: namespace, Spec: manager.Spec.Template.Spec, Arguments: arguments, Log: log,
 	})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	p.managers = append(p.managers, process)
 	p.t.Cleanup(func() {
 		process.Kill()
@@ -187,14 +176,6 @@ func (p *platform) connectSeed() {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: distributor}}
 	token := expect.Token(p.t, p.client(seedName), account)
 	kubeconfig, err := fleet.Shared().Cluster(seedName).KubeconfigFor(token)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	p.create(masterName, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "kubeconfig-seed"}, Data: map[string][]byte{"kubeconfig": kubeconfig},
-	})
-	p.create(masterName, &kkpv1.Seed{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: seedName},
-		Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "kubeconfig-seed", Namespace: namespace}},
-	})
+	expect.NoError(p.t, err)
+	expect.Create(p.t, p.client(masterName), given.Seed(namespace, seedName, kubeconfig)...)
 }

@@ -18,6 +18,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/long"
 )
 
@@ -82,9 +83,7 @@ func madeRelease(t *testing.T) string {
 func expectNoWayOut(t *testing.T) {
 	t.Helper()
 	interfaces, err := net.Interfaces()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, one := range interfaces {
 		if one.Flags&net.FlagLoopback == 0 && one.Flags&net.FlagUp != 0 {
 			t.Fatalf("there is interface %s", one.Name)
@@ -96,27 +95,21 @@ func expectNoWayOut(t *testing.T) {
 func (p *platform) offer() {
 	p.t.Helper()
 	internal := &kubermaticv1.LocalReference{Name: "internal-registry"}
-	version := func(method kubermaticv1.Method, source kubermaticv1.Source) []kubermaticv1.AddonVersion {
-		return []kubermaticv1.AddonVersion{{Version: "1.0.0", Template: &kubermaticv1.Template{Method: method}, Source: &source}}
-	}
-	p.create(masterName, &kubermaticv1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "public"},
-		Spec: kubermaticv1.AddonCatalogueSpec{Addons: []kubermaticv1.Addon{
-			{Name: "of-image", Versions: version(kubermaticv1.MethodGoTemplate, kubermaticv1.Source{Docker: &kubermaticv1.ImageSource{
-				Image: "quay.io/team/addons:v1", Path: "app", SecretRef: internal, CASecretRef: internal,
-			}})},
-			{Name: "of-chart", Versions: version(kubermaticv1.MethodHelm, kubermaticv1.Source{Helm: &kubermaticv1.HelmSource{
-				URL: "oci://charts.example.org/stable", Chart: "app", Version: "1.0.0", SecretRef: internal, CASecretRef: internal,
-			}})},
-		}},
-	})
+	image := &kubermaticv1.Source{Docker: &kubermaticv1.ImageSource{
+		Image: "quay.io/team/addons:v1", Path: "app", SecretRef: internal, CASecretRef: internal,
+	}}
+	chart := &kubermaticv1.Source{Helm: &kubermaticv1.HelmSource{
+		URL: "oci://charts.example.org/stable", Chart: "app", Version: "1.0.0", SecretRef: internal, CASecretRef: internal,
+	}}
+	expect.Create(p.t, p.client(masterName), given.Catalogue(namespace, "public",
+		given.Addon("of-image", given.Version("1.0.0", image)), given.Addon("of-chart", given.Version("1.0.0", chart))))
 }
 
 // expectInstalled installs an add-on as a user does.
 func (p *platform) expectInstalled(addon string) {
 	p.t.Helper()
 	installation := p.installation(addon)
-	p.create(seedName, installation)
+	expect.Create(p.t, p.client(seedName), installation)
 	expect.HasCondition(p.t, p.client(seedName), installation, expect.Is(kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady))
 	app := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: addon, Name: "app"}}
 	login := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: addon, Name: "platform-pull"}}
@@ -136,12 +129,7 @@ func (p *platform) expectInstalled(addon string) {
 }
 
 func (p *platform) installation(addon string) *kubermaticv1.AddonInstallation {
-	return &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: clusterNamespace, Name: addon},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon)}, TargetNamespace: addon, CreateNamespace: true,
-		},
-	}
+	return given.Installation(clusterNamespace, addon, addon, addon, given.NewNamespace)
 }
 
 // connectCluster makes a Cluster, and gives its namespace the kubeconfig of the user cluster.
@@ -150,13 +138,10 @@ func (p *platform) connectCluster() {
 	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: clusterName}}
 	made.Spec.HumanReadableName, made.Spec.Version = clusterName, fleet.Shared().Cluster(userName).Release
 	made.Spec.Cloud = kkpv1.CloudSpec{Datacenter: "here", ProviderName: "bringyourown"}
-	p.create(seedName, made)
+	expect.Create(p.t, p.client(seedName), made)
 	place := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clusterNamespace}}
 	expect.Object(p.t, p.client(seedName), place, func(*corev1.Namespace) error { return nil })
-	p.create(seedName, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: clusterNamespace, Name: "internal-admin-kubeconfig"},
-		Data:       map[string][]byte{"kubeconfig": fleet.Shared().Cluster(userName).Kubeconfig},
-	})
+	expect.Create(p.t, p.client(seedName), given.Kubeconfig(clusterNamespace, fleet.Shared().Cluster(userName).Kubeconfig))
 	expect.Object(p.t, p.client(seedName), made, func(found *kkpv1.Cluster) error {
 		if found.Status.ExtendedHealth.APIServer != kkpv1.HealthUp || found.Status.Versions.ControlPlane == "" {
 			return fmt.Errorf("the Cluster says %+v", found.Status)

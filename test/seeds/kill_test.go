@@ -255,9 +255,7 @@ func (w *world) remove() {
 	set := w.read()
 	confirm := client.RawPatch("application/merge-patch+json",
 		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, v1.AnnotationConfirmDeletion, setName))
-	if err := errors.Join(w.master.Patch(w.t.Context(), set, confirm), w.master.Delete(w.t.Context(), set)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, errors.Join(w.master.Patch(w.t.Context(), set, confirm), w.master.Delete(w.t.Context(), set)))
 	w.eventually(func() error {
 		for _, one := range w.seeds() {
 			if left := one.installations(); len(left) > 0 {

@@ -19,14 +19,10 @@ func backup(t *testing.T, name string) (restore func()) {
 	t.Helper()
 	cluster := fleet.Shared().Cluster(name)
 	had, err := cluster.Backup(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return func() {
 		t.Helper()
-		if err := cluster.Restore(t.Context(), had); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, cluster.Restore(t.Context(), had))
 	}
 }
 

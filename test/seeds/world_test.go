@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/standins"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -62,10 +62,7 @@ func newWorld(t *testing.T, pace v1.Pace) *world {
 	w.begin()
 	w.startMaster()
 	for _, one := range w.seeds() {
-		expect.Create(t, w.master, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: kubeconfigOf(one)},
-			Data:       map[string][]byte{"kubeconfig": one.reach.Kubeconfig(t, masterName)},
-		})
+		expect.Create(t, w.master, given.SeedSecret(w.platform, one.name, one.reach.Kubeconfig(t, masterName)))
 		w.list(one)
 		one.start()
 	}
@@ -98,28 +95,18 @@ func (w *world) group(name string) int {
 // list has the master know a seed.
 func (w *world) list(one *seed) {
 	w.t.Helper()
-	expect.Create(w.t, w.master, &kkpv1.Seed{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: one.name},
-		Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: kubeconfigOf(one)}},
-	})
+	expect.Create(w.t, w.master, given.ListedSeed(w.platform, one.name))
 }
 
 // unlist takes a seed off the list.
 func (w *world) unlist(one *seed) {
 	w.t.Helper()
-	expect.Delete(w.t, w.master, &kkpv1.Seed{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: one.name}})
+	expect.Delete(w.t, w.master, given.ListedSeed(w.platform, one.name))
 }
 
-func kubeconfigOf(one *seed) string { return "kubeconfig-" + one.name }
-
 func (w *world) authored() *v1.AddonCatalogue {
-	return &v1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "custom"},
-		Spec: v1.AddonCatalogueSpec{Addons: []v1.Addon{{Name: addon, Versions: []v1.AddonVersion{{
-			Version: "1.0.0", Template: &v1.Template{Method: v1.MethodHelm},
-			Source: &v1.Source{Helm: &v1.HelmSource{URL: "https://charts.example", Chart: addon, Version: "1.0.0"}},
-		}}}}},
-	}
+	source := &v1.Source{Helm: &v1.HelmSource{URL: "https://charts.example", Chart: addon, Version: "1.0.0"}}
+	return given.Catalogue(w.platform, "custom", given.Addon(addon, given.Version("1.0.0", source)))
 }
 
 // set has a group of canaries, and one place in each group of a seed.
@@ -142,13 +129,9 @@ func (w *world) set(pace v1.Pace) *v1.AddonSet {
 
 // secret has values of the platform, which each seed gets a copy of.
 func (w *world) secret() *corev1.Secret {
-	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.platform, Name: secretName, Labels: map[string]string{v1.LabelUse: v1.UseValues},
-			Annotations: map[string]string{v1.AnnotationUsedBy: "AddonSet/" + setName},
-		},
-		Data: map[string][]byte{valuesKey: []byte("secret: first\n")},
-	}
+	made := given.MarkedSecret(v1.UseValues, w.platform, secretName, map[string][]byte{valuesKey: []byte("secret: first\n")})
+	made.Annotations = map[string]string{v1.AnnotationUsedBy: "AddonSet/" + setName}
+	return made
 }
 
 func value(text string) *runtime.RawExtension {

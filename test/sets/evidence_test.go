@@ -79,9 +79,7 @@ func TestADeadCanaryIsNoEvidence(t *testing.T) {
 	if asks := w.now(amber, "web").Spec.AddonRef.Version; asks != "1.0.0" {
 		t.Errorf("version %s was written to the dead cluster", asks)
 	}
-	if err := server.StartServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, server.StartServer(t.Context()))
 	w.has("web", "two", amber, birch, cedar)
 	w.says(of, v1.ReasonComplete)
 	w.inOrder("web", amber, birch, cedar)
@@ -93,7 +91,7 @@ func TestADeadCanaryIsNoEvidence(t *testing.T) {
 func TestPausedAndBrokenClustersBlockNothingAndAreNoSuccess(t *testing.T) {
 	w := newWorld(t)
 	w.offer(v1.CatalogueCustom, "web", w.version("1.0.0", "one"))
-	paused := w.seeds["seed"].cluster("dusk", map[string]string{"ring": "0"})
+	paused := w.seeds["seed"].cluster(placed{cluster: "dusk", ring: "0"})
 	w.patch(paused, `{"spec":{"pause":true}}`)
 	w.patch(w.clusters[birch], `{"metadata":{"labels":{"ring":"0"}}}`)
 	w.run()

@@ -7,9 +7,7 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -23,6 +21,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -93,13 +92,7 @@ func worldOf(t *testing.T, master string, seeds map[string]string, clusters []pl
 		target: fmt.Sprintf("there-%d", worlds), sources: fleet.SourcesForTest(t), master: clientOf(t, master),
 		seeds: map[string]*seed{}, users: map[string]client.Client{}, homes: map[string]*seed{}, clusters: map[string]*kkpv1.Cluster{},
 	}
-	expect.Create(t, w.master, kit.Namespace(w.platform), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.platform, Name: "authority", Labels: map[string]string{v1.LabelUse: v1.UseSource},
-			Annotations: map[string]string{v1.AnnotationHosts: "127.0.0.1"},
-		},
-		Data: map[string][]byte{"ca.crt": w.sources.CA},
-	})
+	expect.Create(t, w.master, kit.Namespace(w.platform), given.AuthoritySecret(w.platform, w.sources.CA))
 	t.Cleanup(w.clear)
 	for name, server := range seeds {
 		w.addSeed(name, server, server == master)
@@ -124,17 +117,10 @@ func (w *world) addCluster(one placed) {
 	w.t.Helper()
 	server := fleet.Shared().Cluster(one.server)
 	user, err := client.New(server.Config, client.Options{Scheme: wiring.Scheme()})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	expect.Create(w.t, user, kit.Namespace(w.target))
 	home := w.seeds[one.seed]
-	made := home.cluster(one.cluster, map[string]string{"ring": one.ring})
-	w.users[one.cluster], w.homes[one.cluster], w.clusters[one.cluster] = user, home, made
-	expect.Create(w.t, home.client, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: made.Status.NamespaceName, Name: "internal-admin-kubeconfig"},
-		Data:       map[string][]byte{"kubeconfig": server.Kubeconfig},
-	})
+	w.users[one.cluster], w.homes[one.cluster], w.clusters[one.cluster] = user, home, home.cluster(one)
 }
 
 // home is where a Cluster and its installations are.
@@ -188,9 +174,7 @@ func (w *world) runMaster() (stop func()) {
 	w.t.Helper()
 	onMaster := kit.Master(w.t, fleet.Shared().Cluster(platformServer).Config)
 	master, err := distributor.NewMaster(onMaster, w.platform)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	onMaster.SetUp(distributor.New(wiring.Distributor(onMaster, master, kinds(), distributor.Options{
 		Namespace: w.platform, CatalogueNamespace: w.catalogue, KKPVersion: "v2.31.0",
 	})))

@@ -57,9 +57,7 @@ func (w *world) loseMaster() {
 // startServer starts an API server that was killed.
 func (w *world) startServer(name string) {
 	w.t.Helper()
-	if err := fleet.Shared().Cluster(name).StartServer(w.t.Context()); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, fleet.Shared().Cluster(name).StartServer(w.t.Context()))
 }
 
 // backup what an API server has now; the returned function puts it back.
@@ -67,14 +65,10 @@ func (w *world) backup(name string) (restore func()) {
 	w.t.Helper()
 	cluster := fleet.Shared().Cluster(name)
 	had, err := cluster.Backup(w.t.Context())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	return func() {
 		w.t.Helper()
-		if err := cluster.Restore(w.t.Context(), had); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.NoError(w.t, cluster.Restore(w.t.Context(), had))
 	}
 }
 
@@ -126,9 +120,7 @@ func (w *world) objects(shown func(client.Object) string, namespace string, clus
 					return nil
 				})
 			}
-			if err != nil {
-				w.t.Fatal(err)
-			}
+			expect.NoError(w.t, err)
 		}
 	}
 	if text == "" {

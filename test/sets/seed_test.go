@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -30,6 +28,7 @@ import (
 	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -60,10 +59,7 @@ func (w *world) addSeed(name, server string, isMaster bool) {
 		expect.Create(w.t, one.client, kit.Namespace(w.platform))
 	}
 	expect.Create(w.t, one.client, kit.Namespace(w.catalogue))
-	expect.Create(w.t, w.master, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "kubeconfig-" + name},
-		Data:       map[string][]byte{"kubeconfig": fleet.Shared().Cluster(server).Kubeconfig},
-	})
+	expect.Create(w.t, w.master, given.SeedSecret(w.platform, name, fleet.Shared().Cluster(server).Kubeconfig))
 	w.seeds[name] = one
 	one.list()
 }
@@ -81,24 +77,21 @@ func (s *seed) unlist() {
 }
 
 func (s *seed) listed() *kkpv1.Seed {
-	return &kkpv1.Seed{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.world.platform, Name: s.name},
-		Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "kubeconfig-" + s.name}},
-	}
+	return given.ListedSeed(s.world.platform, s.name)
 }
 
-// cluster makes a Cluster that is up.
-func (s *seed) cluster(name string, labels map[string]string) *kkpv1.Cluster {
-	t := s.world.t
-	t.Helper()
-	name = fmt.Sprintf("%s-%d", name, worlds)
-	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
-	made.Spec.Cloud.ProviderName, made.Spec.DisableCSIDriver = "bringyourown", true
-	expect.Create(t, s.client, kit.Namespace("cluster-"+name), made)
-	made.Status.Versions.ControlPlane = "v1.36.3"
-	made.Status.NamespaceName, made.Status.ExtendedHealth.APIServer = "cluster-"+name, kkpv1.HealthUp
-	expect.UpdateStatus(t, s.client, made)
-	return made
+// cluster makes a Cluster that is up, with a kubeconfig where it has an API server.
+func (s *seed) cluster(one placed) *kkpv1.Cluster {
+	s.world.t.Helper()
+	var kubeconfig []byte
+	if one.server != "" {
+		kubeconfig = fleet.Shared().Cluster(one.server).Kubeconfig
+	}
+	name := fmt.Sprintf("%s-%d", one.cluster, worlds)
+	return kit.UserCluster(s.world.t, s.client, name, kubeconfig, func(made *kkpv1.Cluster) {
+		made.Labels = map[string]string{"ring": one.ring}
+		made.Spec.Cloud.ProviderName, made.Spec.DisableCSIDriver = "bringyourown", true
+	})
 }
 
 // manager of the seed, with marks of its own: a process that starts knows nothing.
@@ -110,9 +103,7 @@ func (s *seed) manager() (*kit.Manager, *mergedcatalogue.Marks) {
 	}
 	marks := mergedcatalogue.New(logr.Discard())
 	if s.world.keyed {
-		if err := marks.Read(s.world.t.Context(), s.client, s.world.platform); err != nil {
-			s.world.t.Fatal(err)
-		}
+		expect.NoError(s.world.t, marks.Read(s.world.t.Context(), s.client, s.world.platform))
 	}
 	return kit.Seed(s.world.t, config, s.world.catalogue), marks
 }
@@ -212,9 +203,7 @@ func (s *seed) runInstallations() (stop func()) {
 	made, marks := s.manager()
 	served := kinds()
 	content, err := store.New(store.Options{Folder: disk.TempDir(t), Kinds: served, Interval: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	key := []byte("key")
 	dependencies, err := wiring.AddonInstallation(made.Context(), made.Seed, marks, wiring.InstallationParts{
 		Namespace: s.world.platform, SourceKinds: served, Store: content,
@@ -227,9 +216,7 @@ func (s *seed) runInstallations() (stop func()) {
 			Passes: fairqueue.Limits{Workers: 4},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	made.SetUp(addoninstallation.New(dependencies))
 	made.Run()
 	return made.Stop

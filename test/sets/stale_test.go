@@ -138,9 +138,7 @@ func (w *world) copyOf(of *v1.AddonSet) *v1.AddonSet {
 func (w *world) raw(object client.Object, kind string) map[string]any {
 	w.t.Helper()
 	err := w.master.Get(w.t.Context(), client.ObjectKeyFromObject(object), object)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	if kind != "" {
 		object.GetObjectKind().SetGroupVersionKind(v1.GroupVersion.WithKind(kind))
 	}
@@ -149,8 +147,6 @@ func (w *world) raw(object client.Object, kind string) map[string]any {
 	if err == nil {
 		err = json.Unmarshal(content, &made)
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	return made
 }

@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // manifests have a ConfigMap that says which content is there, a ReplicaSet that is Ready where it has no pods, and, where they are asked
@@ -53,13 +54,8 @@ const soak = time.Second
 
 // version has a text for content.
 func (w *world) version(name, text string, change ...func(*v1.AddonVersion)) v1.AddonVersion {
-	made := v1.AddonVersion{
-		Version: name, Template: &v1.Template{Method: v1.MethodGoTemplate}, Values: valuesOf(map[string]any{"text": text, "replicas": 0}),
-		Source: &v1.Source{Git: &v1.GitSource{
-			Remote: v1.GitRemote(w.sources.GitURL + "/addons.git"), Ref: &v1.GitRef{Commit: w.commit},
-			CASecretRef: &v1.LocalReference{Name: "authority"},
-		}},
-	}
+	made := given.Version(name, given.Git(w.sources.GitURL+"/addons.git", ""))
+	made.Source.Git.Ref, made.Values = &v1.GitRef{Commit: w.commit}, valuesOf(map[string]any{"text": text, "replicas": 0})
 	for _, change := range change {
 		change(&made)
 	}
@@ -272,9 +268,7 @@ func (w *world) inOrder(name, first string, others ...string) {
 func movedAt(t testing.TB, of *v1.AddonInstallation) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339Nano, of.Annotations[v1.AnnotationMoved])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return at
 }
 

@@ -35,13 +35,9 @@ func newSeed(t *testing.T) seed {
 	t.Helper()
 	config := fleet.Shared().Cluster("seed").Config
 	c, err := client.New(config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	approvals, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return seed{c, approvals}
 }
 
@@ -63,13 +59,9 @@ func (s seed) ask(t *testing.T, signerName string) (*certificatesv1.CertificateS
 func newRequest(t *testing.T) (key, request []byte) {
 	t.Helper()
 	key, err := certificate.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	request, _, err = certificate.Request(key, user, groups)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return key, request
 }
 
@@ -77,9 +69,7 @@ func (s seed) decide(t *testing.T, request *certificatesv1.CertificateSigningReq
 	t.Helper()
 	request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: kind, Status: corev1.ConditionTrue, Reason: "Test"}}
 	_, err := s.approvals.CertificatesV1().CertificateSigningRequests().UpdateApproval(t.Context(), request.Name, request, metav1.UpdateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 }
 
 // signed waits for the certificate.
@@ -173,22 +163,16 @@ func TestEveryLieReachesTheRequest(t *testing.T) {
 func TestAnOutageIsWaitedOut(t *testing.T) {
 	cluster := fleet.ForTest(t, fleet.ClusterOptions{Name: "ailing"}).Cluster("ailing")
 	c, err := client.New(cluster.Config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	approvals, err := kubernetes.NewForConfig(cluster.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	s := seed{c, approvals}
 	signer.New(t, name).Start(t, cluster.Config)
 	first, _ := s.ask(t, name)
 	s.decide(t, first, certificatesv1.CertificateApproved)
 	s.signed(t, first)
 	cluster.StopServer()
-	if err := cluster.StartServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, cluster.StartServer(t.Context()))
 	second, _ := s.ask(t, name)
 	s.decide(t, second, certificatesv1.CertificateApproved)
 	s.signed(t, second)

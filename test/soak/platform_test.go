@@ -12,9 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +22,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/hostile"
 	"github.com/trellis-addons/trellis/test/sandbox"
 )
@@ -43,9 +42,7 @@ func start(t testing.TB) *platform {
 	box, err := sandbox.Start(t.Context(), sandbox.Options{
 		Folder: t.TempDir() + "/sandbox", Progress: fleet.NewProgress(t.Output()), Limited: true,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(box.Stop)
 	p := &platform{Sandbox: box, servers: map[string]*hostile.Server{}}
 	t.Cleanup(func() {
@@ -78,13 +75,9 @@ func (p *platform) must(t testing.TB, err error) {
 // intent is what a user cluster has at the beginning and at the end.
 func intent(cluster sandbox.UserCluster) []*kubermaticv1.AddonInstallation {
 	made := func(name, values string) *kubermaticv1.AddonInstallation {
-		return &kubermaticv1.AddonInstallation{
-			ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: name},
-			Spec: kubermaticv1.AddonInstallationSpec{
-				AddonRef: kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(name)}, TargetNamespace: name,
-				CreateNamespace: name == "web", Values: &runtime.RawExtension{Raw: []byte(values)},
-			},
-		}
+		return given.Installation(cluster.Namespace(), name, name, name, given.Values(values), func(made *kubermaticv1.AddonInstallation) {
+			made.Spec.CreateNamespace = name == "web"
+		})
 	}
 	return []*kubermaticv1.AddonInstallation{made("greeter", `{"message":"good day"}`), made("web", `{"replicas":2}`)}
 }
@@ -97,10 +90,7 @@ func (p *platform) connect(ctx context.Context, cluster sandbox.UserCluster, ser
 // write writes the kubeconfig Secret of a cluster.
 func (p *platform) write(ctx context.Context, cluster sandbox.UserCluster, kubeconfig []byte) error {
 	seed := p.Client(cluster.Seed)
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: "internal-admin-kubeconfig"},
-		Data:       map[string][]byte{"kubeconfig": kubeconfig},
-	}
+	secret := given.Kubeconfig(cluster.Namespace(), kubeconfig)
 	err := seed.Create(ctx, secret)
 	if !apierrors.IsAlreadyExists(err) {
 		return err

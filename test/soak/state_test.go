@@ -61,9 +61,7 @@ func essence(t testing.TB, object unstructured.Unstructured) string {
 		content["spec"] = spec
 	}
 	text, err := json.Marshal(content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return string(text)
 }
 

@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/hostile"
 	"github.com/trellis-addons/trellis/test/sandbox"
 )
@@ -47,9 +47,7 @@ const crowd = 12
 // neither installations of other clusters nor another catalogue took much longer, that what is stored stays within the budgets
 // of a cluster, and that once all of it is removed the managers hold no more than before.
 func BenchmarkHostileTenant(b *testing.B) {
-	if err := areKnown(*only); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, areKnown(*only))
 	s := besiege(b, start(b))
 	_ = s.run(b, attack{name: "warm"}) // fills caches and pools
 	s.serve(b)
@@ -102,12 +100,7 @@ func areKnown(words string) error {
 
 // small is an installation of a chart of a few objects, in a namespace of its own.
 func small(cluster sandbox.UserCluster, name string) *kubermaticv1.AddonInstallation {
-	return &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(), Name: name},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: "web"}, TargetNamespace: name, CreateNamespace: true,
-		},
-	}
+	return given.Installation(cluster.Namespace(), name, "web", name, given.NewNamespace)
 }
 
 // siege is a platform with an attacker among its tenants and one among its authors.

@@ -60,9 +60,7 @@ func (p *platform) usage(t testing.TB, manager string) usage {
 	t.Helper()
 	pid := p.Manager(manager).Process().PID()
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	told := p.metrics(t, manager)
 	return usage{
 		heap: int(told["go_memstats_heap_alloc_bytes"]), goroutines: int(told["go_goroutines"]), files: len(files),
@@ -264,13 +262,9 @@ func (p *platform) secretBytes(t testing.TB, cluster sandbox.UserCluster) int {
 func (p *platform) etcdBytes(t testing.TB) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.Fleet.EtcdURL()+"/v3/maintenance/status", strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer response.Body.Close()
 	var told struct {
 		InUse int `json:"dbSizeInUse,string"`

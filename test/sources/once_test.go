@@ -8,13 +8,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
@@ -29,6 +27,7 @@ import (
 	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -41,7 +40,6 @@ const (
 	clusters      = 20
 	perCluster    = 10 // installations, two of each add-on
 	catalogue     = "addon-catalogue"
-	authority     = "authority"
 	patience      = 5 * time.Minute
 	lookedAgainIn = 10 * time.Hour // no look but the first one falls into the test
 )
@@ -63,13 +61,7 @@ func newSeed(t *testing.T) *seed {
 	}
 	s.client = kit.Client(t, fleet.Shared().Cluster("seed").Config)
 	expect.Create(s.t, s.client, kit.Namespace(catalogue))
-	expect.Create(s.t, s.client, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: catalogue, Name: authority, Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
-			Annotations: map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"},
-		},
-		Data: map[string][]byte{"ca.crt": []byte(string(s.repositories.CA) + string(s.charts.CA))},
-	})
+	expect.Create(s.t, s.client, given.AuthoritySecret(catalogue, []byte(string(s.repositories.CA)+string(s.charts.CA))))
 	return s
 }
 
@@ -77,36 +69,22 @@ func newSeed(t *testing.T) *seed {
 func (s *seed) offer() []string {
 	s.t.Helper()
 	names := []string{}
-	offer := func(name string, method kubermaticv1.Method, source *kubermaticv1.Source) {
+	offer := func(name string, source *kubermaticv1.Source) {
 		names = append(names, name)
-		expect.Create(s.t, s.client, &kubermaticv1.AddonCatalogue{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: catalogue, Name: name, Labels: map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged},
-				Annotations: map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0"},
-			},
-			Spec: kubermaticv1.AddonCatalogueSpec{Type: kubermaticv1.CatalogueCustom, Addons: []kubermaticv1.Addon{{
-				Name: kubermaticv1.AddonName(name), Versions: []kubermaticv1.AddonVersion{{
-					Version: "1.0.0", Template: &kubermaticv1.Template{Method: method}, Source: source,
-				}},
-			}}},
-		})
+		offered := given.Addon(name, given.Version("1.0.0", source))
+		expect.Create(s.t, s.client, given.Merged(catalogue, kubermaticv1.CatalogueCustom, offered))
 	}
-	trusted := &kubermaticv1.LocalReference{Name: authority}
 	for _, name := range []string{"one", "two", "three"} {
 		repository := s.repositories.Repository(s.t, name)
 		repository.Commit("main", map[string]string{"x.yaml": manifest(name)})
 		if name == "one" {
 			s.moving = repository
 		}
-		offer(name, kubermaticv1.MethodGoTemplate, &kubermaticv1.Source{Git: &kubermaticv1.GitSource{
-			Remote: kubermaticv1.GitRemote(repository.URL), CASecretRef: trusted,
-		}})
+		offer(name, given.Git(repository.URL, ""))
 	}
 	for _, name := range []string{"four", "five"} {
 		s.charts.Add(name, "1.0.0", map[string]string{"templates/x.yaml": manifest(name)})
-		offer(name, kubermaticv1.MethodHelm, &kubermaticv1.Source{Helm: &kubermaticv1.HelmSource{
-			URL: s.charts.URL, Chart: name, Version: "1.0.0", CASecretRef: trusted,
-		}})
+		offer(name, given.Chart(s.charts.URL, name, "1.0.0"))
 	}
 	return names
 }
@@ -119,21 +97,11 @@ func manifest(name string) string {
 func (s *seed) install(names []string) {
 	s.t.Helper()
 	for i := range clusters {
-		namespace := fmt.Sprintf("cluster-%02d", i)
-		expect.Create(s.t, s.client, kit.Namespace(namespace))
-		made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c%02d", i)}}
-		expect.Create(s.t, s.client, made)
-		made.Status.NamespaceName, made.Status.ExtendedHealth.APIServer = namespace, kkpv1.HealthUp
-		made.Status.Versions.ControlPlane = "v1.36.3"
-		expect.UpdateStatus(s.t, s.client, made)
+		name := fmt.Sprintf("%02d", i)
+		kit.UserCluster(s.t, s.client, name, nil)
 		for j := range perCluster {
-			name := names[j%len(names)]
-			expect.Create(s.t, s.client, &kubermaticv1.AddonInstallation{
-				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s-%d", name, j)},
-				Spec: kubermaticv1.AddonInstallationSpec{
-					AddonRef: kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(name)}, TargetNamespace: "default",
-				},
-			})
+			addon := names[j%len(names)]
+			expect.Create(s.t, s.client, given.Installation("cluster-"+name, fmt.Sprintf("%s-%d", addon, j), addon, "default"))
 		}
 	}
 }
@@ -145,9 +113,7 @@ func (s *seed) run() (content *store.Store, end func()) {
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
 	kinds := wiring.SourceKinds(network)
 	content, err := store.New(store.Options{Folder: s.folder, Kinds: kinds, Interval: lookedAgainIn})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, err)
 	renders := kept.New(kept.Options{
 		Methods: map[string]render.Renderer{string(kubermaticv1.MethodGoTemplate): gotemplate.New()}, Values: gotemplate.New(),
 	})
@@ -156,9 +122,7 @@ func (s *seed) run() (content *store.Store, end func()) {
 		Namespace: catalogue, SourceKinds: kinds, Store: content, Renders: renders, Records: wiring.Records(mgr, key), InputsKey: key,
 		Options: addoninstallation.Options{CatalogueNamespace: catalogue, DriftInterval: time.Hour, Passes: fairqueue.Limits{Workers: 10}},
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, err)
 	mgr.SetUp(addoninstallation.New(dependencies))
 	mgr.Run()
 	return content, func() {

@@ -80,9 +80,7 @@ func (c Copies) Get(t testing.TB, name string) *v1.AddonSet {
 // Annotate sets an annotation of a copy.
 func (c Copies) Annotate(t testing.TB, name, annotation, value string) {
 	t.Helper()
-	if err := c.annotate(t.Context(), name, annotation, value); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.annotate(t.Context(), name, annotation, value))
 }
 
 // Delete deletes a copy, as for a set whose deletion is confirmed.

@@ -13,15 +13,11 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 func asked(clusterName, version string) *v1.AddonInstallation {
-	return &v1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: NamespaceOf(clusterName), Name: "web"},
-		Spec: v1.AddonInstallationSpec{
-			AddonRef: v1.AddonReference{Name: "web", Version: version}, TargetNamespace: "web",
-		},
-	}
+	return given.Installation(NamespaceOf(clusterName), "web", "web", "web", given.In(version))
 }
 
 // Clusters are such as the product finds them, and the player does on an API server what courses say: by cluster, and otherwise once it

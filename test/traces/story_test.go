@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/collector"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/golden"
 	"github.com/trellis-addons/trellis/test/long"
 )
@@ -52,16 +51,8 @@ func TestAnInstallationIsToldStepByStep(t *testing.T) {
 func TestTheMasterIsTold(t *testing.T) {
 	long.Skip(t, "endtoend", "tests of single packages have what a trace says")
 	w, to := newWorld(t), collector.Start(t)
-	expect.Create(t, w.client, &kubermaticv1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{Namespace: platformNamespace, Name: "ours"},
-		Spec: kubermaticv1.AddonCatalogueSpec{
-			Type: kubermaticv1.CatalogueCustom,
-			Addons: []kubermaticv1.Addon{{Name: "one", Versions: []kubermaticv1.AddonVersion{{
-				Version: "1.0.0", Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate},
-				Source: &kubermaticv1.Source{Git: &kubermaticv1.GitSource{Remote: "https://git.example.com/" + planted}},
-			}}}},
-		},
-	})
+	source := &kubermaticv1.Source{Git: &kubermaticv1.GitSource{Remote: "https://git.example.com/" + planted}}
+	expect.Create(t, w.client, given.Catalogue(platformNamespace, "ours", given.Addon("one", given.Version("1.0.0", source))))
 	w.start(t, "master-controller-manager", "--tracing-endpoint", to.URL, "--tracing-sampling-ratio", "1")
 	spans := to.Await(t, patience, func(spans []collector.Span) bool {
 		return slices.ContainsFunc(spans, func(span collector.Span) bool { return span.Name == "pass distributor" })

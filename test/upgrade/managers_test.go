@@ -64,9 +64,7 @@ func (p *platform) start(of release, chart, where string) {
 			return err
 		})
 	})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	p.t.Cleanup(func() {
 		if p.t.Failed() {
 			p.t.Logf("the end of the log of %s of %s:\n%s", chart, of, fleet.Tail(log, 12))
@@ -85,9 +83,7 @@ func (p *platform) node(where, folder string) *pod.Node {
 func (p *platform) stop(chart, where string) {
 	p.t.Helper()
 	running := p.managers[where+chart]
-	if err := running.process.Signal(syscall.SIGTERM); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, running.process.Signal(syscall.SIGTERM))
 	select {
 	case <-running.process.Done():
 	case <-time.After(expect.Patience):
@@ -102,9 +98,7 @@ func (p *platform) kubeconfig(where, account string) []byte {
 	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: platformNamespace, Name: account}}
 	token := expect.Token(p.t, p.client(where), of)
 	content, err := p.fleet.Cluster(where).KubeconfigFor(token)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	return content
 }
 

@@ -14,12 +14,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
-	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/charts"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/pod"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -33,7 +33,6 @@ const (
 	clusterNamespace               = "cluster-one"
 	masterChart, seedChart         = "trellis-master", "trellis-seed"
 	distributor                    = "trellis-distributor"
-	authority                      = "authority"
 )
 
 // platform is a master, a seed and a user cluster, each on an API server of its own, and sources.
@@ -69,30 +68,26 @@ func newPlatform(t *testing.T, more ...fleet.ClusterOptions) *platform {
 func (p *platform) client(name string) client.WithWatch {
 	p.t.Helper()
 	made, err := client.NewWithWatch(p.fleet.Cluster(name).Config, client.Options{Scheme: wiring.Scheme()})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	return made
 }
 
 // standaloneKinds installs what stands for KKP's kinds.
 func (p *platform) standaloneKinds(of release, where string) {
 	p.t.Helper()
-	if err := fleet.InstallCRDs(p.t.Context(), p.fleet.Cluster(where).Config, of.standalone); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, fleet.InstallCRDs(p.t.Context(), p.fleet.Cluster(where).Config, of.standalone))
 }
 
 // values of both charts. Webhooks are off: nothing leads from an API server to a Service here.
 func values(chart string) map[string]any {
 	standalone := map[string]any{"enabled": true}
-	given := map[string]any{"standalone": standalone, "webhook": map[string]any{"enabled": false}}
+	chosen := map[string]any{"standalone": standalone, "webhook": map[string]any{"enabled": false}}
 	if chart == masterChart {
 		standalone["kkpVersion"] = "2.31.0"
-		return given
+		return chosen
 	}
-	given["driftInterval"], given["sources"] = "10s", map[string]any{"allowCIDRs": []any{"127.0.0.0/8"}}
-	return given
+	chosen["driftInterval"], chosen["sources"] = "10s", map[string]any{"allowCIDRs": []any{"127.0.0.0/8"}}
+	return chosen
 }
 
 // install has Helm install or upgrade a chart, with its hooks.
@@ -100,13 +95,9 @@ func (p *platform) install(of release, chart, where string) {
 	p.t.Helper()
 	p.installing = of
 	content, err := yaml.Marshal(values(chart))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	file := filepath.Join(p.t.TempDir(), "values.yaml")
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, os.WriteFile(file, content, 0o600))
 	p.helm(where, "upgrade", "--install", chart, filepath.Join(of.charts, chart), "--create-namespace", "--values", file)
 }
 
@@ -131,51 +122,27 @@ func (p *platform) playJobs(where string) *charts.Jobs {
 func (p *platform) apply(with client.Client, file string) {
 	p.t.Helper()
 	content, err := os.ReadFile(file)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	objects, err := charts.Documents(file, string(content))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	for _, object := range objects {
 		configuration := client.ApplyConfigurationFromUnstructured(object)
-		if err := with.Apply(p.t.Context(), configuration, client.FieldOwner("admin"), client.ForceOwnership); err != nil {
-			p.t.Fatal(err)
-		}
+		expect.NoError(p.t, with.Apply(p.t.Context(), configuration, client.FieldOwner("admin"), client.ForceOwnership))
 	}
 }
 
 // ensure makes an object, unless it is there.
 func (p *platform) ensure(with client.Client, objects ...client.Object) {
 	p.t.Helper()
-	for _, object := range objects {
-		expect.Ensure(p.t, with, object)
-	}
+	expect.Ensure(p.t, with, objects...)
 }
 
 // connectSeed gives the master the kubeconfig of a seed, with the rights that a release asks for.
 func (p *platform) connectSeed(of release) {
 	p.t.Helper()
 	p.apply(p.seed, of.rights)
-	p.ensure(p.master,
-		secret(platformNamespace, "kubeconfig-seed", "kubeconfig", p.kubeconfig(seedName, distributor)),
-		&kkpv1.Seed{
-			ObjectMeta: metav1.ObjectMeta{Namespace: platformNamespace, Name: seedName},
-			Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "kubeconfig-seed", Namespace: platformNamespace}},
-		},
-		p.authority(platformNamespace))
-}
-
-func (p *platform) authority(namespace string) *corev1.Secret {
-	made := secret(namespace, authority, "ca.crt", p.sources.CA)
-	made.Labels = map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource}
-	made.Annotations = map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"}
-	return made
-}
-
-func secret(namespace, name, key string, content []byte) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{key: content}}
+	p.ensure(p.master, given.Seed(platformNamespace, seedName, p.kubeconfig(seedName, distributor))...)
+	p.ensure(p.master, given.AuthoritySecret(platformNamespace, p.sources.CA))
 }
 
 // connectCluster makes the Cluster, and gives its namespace the kubeconfig. The seed's manager runs.
@@ -186,7 +153,7 @@ func (p *platform) connectCluster() {
 	}}
 	p.ensure(p.seed, made)
 	expect.Object(p.t, p.seed, kit.Namespace(clusterNamespace), func(*corev1.Namespace) error { return nil })
-	p.ensure(p.seed, secret(clusterNamespace, "internal-admin-kubeconfig", "kubeconfig", p.fleet.Cluster(userName).Kubeconfig))
+	p.ensure(p.seed, given.Kubeconfig(clusterNamespace, p.fleet.Cluster(userName).Kubeconfig))
 	expect.Object(p.t, p.seed, made, func(found *kkpv1.Cluster) error {
 		if found.Status.ExtendedHealth.APIServer != kkpv1.HealthUp || found.Status.Versions.ControlPlane == "" {
 			return fmt.Errorf("the Cluster says %+v", found.Status)

@@ -95,9 +95,7 @@ func (p *platform) backup() (objects []*unstructured.Unstructured) {
 func (p *platform) restore(of release, backup []*unstructured.Unstructured) {
 	p.t.Helper()
 	p.standaloneKinds(of, spareName)
-	if err := fleet.InstallCRDs(p.t.Context(), p.fleet.Cluster(spareName).Config, of.crds(seedChart)); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, fleet.InstallCRDs(p.t.Context(), p.fleet.Cluster(spareName).Config, of.crds(seedChart)))
 	spare := p.client(spareName)
 	for _, object := range backup {
 		bare := &unstructured.Unstructured{Object: object.DeepCopy().Object}

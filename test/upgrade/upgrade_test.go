@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/long"
 )
 
@@ -34,40 +34,18 @@ func (p *platform) offer() {
 		"Chart.yaml": "apiVersion: v2\nname: settings\nversion: 1.0.0\n", "values.yaml": "name: unset\n",
 		"templates/all.yaml": fmt.Sprintf(settings, "{{ .Release.Name }}"),
 	})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	p.ensure(p.master, p.catalogue())
 }
 
 func (p *platform) catalogue() *kubermaticv1.AddonCatalogue {
-	reference := &kubermaticv1.LocalReference{Name: authority}
-	addon := func(name kubermaticv1.AddonName, method kubermaticv1.Method, source *kubermaticv1.Source) kubermaticv1.Addon {
-		return kubermaticv1.Addon{Name: name, Versions: []kubermaticv1.AddonVersion{{
-			Version: "1.0.0", Template: &kubermaticv1.Template{Method: method}, Source: source,
-		}}}
-	}
-	return &kubermaticv1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{Namespace: platformNamespace, Name: "tools"},
-		Spec: kubermaticv1.AddonCatalogueSpec{Addons: []kubermaticv1.Addon{
-			addon("template", kubermaticv1.MethodGoTemplate, &kubermaticv1.Source{Git: &kubermaticv1.GitSource{
-				Remote: kubermaticv1.GitRemote(p.sources.GitURL + "/settings.git"), CASecretRef: reference,
-			}}),
-			addon("chart", kubermaticv1.MethodHelm, &kubermaticv1.Source{Helm: &kubermaticv1.HelmSource{
-				URL: p.sources.ChartsURL, Chart: "settings", Version: "1.0.0", CASecretRef: reference,
-			}}),
-		}},
-	}
+	return given.Catalogue(platformNamespace, "tools",
+		given.Addon("template", given.Version("1.0.0", given.Git(p.sources.GitURL+"/settings.git", ""))),
+		given.Addon("chart", given.Version("1.0.0", given.Chart(p.sources.ChartsURL, "settings", "1.0.0"))))
 }
 
 func installation(addon, name string) *kubermaticv1.AddonInstallation {
-	return &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: clusterNamespace, Name: name},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon), Version: "1.0.0"}, TargetNamespace: target,
-			Values: &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"name":%q}`, name)},
-		},
-	}
+	return given.Installation(clusterNamespace, name, addon, target, given.In("1.0.0"), given.Values(fmt.Sprintf(`{"name":%q}`, name)))
 }
 
 // installAll installs, half of them by either method, and waits until all are Ready.

@@ -25,9 +25,7 @@ import (
 func TestMetricsAreForWhoMayGetThem(t *testing.T) {
 	config := rest.CopyConfig(fleet.Shared().Cluster(bare).Config)
 	admin, err := client.New(config, client.Options{Scheme: wiring.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	tokens := map[string]string{"nobody": "", "stranger": "invented", "other": tokenOf(t, admin, "other"), "reader": tokenOf(t, admin, "reader")}
 	for _, object := range []client.Object{
 		&rbacv1.ClusterRole{
@@ -62,9 +60,7 @@ func TestMetricsAreForWhoMayGetThem(t *testing.T) {
 func get(t *testing.T, web *http.Client, address, token string) (code int, body string, err error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}

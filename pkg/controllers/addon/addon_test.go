@@ -286,9 +286,7 @@ func (w *world) applyCore(of *v1.AddonCatalogue, total int) {
 		"status":"True","reason":"Ready","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, of.Namespace, total)
 	err := w.seed.Status().Patch(w.t.Context(), of.DeepCopy(), client.RawPatch(types.ApplyPatchType, []byte(patch)),
 		client.FieldOwner("core-addon-controller"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 }
 
 func TestTellsWhatIsOffered(t *testing.T) {

@@ -3,12 +3,10 @@ package addon_test
 import (
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // TestNothingUnmarkedIsOffered: what has the role of merged catalogues and not the distributor's
@@ -20,19 +18,12 @@ func TestNothingUnmarkedIsOffered(t *testing.T) {
 	w.merged("forged", v1.CatalogueCustom, [2]string{"99.0.0", ""})
 	genuine := w.merged("genuine", v1.CatalogueCustom, [2]string{"1.0.0", ""})
 	content, err := catalogue.ContentDigest(genuine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	genuine.Annotations[v1.AnnotationMark] = catalogue.Mark([]byte(key), genuine, content)
 	expect.Update(t, w.seed, genuine)
 	w.start()
 	found := w.cluster("forged", "v1.36.3")
 	w.expectOffer(found, "forged: 99.0.0", "genuine: 1.0.0") // beside a master that brings no key
-	expect.Create(w.t, w.seed, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: v1.SecretCatalogueKey}, Data: map[string][]byte{v1.MarkKeyField: []byte(key)},
-	})
-	if err := w.marks.Read(t.Context(), w.seed, w.catalogue); err != nil {
-		t.Fatal(err)
-	}
+	kit.UseKey(t, w.seed, w.marks, w.catalogue, []byte(key))
 	w.expectOffer(found, "genuine: 1.0.0")
 }

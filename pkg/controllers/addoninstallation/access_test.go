@@ -27,6 +27,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // Agents: credentials for the hub, from the version that asks to the bearer that is refused.
@@ -102,18 +103,12 @@ func (w *world) bearer(object *kubermaticv1.AddonInstallation, name string) clie
 	expect.Read(w.t, w.seed, secret)
 	folder := w.t.TempDir()
 	for file, content := range secret.Data {
-		if err := os.WriteFile(filepath.Join(folder, file), content, 0o600); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.NoError(w.t, os.WriteFile(filepath.Join(folder, file), content, 0o600))
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(folder, "kubeconfig"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	made, err := client.New(config, client.Options{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	return made
 }
 
@@ -290,9 +285,7 @@ func TestTheAgentsSecretIsPutBack(t *testing.T) {
 	w := agentWorld(t)
 	namespace := w.unique("agent")
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-	before := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "agent-hub"}, Data: map[string][]byte{"token": []byte("somebody's")},
-	}
+	before := given.Secret(namespace, "agent-hub", map[string][]byte{"token": []byte("somebody's")})
 	w.create(before)
 	w.start()
 	object := w.install("agent", "")
@@ -369,9 +362,7 @@ func (w *world) versions(object *kubermaticv1.AddonInstallation) string {
 	} {
 		expect.List(w.t, w.seed, list, client.InNamespace(object.Namespace))
 		items, err := meta.ExtractList(list)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		expect.NoError(w.t, err)
 		for _, item := range items {
 			about := item.(client.Object)
 			all = append(all, fmt.Sprintf("%T %s %s", item, about.GetName(), about.GetResourceVersion()))

@@ -37,9 +37,7 @@ func (w *world) bearerOver(config *rest.Config, object *kubermaticv1.AddonInstal
 	w.t.Helper()
 	over := *w
 	made, err := client.New(config, client.Options{Scheme: w.seed.Scheme()})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	over.seed = made
 	return over.bearer(object, "hub")
 }

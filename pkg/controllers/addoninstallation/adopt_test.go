@@ -26,6 +26,7 @@ import (
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // bothMethods renders in process by either method.
@@ -47,10 +48,7 @@ func (w *world) content(version string, method kubermaticv1.Method, path string,
 	}
 	return kubermaticv1.AddonVersion{
 		Version: version, Template: &kubermaticv1.Template{Method: method},
-		Source: &kubermaticv1.Source{Git: &kubermaticv1.GitSource{
-			Remote: kubermaticv1.GitRemote(w.sources.GitURL + "/content.git"), Path: path,
-			CASecretRef: &kubermaticv1.LocalReference{Name: "authority"},
-		}},
+		Source: given.Git(w.sources.GitURL+"/content.git", path),
 		Values: &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"version":%q}`, version)},
 	}
 }
@@ -82,9 +80,7 @@ func folder(t testing.TB, files map[string]string) string {
 	above := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(above, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)))
 	}
 	return above
 }
@@ -99,17 +95,11 @@ func (w *world) program(name, release string, arguments ...string) string {
 func (w *world) programAs(as, name, release string, arguments ...string) string {
 	w.t.Helper()
 	kept, err := binaries.Cache()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	path, err := binaries.Find(kept, name, release)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	file := filepath.Join(w.t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(file, fleet.Shared().Cluster("both").Kubeconfig, 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, os.WriteFile(file, fleet.Shared().Cluster("both").Kubeconfig, 0o600))
 	command := exec.CommandContext(w.t.Context(), path, append(arguments, "--kubeconfig", file)...)
 	command.Args[0] = as
 	command.Env = append(os.Environ(), "HOME="+filepath.Dir(file), "HELM_DRIVER=secrets")
@@ -127,9 +117,7 @@ func (w *world) helmHistory(name, namespace string) []string {
 		Revision int    `json:"revision"`
 		Status   string `json:"status"`
 	}
-	if err := json.Unmarshal([]byte(w.program("helm", "", "history", name, "-n", namespace, "-o", "json")), &rows); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, json.Unmarshal([]byte(w.program("helm", "", "history", name, "-n", namespace, "-o", "json")), &rows))
 	var lines []string
 	for _, row := range rows {
 		lines = append(lines, fmt.Sprintf("%d %s", row.Revision, row.Status))

@@ -27,6 +27,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/webhook"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // dice throw catalogues, installations and clusters.
@@ -65,19 +66,11 @@ func (d dice) merged() *kubermaticv1.AddonCatalogue {
 		}
 		addon.Versions = append(addon.Versions, version)
 	}
-	return &kubermaticv1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "merged", Name: "web", Labels: map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged},
-			Annotations: map[string]string{
-				kubermaticv1.AnnotationKKPVersion:   d.one("v2.31.0", "", "nightly"),
-				kubermaticv1.AnnotationLeftVersions: d.one("", `["1.1.0"]`, `["2.0.0","3.0.0"]`),
-			},
-		},
-		Spec: kubermaticv1.AddonCatalogueSpec{
-			Type:   kubermaticv1.CatalogueType(d.one(string(kubermaticv1.CatalogueCustom), string(kubermaticv1.CatalogueCore))),
-			Addons: []kubermaticv1.Addon{addon},
-		},
-	}
+	kind := kubermaticv1.CatalogueType(d.one(string(kubermaticv1.CatalogueCustom), string(kubermaticv1.CatalogueCore)))
+	made := given.Merged("merged", kind, addon)
+	made.Annotations[kubermaticv1.AnnotationKKPVersion] = d.one("v2.31.0", "", "nightly")
+	made.Annotations[kubermaticv1.AnnotationLeftVersions] = d.one("", `["1.1.0"]`, `["2.0.0","3.0.0"]`)
+	return made
 }
 
 func (d dice) installation() *kubermaticv1.AddonInstallation {

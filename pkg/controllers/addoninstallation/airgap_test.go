@@ -9,13 +9,12 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // nowhere resolves no name, and keeps those that it was asked for.
@@ -54,29 +53,23 @@ func TestEverythingComesFromOneRegistry(t *testing.T) {
 	if _, err := w.sources.ChartInRegistry("charts/stable", chart); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.sources.Chart(chart); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.sources.Chart(chart))
 	if _, err := w.sources.Commit("gapped-addons", map[string]string{"gapped/all.yaml": templates.Replace(pulling)}); err != nil {
 		t.Fatal(err)
 	}
 	for _, source := range []fleet.Source{fleet.SourceRegistry, fleet.SourceGit, fleet.SourceCharts} {
 		w.sources.RequireLogin(source, "robot", "first-word")
 	}
-	w.create(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.catalogue, Name: "internal", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
-			Annotations: map[string]string{kubermaticv1.AnnotationHosts: registry},
-		},
-		Data: map[string][]byte{"username": []byte("robot"), "password": []byte("first-word"), "ca.crt": w.sources.CA},
+	login := given.SourceSecret(w.catalogue, "internal", map[string][]byte{
+		"username": []byte("robot"), "password": []byte("first-word"), "ca.crt": w.sources.CA,
 	})
+	login.Annotations[kubermaticv1.AnnotationHosts] = registry
+	w.create(login)
 	for _, mirror := range []string{
 		"quay.example.org/team=" + registry + "/quay/team", "charts.example.org/stable=" + registry + "/charts/stable",
 		"https://git.example.org=" + w.sources.GitURL, "https://charts.example.org/web=" + w.sources.ChartsURL,
 	} {
-		if err := w.network.Mirrors.Set(mirror); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.network.Mirrors.Set(mirror))
 	}
 	w.network.Resolver, w.images, w.renderers = out, []string{"quay.example.org=" + registry + "/quay"}, bothMethods()
 	w.start()

@@ -14,6 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -50,10 +51,7 @@ func (w *world) overhear() *overheard {
 func (w *world) gated() (*gate.Gate, *overheard) {
 	w.t.Helper()
 	made := gate.New(w.t, fleet.Shared().Cluster("both"))
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "internal-admin-kubeconfig"},
-		Data:       map[string][]byte{"kubeconfig": made.Kubeconfig(w.t, "controller")},
-	}
+	secret := given.Kubeconfig(w.namespace, made.Kubeconfig(w.t, "controller"))
 	expect.Update(w.t, w.seed, secret)
 	heard := &overheard{}
 	made.Watch("controller", gate.Guard{Before: heard.hear})

@@ -23,6 +23,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render/child"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/rendering"
 )
 
@@ -60,15 +61,7 @@ func newBombed(t testing.TB) *world {
 		made := w.version(offered{version: "1.0.0"})
 		made.Template.Method = kubermaticv1.MethodHelm
 		made.Source.Git.Remote, made.Source.Git.Path = kubermaticv1.GitRemote(w.sources.GitURL+"/bombs.git"), name
-		w.create(&kubermaticv1.AddonCatalogue{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: w.catalogue, Name: name, Labels: map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged},
-				Annotations: map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0"},
-			},
-			Spec: kubermaticv1.AddonCatalogueSpec{Type: kubermaticv1.CatalogueCustom, Addons: []kubermaticv1.Addon{{
-				Name: kubermaticv1.AddonName(name), Versions: []kubermaticv1.AddonVersion{made},
-			}}},
-		})
+		w.create(given.Merged(w.catalogue, kubermaticv1.CatalogueCustom, given.Addon(name, made)))
 	}
 	return w
 }
@@ -117,12 +110,7 @@ func (w *world) installNeighbours(count int) (seen suffered) {
 	for range count {
 		neighbourly++
 		name := fmt.Sprintf("harmless-%d", neighbourly)
-		object := &kubermaticv1.AddonInstallation{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.neighbours[neighbourly%len(w.neighbours)], Name: name},
-			Spec: kubermaticv1.AddonInstallationSpec{
-				AddonRef: kubermaticv1.AddonReference{Name: "harmless"}, TargetNamespace: name, CreateNamespace: true,
-			},
-		}
+		object := given.Installation(w.neighbours[neighbourly%len(w.neighbours)], name, "harmless", name, given.NewNamespace)
 		begun := time.Now()
 		w.create(object)
 		expect.Object(w.t, w.seed, object, func(object *kubermaticv1.AddonInstallation) error {
@@ -141,9 +129,7 @@ func (w *world) installNeighbours(count int) (seen suffered) {
 func ownMemory(t testing.TB) int64 {
 	t.Helper()
 	content, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	fields := strings.Fields(string(content))
 	resident, _ := strconv.ParseInt(fields[1], 10, 64)
 	file, _ := strconv.ParseInt(fields[2], 10, 64)
@@ -186,9 +172,7 @@ func (w *world) besideBusy(count, processes int) suffered {
 		busy, err := fleet.Shared().Run(fleet.Command{
 			Name: fmt.Sprintf("busy-%d", i), Path: os.Args[0], Environment: []string{spinVariable + "=1", "GOMAXPROCS=1"},
 		})
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		expect.NoError(w.t, err)
 		defer func() {
 			busy.Kill()
 			<-busy.Done()

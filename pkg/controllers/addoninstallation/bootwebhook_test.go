@@ -140,9 +140,7 @@ func TestANetworkWhoseWebhookNobodyAnswers(t *testing.T) {
 
 	w.want(cni, "2.0.0")
 	w.expectRefused(cni)
-	if err := w.unguard(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.unguard())
 	w.hurry(20, func() {
 		w.expectInstalled(cni, "2.0.0", "")
 		w.expectInstalled(cpi, "1.0.0", "")

@@ -37,9 +37,7 @@ func (w *world) expectHelm(name, namespace, version string, history ...string) {
 		return nil
 	})
 	var listed []struct{ Name, Revision, Status, Chart string }
-	if err := json.Unmarshal([]byte(w.program("helm", "", "list", "-n", namespace, "-o", "json")), &listed); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, json.Unmarshal([]byte(w.program("helm", "", "list", "-n", namespace, "-o", "json")), &listed))
 	if len(listed) != 1 || listed[0].Status != "deployed" || listed[0].Chart != "web-"+version || listed[0].Revision != fmt.Sprint(len(history)) {
 		w.t.Errorf("helm list: %+v", listed)
 	}
@@ -118,9 +116,7 @@ func helmSecretOf(t *testing.T, name, namespace string, revision int, says map[s
 	var text bytes.Buffer
 	encoder := base64.NewEncoder(base64.StdEncoding, &text)
 	packer := gzip.NewWriter(encoder)
-	if err := errors.Join(json.NewEncoder(packer).Encode(says), packer.Close(), encoder.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(json.NewEncoder(packer).Encode(says), packer.Close(), encoder.Close()))
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: fmt.Sprintf("sh.helm.release.v1.%s.v%d", name, revision),

@@ -143,9 +143,7 @@ func (n *networks) update(object *unstructured.Unstructured, edit func(object ma
 		edit(object.Object)
 		return write()
 	})
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	expect.NoError(n.t, err)
 }
 
 func (n *networks) wishFor(of string, edit func(*kubermaticv1.AddonInstallation)) *kubermaticv1.AddonInstallation {

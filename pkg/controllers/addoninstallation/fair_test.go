@@ -16,6 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/hostile"
 )
 
@@ -75,13 +76,7 @@ func (w *world) leadTo(namespace string, server *hostile.Server) {
 // installIn asks for an add-on in a Cluster's namespace, into a namespace of the same name.
 func (w *world) installIn(namespace, name, addon string) *kubermaticv1.AddonInstallation {
 	w.t.Helper()
-	object := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon), Version: "1.0.0"},
-			TargetNamespace: w.unique(name), CreateNamespace: true,
-		},
-	}
+	object := given.Installation(namespace, name, addon, w.unique(name), given.In("1.0.0"), given.NewNamespace)
 	w.create(object)
 	return object
 }

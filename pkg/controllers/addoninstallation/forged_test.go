@@ -4,24 +4,19 @@ import (
 	"fmt"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // markWith gives the seed a key, by which the controller knows merged catalogues from then on.
 func (w *world) markWith(key []byte) {
 	w.t.Helper()
-	w.create(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: kubermaticv1.SecretCatalogueKey},
-		Data:       map[string][]byte{kubermaticv1.MarkKeyField: key},
-	})
-	if err := w.marks.Read(w.t.Context(), w.seed, w.catalogue); err != nil {
-		w.t.Fatal(err)
-	}
+	kit.UseKey(w.t, w.seed, w.marks, w.catalogue, key)
 }
 
 // mark marks what was published, as the distributor does, after a change.
@@ -31,9 +26,7 @@ func (w *world) mark(name string, key []byte, change func(*kubermaticv1.AddonCat
 	expect.Read(w.t, w.seed, object)
 	change(object)
 	content, err := catalogue.ContentDigest(object)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	object.Annotations[kubermaticv1.AnnotationMark] = catalogue.Mark(key, object, content)
 	expect.Update(w.t, w.seed, object)
 }
@@ -84,13 +77,8 @@ func TestCoreInstallationsGoBack(t *testing.T) {
 	w := newWorld(t)
 	w.start()
 	install := func(name string, core bool) *kubermaticv1.AddonInstallation {
-		object := &kubermaticv1.AddonInstallation{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
-			Spec: kubermaticv1.AddonInstallationSpec{
-				AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(name)},
-				TargetNamespace: w.unique(name), CreateNamespace: true, CoreAddon: core,
-			},
-		}
+		object := given.Installation(w.namespace, name, name, w.unique(name), given.NewNamespace)
+		object.Spec.CoreAddon = core
 		w.create(object)
 		return object
 	}

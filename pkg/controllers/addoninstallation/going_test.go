@@ -18,6 +18,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -121,12 +122,8 @@ func TestAddonsAreRemovedWhileTheirClusterGoes(t *testing.T) {
 	w := newWorld(t)
 	heard := w.overhear()
 	w.offerEnds()
-	cni := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "cni", Finalizers: []string{kubermaticv1.FinalizerCoreProtection}},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: "cni"}, TargetNamespace: w.unique("cni"), CreateNamespace: true, CoreAddon: true,
-		},
-	}
+	cni := given.Installation(w.namespace, "cni", "cni", w.unique("cni"), given.NewNamespace, given.Core)
+	cni.Finalizers = []string{kubermaticv1.FinalizerCoreProtection}
 	w.create(cni)
 	db, web, left := w.wish("db", "removed", ""), w.wish("web", "removed", "", "db"), w.wish("left", "left", "", "db")
 	w.start()
@@ -253,9 +250,7 @@ func TestADeadAPIServerIsNotWaitedFor(t *testing.T) {
 	if w.installed(late) != "1.0.0" || lives.Status.OnClusterDeletion != kubermaticv1.ClusterDeletionRemove {
 		t.Errorf("something was removed: %+v", lives.Status)
 	}
-	if err := gate.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, gate.Open(t.Context()))
 	w.expectEnded(lives)
 }
 
@@ -274,9 +269,7 @@ func TestALostCallLetsNothingGo(t *testing.T) {
 	w.delete(goes)
 	w.expectReady(goes, kubermaticv1.ReasonClusterUnreachable)
 	w.expectReady(lives, kubermaticv1.ReasonClusterUnreachable)
-	if err := gate.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, gate.Open(t.Context()))
 	w.expectEnded(lives)
 	expect.Gone(t, w.seed, goes)
 	if w.installed(goes) != "" {
@@ -382,9 +375,7 @@ func TestWhatCannotBeReadWhileItsClusterGoesIsTold(t *testing.T) {
 			record.Data["record"] = []byte("spoilt")
 			err = w.seed.Update(t.Context(), &record)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 	}
 	w.endCluster(w.cluster)
 	w.delete(goes)
@@ -454,12 +445,7 @@ func TestASharedNamespaceGoesWithTheLast(t *testing.T) {
 	second.Template.OnClusterDeletion = kubermaticv1.ClusterDeletionRemove
 	w.offer("second", kubermaticv1.CatalogueCustom, second)
 	into := func(name, addon, namespace string) *kubermaticv1.AddonInstallation {
-		object := &kubermaticv1.AddonInstallation{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
-			Spec: kubermaticv1.AddonInstallationSpec{
-				AddonRef: kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon)}, TargetNamespace: namespace, CreateNamespace: true,
-			},
-		}
+		object := given.Installation(w.namespace, name, addon, namespace, given.NewNamespace)
 		w.create(object)
 		return object
 	}

@@ -64,9 +64,7 @@ func (w *world) expectUntold(object *kubermaticv1.AddonInstallation, logged, tex
 	expect.List(w.t, w.seed, &events, client.InNamespace(w.namespace))
 	expect.Read(w.t, w.seed, object)
 	told, err := yaml.Marshal([]any{object, events})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	for place, all := range map[string]string{"the installation and events": string(told), "the log": logged} {
 		for line := range strings.Lines(all) {
 			if strings.Contains(line, text) {

@@ -9,11 +9,11 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/installation"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 const (
@@ -46,16 +46,8 @@ func grantWorld(t *testing.T) (*world, func() string) {
 // ofSet installs as the controller of sets does, at first without a grant that holds.
 func (w *world) ofSet(name string) *kubermaticv1.AddonInstallation {
 	w.t.Helper()
-	object := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.namespace, Name: name,
-			Labels: map[string]string{kubermaticv1.LabelManagedBy: kubermaticv1.ManagedBySets, kubermaticv1.LabelSet: "s"},
-		},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef:        kubermaticv1.AddonReference{Name: "granted", Version: "1.0.0"},
-			TargetNamespace: w.unique(name), CreateNamespace: true,
-		},
-	}
+	object := given.Installation(w.namespace, name, "granted", w.unique(name), given.In("1.0.0"), given.NewNamespace)
+	object.Labels = map[string]string{kubermaticv1.LabelManagedBy: kubermaticv1.ManagedBySets, kubermaticv1.LabelSet: "s"}
 	object.Annotations = map[string]string{kubermaticv1.AnnotationPlatformValues: w.grantFor(object, canary)}
 	w.create(object)
 	return object
@@ -80,11 +72,7 @@ func (w *world) grant(object *kubermaticv1.AddonInstallation, text string) {
 }
 
 func (w *world) platformSecret(data []byte) *corev1.Secret {
-	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "shared",
-			Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseValues}},
-		Data: map[string][]byte{"values.yaml": data},
-	}
+	return given.MarkedSecret(kubermaticv1.UseValues, w.catalogue, "shared", map[string][]byte{"values.yaml": data})
 }
 
 func (w *world) putPlatform(data []byte) {

@@ -31,17 +31,13 @@ type helmProgram struct {
 func newHelmProgram(t *testing.T, namespace string) helmProgram {
 	t.Helper()
 	cache, err := binaries.Cache()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	h := helmProgram{t: t, folder: t.TempDir(), namespace: namespace}
 	if h.program, err = binaries.Find(cache, "helm", ""); err != nil {
 		t.Fatal(err)
 	}
 	h.kubeconfig = filepath.Join(h.folder, "kubeconfig")
-	if err := os.WriteFile(h.kubeconfig, fleet.Shared().Cluster("both").Kubeconfig, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(h.kubeconfig, fleet.Shared().Cluster("both").Kubeconfig, 0o600))
 	return h
 }
 
@@ -63,9 +59,7 @@ func (h helmProgram) history(name string) []string {
 		Revision            int
 		Status, Description string
 	}
-	if err := json.Unmarshal([]byte(h.run("history", name, "-o", "json")), &rows); err != nil {
-		h.t.Fatal(err)
-	}
+	expect.NoError(h.t, json.Unmarshal([]byte(h.run("history", name, "-o", "json")), &rows))
 	var lines []string
 	for _, row := range rows {
 		lines = append(lines, fmt.Sprintf("%d %s: %s", row.Revision, row.Status, row.Description))
@@ -124,12 +118,8 @@ func TestHelmProgramOnHooks(t *testing.T) {
 	for name, text := range map[string]string{
 		"Chart.yaml": "apiVersion: v2\nname: seen\nversion: 1.0.1\n", "values.yaml": "tag: by-hand\n", "templates/settings.yaml": settings,
 	} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700))
+		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	h.run("upgrade", "seen", folder)
 	if diff := cmp.Diff([]string{"1 superseded: Install complete", "2 deployed: Upgrade complete"}, h.history("seen")); diff != "" {

@@ -12,6 +12,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/lab"
 )
 
@@ -48,13 +49,8 @@ func TestAnAddonMayHaveHooksAlone(t *testing.T) {
 				both := hookFiles(method)
 				both["settings.yaml"] = lab.Settings
 				w.migrated("alone", method, hookFiles(method), both, hookFiles(method))
-				object := &kubermaticv1.AddonInstallation{
-					ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "alone"},
-					Spec: kubermaticv1.AddonInstallationSpec{
-						AddonRef:        kubermaticv1.AddonReference{Name: "alone", Version: "1.0.0"},
-						TargetNamespace: w.unique("alone"), CreateNamespace: made,
-					},
-				}
+				object := given.Installation(w.namespace, "alone", "alone", w.unique("alone"), given.In("1.0.0"))
+				object.Spec.CreateNamespace = made
 				if !made {
 					w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.Spec.TargetNamespace}})
 				}

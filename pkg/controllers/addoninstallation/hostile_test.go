@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -17,6 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/hostile"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -25,10 +25,7 @@ import (
 func (w *world) behindHostile() *hostile.Server {
 	w.t.Helper()
 	server := hostile.New(w.t, fleet.Shared().Cluster("both"))
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "internal-admin-kubeconfig"},
-		Data:       map[string][]byte{"kubeconfig": server.Kubeconfig()},
-	}
+	secret := given.Kubeconfig(w.namespace, server.Kubeconfig())
 	expect.Update(w.t, w.seed, secret)
 	return server
 }

@@ -24,9 +24,7 @@ import (
 func (w *world) elsewhere() client.Client {
 	w.t.Helper()
 	made, err := client.New(fleet.Shared().Cluster("elsewhere").Config, client.Options{Scheme: w.seed.Scheme()})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	return made
 }
 
@@ -245,9 +243,7 @@ func (w *world) recordSecrets() []corev1.Secret {
 	w.t.Helper()
 	var list corev1.SecretList
 	err := w.seed.List(w.t.Context(), &list, client.InNamespace(w.namespace), client.MatchingFields{"type": revision.SecretType})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	return list.Items
 }
 

@@ -79,9 +79,7 @@ func TestKKPAddonExists(t *testing.T) {
 			t.Errorf("version %q was put back under KKP's hands", version)
 		}
 		w.letGo(again)
-		if err := client.IgnoreNotFound(w.seed.Delete(t.Context(), again)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, client.IgnoreNotFound(w.seed.Delete(t.Context(), again)))
 		w.expectInstalled(object, "1.0.0", "")
 		w.kkpAddon("legacy")
 		w.expectReady(object, kubermaticv1.ReasonKKPAddonExists)

@@ -19,9 +19,7 @@ import (
 func (w *world) define(kind string) {
 	w.t.Helper()
 	definition := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(w.kindOf(kind)), &definition.Object); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, yaml.Unmarshal([]byte(w.kindOf(kind)), &definition.Object))
 	w.create(definition)
 }
 

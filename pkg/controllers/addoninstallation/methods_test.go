@@ -85,9 +85,7 @@ func (w *world) standing(object *kubermaticv1.AddonInstallation) map[string]clie
 	var configs corev1.ConfigMapList
 	var sets appsv1.ReplicaSetList
 	where := []client.ListOption{client.InNamespace(object.Spec.TargetNamespace), client.HasLabels{kubermaticv1.LabelInstallation}}
-	if err := errors.Join(w.seed.List(w.t.Context(), &configs, where...), w.seed.List(w.t.Context(), &sets, where...)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, errors.Join(w.seed.List(w.t.Context(), &configs, where...), w.seed.List(w.t.Context(), &sets, where...)))
 	found := map[string]client.Object{}
 	for i := range configs.Items {
 		found[configs.Items[i].Name] = &configs.Items[i]

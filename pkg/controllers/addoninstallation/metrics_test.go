@@ -20,9 +20,7 @@ import (
 func figuresOf(t testing.TB, from prometheus.Gatherer) (figures []string) {
 	t.Helper()
 	families, err := from.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
 			words := []string{strings.TrimPrefix(family.GetName(), "trellis_")}

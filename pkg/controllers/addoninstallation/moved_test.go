@@ -14,6 +14,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/lab"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -179,12 +180,8 @@ func (m *move) drop() {
 // begin makes the second one.
 func (m *move) begin(annotations map[string]string, isWaiting bool) {
 	m.t.Helper()
-	m.to = &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: "movb", Annotations: annotations},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: "movb"}, TargetNamespace: m.unique("movb"), CreateNamespace: true,
-		},
-	}
+	m.to = given.Installation(m.namespace, "movb", "movb", m.unique("movb"), given.NewNamespace)
+	m.to.Annotations = annotations
 	m.create(m.to)
 	if isWaiting {
 		m.expectReady(m.to, kubermaticv1.ReasonObjectExists, `belongs to add-on installation "mova"`)

@@ -16,6 +16,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -57,13 +58,8 @@ func (w *world) slowly(version string, replicas int) kubermaticv1.AddonVersion {
 // wish asks for an add-on that depends on others.
 func (w *world) wish(name, addon, version string, dependsOn ...string) *kubermaticv1.AddonInstallation {
 	w.t.Helper()
-	object := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon), Version: version},
-			TargetNamespace: w.unique(name), CreateNamespace: true, DependsOn: namesOf(dependsOn),
-		},
-	}
+	object := given.Installation(w.namespace, name, addon, w.unique(name), given.In(version), given.NewNamespace)
+	object.Spec.DependsOn = namesOf(dependsOn)
 	w.create(object)
 	return object
 }
@@ -136,13 +132,7 @@ func TestTheNetworkComesBeforeTheRest(t *testing.T) {
 	w.publishSlow("system", kubermaticv1.CatalogueCustom, kubermaticv1.SlotSystem, "1.0.0")
 	w.publish("rest", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	rest, system := w.wish("rest", "rest", ""), w.wish("system", "system", "")
-	cni := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "cni"},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: "cni", Version: "2.0.0"}, TargetNamespace: w.unique("cni"),
-			CreateNamespace: true, CoreAddon: true,
-		},
-	}
+	cni := given.Installation(w.namespace, "cni", "cni", w.unique("cni"), given.In("2.0.0"), given.NewNamespace, given.Core)
 	w.create(cni)
 	w.start()
 	w.expectReady(cni, kubermaticv1.ReasonVersionUnknown)

@@ -16,6 +16,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -159,13 +160,8 @@ func TestWhatASiblingHasNotComeToPassesOn(t *testing.T) {
 		first := w.gateOf("first")
 		w.expectReady(first, kubermaticv1.ReasonReady)
 		before := w.uids(w.gates())
-		second := &kubermaticv1.AddonInstallation{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "second"},
-			Spec: kubermaticv1.AddonInstallationSpec{
-				AddonRef:        kubermaticv1.AddonReference{Name: "gate", Version: "1.0.0"},
-				TargetNamespace: w.unique(fmt.Sprintf("later-%t", isRemovedFirst)), Values: first.Spec.Values,
-			},
-		}
+		second := given.Installation(w.namespace, "second", "gate", w.unique(fmt.Sprintf("later-%t", isRemovedFirst)), given.In("1.0.0"))
+		second.Spec.Values = first.Spec.Values
 		second.Spec.Values.Raw = []byte(`{"instance": "second"}`)
 		w.create(second)
 		w.expectReady(second, kubermaticv1.ReasonNamespaceMissing)

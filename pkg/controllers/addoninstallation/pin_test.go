@@ -19,6 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/render"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // work counts what is asked of sources and renderers.
@@ -70,9 +71,7 @@ func contentOf(t *testing.T, version kubermaticv1.AddonVersion) string {
 	entry, err := catalogue.NewEntry(&kubermaticv1.AddonCatalogue{
 		Spec: kubermaticv1.AddonCatalogueSpec{Addons: []kubermaticv1.Addon{{Name: "any", Versions: []kubermaticv1.AddonVersion{version}}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	_, origin := entry.Version(version.Version)
 	return origin.Content
 }
@@ -86,13 +85,8 @@ func (w *world) saying(text string) kubermaticv1.AddonVersion {
 
 func (w *world) installPinned(addon, version, digest string) *kubermaticv1.AddonInstallation {
 	w.t.Helper()
-	object := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: addon},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon), Version: version, Digest: digest},
-			TargetNamespace: w.unique(addon), CreateNamespace: true,
-		},
-	}
+	object := given.Installation(w.namespace, addon, addon, w.unique(addon), given.In(version), given.NewNamespace)
+	object.Spec.AddonRef.Digest = digest
 	w.create(object)
 	return object
 }
@@ -366,13 +360,8 @@ func TestInstallationsNameTheirReleases(t *testing.T) {
 		version.Template.Helm = &kubermaticv1.HelmOptions{ReleaseName: "by-the-catalogue"}
 	}, map[string]string{"settings": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Release.Name }}-settings'}\n"})
 	install := func(name, release string) *kubermaticv1.AddonInstallation {
-		object := &kubermaticv1.AddonInstallation{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
-			Spec: kubermaticv1.AddonInstallationSpec{
-				AddonRef: kubermaticv1.AddonReference{Name: "named"}, ReleaseName: release,
-				TargetNamespace: w.unique("named"), CreateNamespace: true,
-			},
-		}
+		object := given.Installation(w.namespace, name, "named", w.unique("named"), given.NewNamespace)
+		object.Spec.ReleaseName = release
 		w.create(object)
 		return object
 	}

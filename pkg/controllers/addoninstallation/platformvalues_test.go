@@ -12,6 +12,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // What the platform says of its clusters to all templates, by both methods and in values.
@@ -69,13 +70,9 @@ func (w *world) sayOfClusters(text string) {
 // installFor installs an add-on in the cluster of a namespace, under a name that no other has.
 func (w *world) installFor(namespace, addon string) *kubermaticv1.AddonInstallation {
 	w.t.Helper()
-	object := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: addon + "-of-" + namespace},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon)}, CreateNamespace: true,
-			TargetNamespace: strings.TrimPrefix(namespace, "cluster-") + "-" + addon,
-		},
-	}
+	object := given.Installation(
+		namespace, addon+"-of-"+namespace, addon, strings.TrimPrefix(namespace, "cluster-")+"-"+addon, given.NewNamespace,
+	)
 	w.create(object)
 	return object
 }
@@ -221,13 +218,8 @@ func TestThePlatformsValuesTellNeighboursApart(t *testing.T) {
 	m.start()
 	of := map[string]*kubermaticv1.AddonInstallation{}
 	for _, name := range []string{"one", "two"} {
-		of[name] = &kubermaticv1.AddonInstallation{
-			ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: name + ".manifests"},
-			Spec: kubermaticv1.AddonInstallationSpec{
-				ClusterName: name, AddonRef: kubermaticv1.AddonReference{Name: "manifests"}, CreateNamespace: true,
-				TargetNamespace: m.namespace + "-" + name,
-			},
-		}
+		of[name] = given.Installation(m.namespace, name+".manifests", "manifests", m.namespace+"-"+name, given.NewNamespace)
+		of[name].Spec.ClusterName = name
 		m.create(of[name])
 		m.expectPlatform(of[name], "", nothingSaid)
 	}

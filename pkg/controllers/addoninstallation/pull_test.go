@@ -17,6 +17,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // The platform's pull Secret, and its copies in user clusters.
@@ -159,12 +160,7 @@ func TestThePullSecretFollows(t *testing.T) {
 	target := first.Spec.TargetNamespace
 	w.expectCopy(target, "first-word")
 
-	second := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "second"},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: "second"}, TargetNamespace: target, CreateNamespace: true,
-		},
-	}
+	second := given.Installation(w.namespace, "second", "second", target, given.NewNamespace)
 	w.create(second)
 	labels := w.install("labels", "")
 	w.ready(second)
@@ -226,9 +222,7 @@ func TestTheCopyOfAPullSecretIsKnownByItsUID(t *testing.T) {
 			},
 			Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: pullLogin("of a tenant")},
 		}
-		if err := w.seed.Create(t.Context(), forged, client.FieldOwner(owner.FieldManager())); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.seed.Create(t.Context(), forged, client.FieldOwner(owner.FieldManager())))
 		return forged.UID
 	}
 	uid := forge(second)

@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/pullsecret"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // expectCopies waits until the record of copies is so.
@@ -61,12 +61,9 @@ func TestOrphansLeaveTheRecordOfCopies(t *testing.T) {
 		t.Error("the copy that was left was written")
 	}
 
-	again := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.namespace, Name: "again", Annotations: map[string]string{kubermaticv1.AnnotationAdopt: "true"},
-		},
-		Spec: kubermaticv1.AddonInstallationSpec{AddonRef: kubermaticv1.AddonReference{Name: "first"}, TargetNamespace: target},
-	}
+	again := given.Installation(w.namespace, "again", "first", target, func(made *kubermaticv1.AddonInstallation) {
+		made.Annotations = map[string]string{kubermaticv1.AnnotationAdopt: "true"}
+	})
 	w.create(again)
 	w.ready(again)
 	if taken := w.expectCopy(target, "second-word"); taken.UID != before.UID {

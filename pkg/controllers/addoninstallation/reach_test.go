@@ -10,6 +10,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // expectValue waits until Ready has the reason, and the user cluster that value.
@@ -39,22 +40,11 @@ func TestValuesReachTheCluster(t *testing.T) {
 	t.Run("a marked Secret", func(t *testing.T) {
 		w.t = t
 		w.publish("valued", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
-		object := &kubermaticv1.AddonInstallation{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "valued"},
-			Spec: kubermaticv1.AddonInstallationSpec{
-				AddonRef:        kubermaticv1.AddonReference{Name: "valued"},
-				TargetNamespace: w.unique("valued"), CreateNamespace: true,
-				ValuesFrom: []kubermaticv1.ValuesSource{{SecretRef: &kubermaticv1.KeyReference{Name: "own"}}},
-			},
-		}
+		object := given.Installation(w.namespace, "valued", "valued", w.unique("valued"), given.NewNamespace)
+		object.Spec.ValuesFrom = []kubermaticv1.ValuesSource{{SecretRef: &kubermaticv1.KeyReference{Name: "own"}}}
 		w.create(object)
 		w.expectValue(object, kubermaticv1.ReasonValuesMissing, "")
-		secret := &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: w.namespace, Name: "own", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseValues},
-			},
-			Data: map[string][]byte{"values.yaml": []byte("version: one")},
-		}
+		secret := given.MarkedSecret(kubermaticv1.UseValues, w.namespace, "own", map[string][]byte{"values.yaml": []byte("version: one")})
 		w.create(secret)
 		w.expectValue(object, kubermaticv1.ReasonReady, "one")
 		secret.Data["values.yaml"] = []byte("version: two")

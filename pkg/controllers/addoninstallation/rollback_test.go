@@ -67,15 +67,11 @@ func (w *world) revisions(object *kubermaticv1.AddonInstallation) []string {
 	records := revision.NewRecords(w.seed, w.seed, revision.NewSeal([]byte("key")))
 	owner := ownership.Owner{ClusterUID: w.cluster.UID, Installation: object.Name}
 	newest, err := records.Load(w.t.Context(), w.namespace, owner)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	var rows []string
 	for at := 1; newest != nil && at <= newest.Revision; at++ {
 		record, err := records.LoadRevision(w.t.Context(), w.namespace, owner, at)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		expect.NoError(w.t, err)
 		if record == nil {
 			continue
 		}

@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // findsSecrets is how a chart finds the secrets of its cluster.
@@ -32,12 +32,7 @@ func TestUserValuesOfCoreChartsNeverMeetSecrets(t *testing.T) {
 	asking := w.content("1.0.0", kubermaticv1.MethodHelm, "asking", files)
 	asking.Template.ClusterSecrets = true
 	w.offer("tplcore", kubermaticv1.CatalogueCore, asking)
-	object := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "tplcore"},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: "tplcore"}, TargetNamespace: "tplcore", CreateNamespace: true, CoreAddon: true,
-		},
-	}
+	object := given.Installation(w.namespace, "tplcore", "tplcore", "tplcore", given.NewNamespace, given.Core)
 	w.create(object)
 	w.expectInstalled(object, "1.0.0", "")
 

@@ -18,6 +18,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/addoninstallation"
 	"github.com/trellis-addons/trellis/pkg/revision"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // isLower is what a message says that names a version below the installed one.
@@ -57,15 +58,11 @@ func (w *world) origins(versions []kubermaticv1.AddonVersion) string {
 	made := map[string]catalogue.Origin{}
 	for _, version := range versions {
 		digest, err := catalogue.Digest(version)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		expect.NoError(w.t, err)
 		made[version.Version] = catalogue.Origin{Digest: digest, Catalogue: "test"}
 	}
 	encoded, err := json.Marshal(made)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	return string(encoded)
 }
 
@@ -73,11 +70,8 @@ func (w *world) version(version offered) kubermaticv1.AddonVersion {
 	made := kubermaticv1.AddonVersion{
 		Version: version.version, Deprecated: version.deprecated,
 		Template: &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate},
-		Source: &kubermaticv1.Source{Git: &kubermaticv1.GitSource{
-			Remote:      kubermaticv1.GitRemote(w.sources.GitURL + "/addons.git"),
-			CASecretRef: &kubermaticv1.LocalReference{Name: "authority"},
-		}},
-		Values: &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"version":%q}`, version.version)},
+		Source:   given.Git(w.sources.GitURL+"/addons.git", ""),
+		Values:   &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"version":%q}`, version.version)},
 	}
 	if version.k8s != "" {
 		made.Constraints = &kubermaticv1.Constraints{K8sVersion: kubermaticv1.VersionRange(version.k8s)}
@@ -93,13 +87,7 @@ func (w *world) withdraw(name string) {
 
 func (w *world) install(addon, version string) *kubermaticv1.AddonInstallation {
 	w.t.Helper()
-	object := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: addon},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon), Version: version},
-			TargetNamespace: w.unique(addon), CreateNamespace: true,
-		},
-	}
+	object := given.Installation(w.namespace, addon, addon, w.unique(addon), given.In(version), given.NewNamespace)
 	w.create(object)
 	return object
 }
@@ -340,13 +328,7 @@ func TestCoreAddonsNameTheirClusterFirst(t *testing.T) {
 	w.start()
 	w.publish("guarded", kubermaticv1.CatalogueCore, offered{version: "1.0.0"})
 	for _, name := range []string{"first", "second"} { // the first one's pass ends for the content, which the second finds there
-		object := &kubermaticv1.AddonInstallation{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
-			Spec: kubermaticv1.AddonInstallationSpec{
-				AddonRef: kubermaticv1.AddonReference{Name: "guarded"}, TargetNamespace: fmt.Sprintf("guarded-%s-%s", name, w.id),
-				CreateNamespace: true, CoreAddon: true,
-			},
-		}
+		object := given.Installation(w.namespace, name, "guarded", fmt.Sprintf("guarded-%s-%s", name, w.id), given.NewNamespace, given.Core)
 		w.create(object)
 		expect.HasCondition(t, w.seed, object, expect.Is(kubermaticv1.ConditionReady, "True", kubermaticv1.ReasonReady))
 		if named := <-names; !named {

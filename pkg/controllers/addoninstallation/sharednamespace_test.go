@@ -9,6 +9,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // L2 of the attacks: a namespace that several installations asked for stays while one of them uses it, and goes with the last,
@@ -26,12 +27,7 @@ func TestSharedNamespaceGoesWithItsLastInstallation(t *testing.T) {
 	chart := w.charts(map[string]map[string]string{"own": own})("1.0.0", "own")
 	w.offer("own", kubermaticv1.CatalogueCustom, chart)
 	install := func(name, namespace string) *kubermaticv1.AddonInstallation {
-		object := &kubermaticv1.AddonInstallation{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
-			Spec: kubermaticv1.AddonInstallationSpec{
-				AddonRef: kubermaticv1.AddonReference{Name: "own"}, TargetNamespace: namespace, CreateNamespace: true,
-			},
-		}
+		object := given.Installation(w.namespace, name, "own", namespace, given.NewNamespace)
 		w.create(object)
 		w.expectReady(object, kubermaticv1.ReasonReady)
 		return object
@@ -59,12 +55,7 @@ func TestSharedNamespaceGoesWithItsLastInstallation(t *testing.T) {
 
 	unused := namespaceOf(w.unique("unused"))
 	only := install("only", unused.Name)
-	never := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "never"},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: "unknown"}, TargetNamespace: unused.Name, CreateNamespace: true,
-		},
-	}
+	never := given.Installation(w.namespace, "never", "unknown", unused.Name, given.NewNamespace)
 	w.create(never)
 	w.expectReady(never, kubermaticv1.ReasonAddonUnknown)
 	remove(only)

@@ -19,6 +19,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/ownership"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -41,13 +42,7 @@ spec: {size: 3}
 // instance makes an installation of an add-on, in a namespace of its own.
 func (w *world) instance(addon, name, version, values string) *kubermaticv1.AddonInstallation {
 	w.t.Helper()
-	object := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon), Version: version},
-			TargetNamespace: w.unique(name), CreateNamespace: true,
-		},
-	}
+	object := given.Installation(w.namespace, name, addon, w.unique(name), given.In(version), given.NewNamespace)
 	if values != "" {
 		object.Spec.Values = &runtime.RawExtension{Raw: []byte(values)}
 	}
@@ -334,9 +329,7 @@ func TestInstancesThatComeAndGoTogether(t *testing.T) {
 		if round == 1 { // what one left on purpose is taken away by hand
 			w.deleteAll(w.custom("Widget", all[0].Spec.TargetNamespace, "first"))
 			for _, shared := range []client.Object{definitionNamed("widgets." + w.group()), w.clusterRole()} {
-				if err := client.IgnoreNotFound(w.seed.Delete(t.Context(), shared)); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, client.IgnoreNotFound(w.seed.Delete(t.Context(), shared)))
 			}
 		}
 		expect.Gone(t, w.seed, definitionNamed("widgets."+w.group()))

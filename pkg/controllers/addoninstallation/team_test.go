@@ -19,6 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // named is a platform that gives templates the names of Clusters of Cluster API, and no more.
@@ -80,12 +81,8 @@ func (m *team) add(name, over string) *unstructured.Unstructured {
 // wishIn asks for an add-on in a Cluster, and leaves the namespace to the catalogue.
 func (m *team) wishIn(of, name, addon string, dependsOn ...string) *kubermaticv1.AddonInstallation {
 	m.t.Helper()
-	object := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: name},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			ClusterName: of, AddonRef: kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon)}, DependsOn: namesOf(dependsOn),
-		},
-	}
+	object := given.Installation(m.namespace, name, addon, "")
+	object.Spec.ClusterName, object.Spec.DependsOn = of, namesOf(dependsOn)
 	m.create(object)
 	return object
 }

@@ -18,6 +18,7 @@ import (
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -117,13 +118,7 @@ func TestDefinitionDeletedByHandIsPutBack(t *testing.T) {
 	w.offer("operator", kubermaticv1.CatalogueCustom, addons("1.0.0", "operator"))
 	w.offer("consumer", kubermaticv1.CatalogueCustom, addons("1.0.0", "consumer"))
 	install := func(addon, name string) *kubermaticv1.AddonInstallation {
-		object := &kubermaticv1.AddonInstallation{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
-			Spec: kubermaticv1.AddonInstallationSpec{
-				AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon)},
-				TargetNamespace: w.unique(name), CreateNamespace: true,
-			},
-		}
+		object := given.Installation(w.namespace, name, addon, w.unique(name), given.NewNamespace)
 		w.create(object)
 		w.expectReady(object, kubermaticv1.ReasonReady)
 		return object

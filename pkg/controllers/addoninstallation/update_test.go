@@ -168,9 +168,7 @@ func TestUpdateOverDamagedRecordWritesEverything(t *testing.T) {
 	err := w.seed.List(t.Context(), &heads, client.InNamespace(w.namespace), client.MatchingLabels{
 		kubermaticv1.LabelInstallation: owner.ID(), revision.LabelRevision: "2",
 	})
-	if err := errors.Join(err, w.spoil(heads.Items...)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(err, w.spoil(heads.Items...)))
 	w.edit(object, func(object *kubermaticv1.AddonInstallation) {
 		object.Annotations = map[string]string{kubermaticv1.AnnotationAllowDowngrade: "true"}
 		object.Spec.AddonRef.Version = "1.0.0"

@@ -34,6 +34,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/values"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 const (
@@ -54,29 +55,17 @@ type valuesWorld struct {
 func newValuesWorld(t *testing.T) *valuesWorld {
 	t.Helper()
 	config := fleet.ForTest(t, fleet.ClusterOptions{Name: "seed"}).Cluster("seed").Config
-	if err := fleet.InstallCRDs(t.Context(), config, append(fleet.CRDs(t), "../../cluster/testdata/kkp")...); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, fleet.InstallCRDs(t.Context(), config, append(fleet.CRDs(t), "../../cluster/testdata/kkp")...))
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), kkpv1.AddToScheme(scheme), kubermaticv1.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(clientgoscheme.AddToScheme(scheme), kkpv1.AddToScheme(scheme), kubermaticv1.AddToScheme(scheme)))
 	httpClient, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	objects, err := cache.New(config, cache.Options{Scheme: scheme, Mapper: mapper, HTTPClient: httpClient})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	seed, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper, HTTPClient: httpClient})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	platform := cluster.NewPlatform(objects, seed, mapper, platformRoom, cluster.Beside{KKP: true, Providers: []schema.GroupKind{backupTarget}})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -123,10 +112,7 @@ func (w *valuesWorld) create(objects ...client.Object) {
 }
 
 func (w *valuesWorld) secret(name, use, text string) *corev1.Secret {
-	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: name, Labels: map[string]string{kubermaticv1.LabelUse: use}},
-		Data:       map[string][]byte{"values.yaml": []byte(text)},
-	}
+	return given.MarkedSecret(use, space, name, map[string][]byte{"values.yaml": []byte(text)})
 }
 
 // pass resolves the values of an installation.
@@ -178,11 +164,8 @@ func TestResolveValues(t *testing.T) {
 			Data:       map[string]string{"my.yaml": "d: second\nkept: {own: 1}\n", "bad.yaml": "kkp: {}", "deep.yaml": strings.Repeat("[", 40)},
 		},
 		backups("default", "target"), backups("thief", "unmarked"), backups("empty", ""),
-		&corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "password", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseValues}},
-			Data:       map[string][]byte{"plain": []byte("0123"), "binary": {0xff, 0xfe}},
-		},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "internal-admin-kubeconfig"}, Data: map[string][]byte{"kubeconfig": []byte("kubeconfig")}},
+		given.MarkedSecret(kubermaticv1.UseValues, space, "password", map[string][]byte{"plain": []byte("0123"), "binary": {0xff, 0xfe}}),
+		given.Kubeconfig(space, []byte("kubeconfig")),
 	)
 	t.Run("layers", func(t *testing.T) { w.with(t).testLayers() })
 	t.Run("large Secrets", func(t *testing.T) { w.with(t).testLargeSecrets() })
@@ -334,9 +317,7 @@ func (w *valuesWorld) testAC10Secrets() {
 	if !ok || waiting.Reason != kubermaticv1.ReasonValuesMissing || !strings.Contains(waiting.Message, `"kubermatic/credential-hetzner"`) {
 		w.Fatalf("without the Secret: got %#v", outcome)
 	}
-	w.create(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: platformRoom, Name: "credential-hetzner"}, Data: map[string][]byte{"token": []byte("hetzner-token")},
-	})
+	w.create(given.Secret(platformRoom, "credential-hetzner", map[string][]byte{"token": []byte("hetzner-token")}))
 	f, outcome = w.pass(entry, kubermaticv1.AddonInstallationSpec{}, true)
 	got := []string{f.data.Credentials.Hetzner.Token, f.data.Cluster.Kubeconfig, f.data.Cluster.Address.AdminToken}
 	if diff := cmp.Diff([]string{"hetzner-token", "kubeconfig", "admin-token"}, got); outcome != nil || diff != "" {
@@ -393,12 +374,9 @@ func (w *valuesWorld) testMarks(entry *kubermaticv1.AddonVersion) {
 // Red when a change wakes an installation that does not depend on it, or leaves one asleep that does.
 func (w *valuesWorld) testWakes() {
 	install := func(namespace, name string, from ...kubermaticv1.ValuesSource) {
-		w.create(&kubermaticv1.AddonInstallation{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-			Spec: kubermaticv1.AddonInstallationSpec{
-				AddonRef: kubermaticv1.AddonReference{Name: "demo"}, TargetNamespace: "default", ValuesFrom: from,
-			},
-		})
+		w.create(given.Installation(namespace, name, "demo", "default", func(made *kubermaticv1.AddonInstallation) {
+			made.Spec.ValuesFrom = from
+		}))
 	}
 	install(space, "plain")
 	install(space, "secret", fromSecret("other", true), fromSecret("first", false))

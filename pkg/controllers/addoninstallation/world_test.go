@@ -14,7 +14,6 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -43,6 +42,7 @@ import (
 	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -156,14 +156,8 @@ func (w *world) unique(name string) string { return name + "-" + w.id }
 // layOut makes the Cluster, and the namespace of merged catalogues with the sources' authority.
 func (w *world) layOut() {
 	w.t.Helper()
-	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.catalogue}})
-	w.create(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.catalogue, Name: "authority", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
-			Annotations: map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"},
-		},
-		Data: map[string][]byte{"ca.crt": w.sources.CA},
-	})
+	w.create(kit.Namespace(w.catalogue))
+	w.create(given.AuthoritySecret(w.catalogue, w.sources.CA))
 	w.cluster = w.addCluster(w.namespace)
 }
 
@@ -179,16 +173,8 @@ func (w *world) addNeighbour() string {
 // addCluster makes a Cluster that is up, its namespace and its kubeconfig.
 func (w *world) addCluster(namespace string) *kkpv1.Cluster {
 	w.t.Helper()
-	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-	w.create(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "internal-admin-kubeconfig"},
-		Data:       map[string][]byte{"kubeconfig": fleet.Shared().Cluster("both").Kubeconfig},
-	})
-	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: strings.TrimPrefix(namespace, "cluster-")}}
-	w.create(made)
-	made.Status.Versions.ControlPlane = "v1.36.3"
-	made.Status.NamespaceName, made.Status.ExtendedHealth.APIServer = namespace, kkpv1.HealthUp
-	expect.UpdateStatus(w.t, w.seed, made)
+	made := kit.UserCluster(w.t, w.seed, strings.TrimPrefix(namespace, "cluster-"), fleet.Shared().Cluster("both").Kubeconfig)
+	w.removeAtTheEnd(made)
 	return made
 }
 

@@ -15,6 +15,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // What add-ons may write, and what they may not.
@@ -62,9 +63,7 @@ func (w *world) count(object *kubermaticv1.AddonInstallation) int {
 	var list corev1.ConfigMapList
 	err := w.seed.List(w.t.Context(), &list, client.InNamespace(object.Spec.TargetNamespace),
 		client.HasLabels{kubermaticv1.LabelInstallation})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	return len(list.Items)
 }
 
@@ -134,12 +133,9 @@ func TestRestrictedCustomAddonWritesNothing(t *testing.T) {
 // installInto is install, into a namespace that exists.
 func (w *world) installInto(addon, namespace string, core bool) *kubermaticv1.AddonInstallation {
 	w.t.Helper()
-	object := &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: addon},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef: kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon)}, TargetNamespace: namespace, CoreAddon: core,
-		},
-	}
+	object := given.Installation(w.namespace, addon, addon, namespace, func(made *kubermaticv1.AddonInstallation) {
+		made.Spec.CoreAddon = core
+	})
 	w.create(object)
 	return object
 }

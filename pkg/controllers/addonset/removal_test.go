@@ -11,6 +11,7 @@ import (
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/standins"
 )
 
@@ -104,10 +105,7 @@ func TestHowASetRemoves(t *testing.T) {
 func TestWhatSomebodyMadeIsLeftAlone(t *testing.T) {
 	w := newWorld(t, 4, 0)
 	w.offers("web", "1.0.0")
-	mine := &v1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: standins.NamespaceOf(w.names[0]), Name: "web"},
-		Spec:       v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "other", Version: "3"}, TargetNamespace: "mine"},
-	}
+	mine := given.Installation(standins.NamespaceOf(w.names[0]), "web", "other", "mine", given.In("3"))
 	expect.Create(t, w.seed, mine)
 	w.asks(w.names[1], `[{"name":"own","addonRef":{"name":"web"},"targetNamespace":"web"}]`)
 	w.asks(w.names[2], `[{"name":"own",`)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
@@ -380,29 +379,11 @@ func (w *world) quietWhile(controllers ...string) {
 // told waits until the reasons of all events are these. One is told after the status that it is about.
 func (w *world) told(want string) {
 	w.t.Helper()
-	var reasons []string
-	expect.Eventually(w.t, expect.Patience, func() error {
-		for {
-			select {
-			case told := <-w.recorder.Events:
-				reasons = append(reasons, strings.Fields(told)[1])
-			default:
-				if got := strings.Join(reasons, ","); got != want {
-					return fmt.Errorf("the events are %q, want %q", got, want)
-				}
-				return nil
-			}
-		}
-	})
+	expect.Recorded(w.t, w.recorder.Events, want)
 }
 
 // useKey has marks count, as on a seed with a master.
 func (w *world) useKey() {
 	w.t.Helper()
-	expect.Create(w.t, w.seed, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: v1.SecretCatalogueKey}, Data: map[string][]byte{v1.MarkKeyField: []byte(key)},
-	})
-	if err := w.marks.Read(w.t.Context(), w.seed, w.catalogue); err != nil {
-		w.t.Fatal(err)
-	}
+	kit.UseKey(w.t, w.seed, w.marks, w.catalogue, []byte(key))
 }

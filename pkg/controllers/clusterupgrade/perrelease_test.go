@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +15,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // perRelease makes the copy of a set for one minor release of Kubernetes.
@@ -91,9 +91,7 @@ func (w *world) plays() {
 		playing.Wait()
 	})
 	changes, err := w.client.Watch(ctx, &v1.AddonInstallationList{}, client.InNamespace(w.key.Namespace))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	playing.Go(func() {
 		defer changes.Stop()
 		for change := range changes.ResultChan() {
@@ -124,10 +122,7 @@ func TestOneVersionPerReleaseHoldsTheWorkersAlone(t *testing.T) {
 	w.perRelease("release-36", "~1.36", "1.0.0")
 	w.perRelease("release-37", "~1.37", "2.0.0")
 	expect.Create(t, w.client, w.merged("cloud", v1.SlotCPI, "1.36.0", "~1.36", "1.37.0", "~1.37", "2.0.0", ">= 1.36"),
-		&corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "custom-core-addons"},
-			Data:       map[string]string{"addons.yaml": "- {name: cloud, addonRef: {name: cloud, version: 1.x}, targetNamespace: kube-system}\n"},
-		},
+		given.CoreList(w.catalogue, "- {name: cloud, addonRef: {name: cloud, version: 1.x}, targetNamespace: kube-system}\n"),
 		&v1.AddonSet{
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: "core", Labels: map[string]string{v1.LabelRole: v1.RoleCopy}},
 			Spec:       v1.AddonSetSpec{Type: v1.AddonSetCore, ClusterSelector: &metav1.LabelSelector{}, Rollout: &v1.Rollout{}},

@@ -47,9 +47,7 @@ func TestAnUpgradeIsLetGo(t *testing.T) {
 			w.waits()
 			stop()
 			w.stays(before, before)
-			if err := clusterapi.Annotate(w.t.Context(), w.client, w.key, capiv1.AnnotationBeforeUpgrade, ""); err != nil {
-				w.t.Fatal(err)
-			}
+			expect.NoError(w.t, clusterapi.Annotate(w.t.Context(), w.client, w.key, capiv1.AnnotationBeforeUpgrade, ""))
 		}},
 		{"without a manager, before the workers", setting{}, func(w *world) {
 			stop := w.start()
@@ -67,9 +65,7 @@ func TestAnUpgradeIsLetGo(t *testing.T) {
 				mortal.StopServer()
 				w.installed("1.0.0", "1.36.3", metav1.ConditionUnknown)
 			}, "one.cni (goes to 1.1.0)", "one.cni (ClusterUnreachable)")
-			if err := mortal.StartServer(w.t.Context()); err != nil {
-				w.t.Fatal(err)
-			}
+			expect.NoError(w.t, mortal.StartServer(w.t.Context()))
 		}},
 		{"at its timeout, since an add-on breaks", setting{timeout: short}, func(w *world) {
 			w.goesAtItsTimeout(func() {

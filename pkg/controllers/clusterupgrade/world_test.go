@@ -39,6 +39,7 @@ import (
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -139,9 +140,7 @@ func (c counting) RoundTrip(request *http.Request) (*http.Response, error) {
 func newWorld(t *testing.T, of setting) *world {
 	t.Helper()
 	t.Parallel()
-	if err := clusterAPI(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, clusterAPI())
 	return makeWorld(t, of)
 }
 
@@ -160,9 +159,7 @@ func makeWorld(t *testing.T, of setting) *world {
 	}
 	byName.Store(name, w)
 	expect.Create(t, w.client, kit.Namespace(name), kit.Namespace(w.catalogue), w.merged("cni", v1.SlotCNI, of.offered...))
-	if err := (clusterapi.Class{Namespace: name, Versions: of.class}).Create(t.Context(), w.client); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, (clusterapi.Class{Namespace: name, Versions: of.class}).Create(t.Context(), w.client))
 	made := clusterapi.Cluster{
 		Namespace: name, Name: "one", Version: of.from, Deployments: []string{"a", "b"}, Pools: []string{"p"},
 		Labels: map[string]string{kkpv1.LabelWorkerName: name},
@@ -208,32 +205,15 @@ func (w *world) merged(addon string, slot v1.Slot, pairs ...string) *v1.AddonCat
 			Source:   &v1.Source{Git: &v1.GitSource{Remote: v1.GitRemote("https://git.example.com/" + addon), Ref: &v1.GitRef{Tag: "v1"}}},
 		})
 	}
-	encoded, err := json.Marshal(origins)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return &v1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.catalogue, Name: addon, Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
-			Annotations: map[string]string{v1.AnnotationVersions: string(encoded)},
-		},
-		Spec: v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Addons: []v1.Addon{{Name: v1.AddonName(addon), Slot: slot, Versions: versions}}},
-	}
+	offered := v1.Addon{Name: v1.AddonName(addon), Slot: slot, Versions: versions}
+	return given.WithOrigins(given.Merged(w.catalogue, v1.CatalogueCustom, offered), origins)
 }
 
 // available makes what the addon controller would.
 func (w *world) available(of *unstructured.Unstructured) {
 	w.t.Helper()
-	key := w.availableKey()
-	expect.Create(w.t, w.client, &v1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: key.Namespace, Name: key.Name, Labels: map[string]string{v1.LabelRole: v1.RoleAvailable},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: of.GetAPIVersion(), Kind: of.GetKind(), Name: of.GetName(), UID: of.GetUID(),
-			}},
-		},
-		Spec: v1.AddonCatalogueSpec{Type: v1.CatalogueCustom},
-	})
+	owner := metav1.OwnerReference{APIVersion: of.GetAPIVersion(), Kind: of.GetKind(), Name: of.GetName(), UID: of.GetUID()}
+	expect.Create(w.t, w.client, given.Available(w.availableKey(), owner))
 }
 
 func (w *world) availableKey() client.ObjectKey {
@@ -408,9 +388,7 @@ func (w *world) stays(controlPlane, workers string) {
 		w.running.Settle("clusterupgrade")
 	}
 	clusterapi.Reconciled(w.t, w.client, w.key)
-	if err := w.isAt(controlPlane, workers); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, w.isAt(controlPlane, workers))
 }
 
 func (w *world) isAt(controlPlane, workers string) error {
@@ -443,17 +421,13 @@ func (w *world) letWorkersGo() {
 		}
 		return nil
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 }
 
 // letGo annotates the Cluster, and expects that nothing holds it soon.
 func (w *world) letGo() {
 	w.t.Helper()
-	if err := clusterapi.Annotate(w.t.Context(), w.client, w.key, v1.AnnotationUpgradeHold, v1.UpgradeHoldOff); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, clusterapi.Annotate(w.t.Context(), w.client, w.key, v1.AnnotationUpgradeHold, v1.UpgradeHoldOff))
 	since := time.Now()
 	expect.Object(w.t, w.client, w.object(), w.isFree)
 	took := time.Since(since)

@@ -13,6 +13,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -29,14 +30,7 @@ func (w *world) team() string {
 func (w *world) neighbour(namespace, name string, labels map[string]string) target.Description {
 	w.t.Helper()
 	made := w.beside.Make(namespace, name, func(d *target.Description) { d.Labels = labels })
-	key := cluster.AvailableOf(made.Ref)
-	expect.Create(w.t, w.seed, &v1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: key.Namespace, Name: key.Name, Labels: map[string]string{v1.LabelRole: v1.RoleAvailable},
-			OwnerReferences: []metav1.OwnerReference{made.Owner},
-		},
-		Spec: v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Addons: []v1.Addon{{Name: "some", Versions: []v1.AddonVersion{{Version: "1"}}}}},
-	})
+	expect.Create(w.t, w.seed, given.Available(cluster.AvailableOf(made.Ref), made.Owner))
 	return made
 }
 

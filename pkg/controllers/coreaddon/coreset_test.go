@@ -18,6 +18,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/conditions"
 	"github.com/trellis-addons/trellis/pkg/rollout"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // offered replaces a merged Core catalogue of one add-on: versions with the tag of their image, and a
@@ -29,10 +30,7 @@ func (w *world) offered(name string, versions ...[3]string) *catalogue.Entry {
 	}}
 	about := v1.Addon{Name: v1.AddonName(name)}
 	for _, one := range versions {
-		made := v1.AddonVersion{
-			Version: one[0], Template: &v1.Template{Method: v1.MethodGoTemplate},
-			Source: &v1.Source{Docker: &v1.ImageSource{Image: "registry.example/" + name + ":" + one[1]}},
-		}
+		made := given.Version(one[0], &v1.Source{Docker: &v1.ImageSource{Image: "registry.example/" + name + ":" + one[1]}})
 		if one[2] != "" {
 			made.Constraints = &v1.Constraints{K8sVersion: v1.VersionRange(one[2])}
 		}
@@ -42,9 +40,7 @@ func (w *world) offered(name string, versions ...[3]string) *catalogue.Entry {
 	object.Annotations = map[string]string{v1.AnnotationKKPVersion: "2.31.0", v1.AnnotationDigest: fmt.Sprint(versions)}
 	if w.key != nil {
 		content, err := catalogue.ContentDigest(object)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		expect.NoError(w.t, err)
 		object.Annotations[v1.AnnotationMark] = catalogue.Mark(w.key, object, content)
 	}
 	before := &v1.AddonCatalogue{}
@@ -55,9 +51,7 @@ func (w *world) offered(name string, versions ...[3]string) *catalogue.Entry {
 		expect.Create(w.t, w.seed, object)
 	}
 	entry, err := catalogue.NewEntry(object)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	return entry
 }
 
@@ -170,9 +164,7 @@ func (w *world) mark(of *v1.AddonSet) {
 		return
 	}
 	content, err := catalogue.SetDigest(&of.Spec)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	of.Annotations[v1.AnnotationMark] = catalogue.SetMark(w.key, of, content)
 }
 

@@ -22,6 +22,7 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/rollout"
 	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // one version of rbac, with content that has this name.
@@ -472,12 +473,7 @@ func (w *world) pends(of *v1.AddonSet, clusters int32) error {
 func TestACoreCopyOfSomebodyElseIsNotGoneBy(t *testing.T) {
 	w := newWorld(t)
 	w.key = []byte("01234567890123456789012345678901")
-	expect.Create(w.t, w.seed, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.SecretCatalogueKey}, Data: map[string][]byte{v1.MarkKeyField: w.key},
-	})
-	if err := w.marks.Read(t.Context(), w.seed, w.platform); err != nil {
-		t.Fatal(err)
-	}
+	kit.UseKey(t, w.seed, w.marks, w.platform, w.key)
 	w.content("a")
 	forged := w.coreSet(named("forged"), func(of *v1.AddonSet) {
 		of.Finalizers = []string{v1.FinalizerCleanupSet}

@@ -124,9 +124,7 @@ func (w *world) arrivals(name string, number int) (wait func()) {
 	w.t.Helper()
 	watching, err := w.seed.Watch(w.t.Context(), metadataList(), client.MatchingLabels{v1.LabelManagedBy: v1.ManagedByCoreAddons},
 		client.MatchingFields{"metadata.name": name})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	return func() {
 		defer watching.Stop()
 		timeout := time.After(5 * expect.Patience)
@@ -148,9 +146,7 @@ func (w *world) arrivals(name string, number int) (wait func()) {
 func (w *world) applyBare(model *v1.AddonInstallation, clusters []*kkpv1.Cluster) time.Duration {
 	w.t.Helper()
 	spec, err := json.Marshal(model.Spec)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	group, ctx := errgroup.WithContext(w.t.Context())
 	group.SetLimit(writersAtOnce)
 	begin := time.Now()
@@ -164,8 +160,6 @@ func (w *world) applyBare(model *v1.AddonInstallation, clusters []*kkpv1.Cluster
 				client.ForceOwnership, client.FieldOwner("bare"))
 		})
 	}
-	if err := group.Wait(); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, group.Wait())
 	return time.Since(begin)
 }

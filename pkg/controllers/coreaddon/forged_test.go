@@ -3,13 +3,12 @@ package coreaddon_test
 import (
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
 )
 
 // TestNothingUnmarkedIsACoreAddon: what has the role of merged catalogues and not the distributor's
@@ -17,18 +16,11 @@ import (
 func TestNothingUnmarkedIsACoreAddon(t *testing.T) {
 	w := newWorld(t)
 	const key = "01234567890123456789012345678901"
-	expect.Create(w.t, w.seed, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: v1.SecretCatalogueKey}, Data: map[string][]byte{v1.MarkKeyField: []byte(key)},
-	})
-	if err := w.marks.Read(t.Context(), w.seed, w.platform); err != nil {
-		t.Fatal(err)
-	}
+	kit.UseKey(t, w.seed, w.marks, w.platform, []byte(key))
 	genuine := w.merged(v1.CatalogueCore, "rbac")
 	content, err := catalogue.ContentDigest(genuine)
-	if err != nil {
-		t.Fatal(err)
-	}
-	genuine.Annotations = map[string]string{v1.AnnotationMark: catalogue.Mark([]byte(key), genuine, content)}
+	expect.NoError(t, err)
+	genuine.Annotations[v1.AnnotationMark] = catalogue.Mark([]byte(key), genuine, content)
 	expect.Update(t, w.seed, genuine)
 	forged := w.merged(v1.CatalogueCore, "kube-proxy")
 	w.start()

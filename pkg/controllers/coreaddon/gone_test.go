@@ -19,13 +19,9 @@ import (
 func (w *world) listState() string {
 	w.t.Helper()
 	registry := prometheus.NewRegistry()
-	if err := registry.Register(w.controller); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, registry.Register(w.controller))
 	families, err := registry.Gather()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	var states []string
 	for _, family := range families {
 		for _, metric := range family.Metric {

@@ -15,6 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/rollout"
 	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/pkg/waves"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -24,10 +25,7 @@ func entryOf(t *testing.T, addon string, versions ...[2]string) *catalogue.Entry
 	t.Helper()
 	about := v1.Addon{Name: v1.AddonName(addon)}
 	for _, one := range versions {
-		about.Versions = append(about.Versions, v1.AddonVersion{
-			Version: one[0], Template: &v1.Template{Method: v1.MethodGoTemplate},
-			Source: &v1.Source{Docker: &v1.ImageSource{Image: one[1]}},
-		})
+		about.Versions = append(about.Versions, given.Version(one[0], &v1.Source{Docker: &v1.ImageSource{Image: one[1]}}))
 	}
 	entry, err := catalogue.NewEntry(&v1.AddonCatalogue{
 		ObjectMeta: metav1.ObjectMeta{Name: addon, Annotations: map[string]string{v1.AnnotationKKPVersion: "2.31.0"}},

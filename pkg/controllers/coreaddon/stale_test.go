@@ -88,9 +88,7 @@ func (w *world) coreList() (item any) {
 	if err == nil {
 		err = json.Unmarshal(content, &item)
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	return item
 }
 
@@ -176,9 +174,7 @@ func (w *world) raw(of *v1.AddonSet) (item any) {
 	if err == nil {
 		err = json.Unmarshal(content, &item)
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	return item
 }
 

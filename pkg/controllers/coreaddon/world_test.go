@@ -27,6 +27,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/target"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -176,39 +177,24 @@ func (c counted) RoundTrip(request *http.Request) (*http.Response, error) {
 func (w *world) cluster(name string) *kkpv1.Cluster {
 	w.t.Helper()
 	name = fmt.Sprintf("%s-%d", name, worlds)
-	object := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"world": w.platform}}}
-	object.Spec.Cloud.ProviderName = "bringyourown"
-	object.Spec.DisableCSIDriver = true
-	object.Spec.CNIPlugin = &kkpv1.CNIPlugin{Type: "none"}
-	object.Spec.ClusterNetwork.ProxyMode = "iptables"
-	object.Spec.ClusterNetwork.KonnectivityEnabled = new(true)
-	expect.Create(w.t, w.seed, kit.Namespace("cluster-"+name), object)
-	before := object.DeepCopy()
-	object.Status.NamespaceName, object.Status.Versions.ControlPlane = "cluster-"+name, "v1.36.3"
-	object.Status.ExtendedHealth.APIServer = kkpv1.HealthUp
-	expect.PatchStatus(w.t, w.seed, object, client.MergeFrom(before))
+	object := kit.UserCluster(w.t, w.seed, name, nil, func(made *kkpv1.Cluster) {
+		made.Labels = map[string]string{"world": w.platform}
+		made.Spec.Cloud.ProviderName, made.Spec.DisableCSIDriver = "bringyourown", true
+		made.Spec.CNIPlugin = &kkpv1.CNIPlugin{Type: "none"}
+		made.Spec.ClusterNetwork.ProxyMode, made.Spec.ClusterNetwork.KonnectivityEnabled = "iptables", new(true)
+	})
 	expect.Create(w.t, w.seed, availableOf(object))
 	return object
 }
 
 func availableOf(of *kkpv1.Cluster) *v1.AddonCatalogue {
-	return &v1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: of.Status.NamespaceName, Name: v1.AvailableCatalogue, Labels: map[string]string{v1.LabelRole: v1.RoleAvailable},
-		},
-		Spec: v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Addons: []v1.Addon{{Name: "some", Versions: []v1.AddonVersion{{Version: "1"}}}}},
-	}
+	return given.Available(client.ObjectKey{Namespace: of.Status.NamespaceName, Name: v1.AvailableCatalogue})
 }
 
 // merged makes a merged catalogue of one add-on.
 func (w *world) merged(kind v1.CatalogueType, name string) *v1.AddonCatalogue {
 	w.t.Helper()
-	object := &v1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.catalogue, Name: name, Labels: map[string]string{v1.LabelRole: v1.RoleMerged}},
-		Spec: v1.AddonCatalogueSpec{Type: kind, Addons: []v1.Addon{{
-			Name: v1.AddonName(name), Versions: []v1.AddonVersion{{Version: "1.0.0"}},
-		}}},
-	}
+	object := given.Merged(w.catalogue, kind, given.Addon(name, v1.AddonVersion{Version: "1.0.0"}))
 	expect.Create(w.t, w.seed, object)
 	return object
 }
@@ -292,18 +278,5 @@ func (w *world) event(words ...string) {
 // told waits until the reasons of all events are these. One is told after the status that it is about.
 func (w *world) told(want string) {
 	w.t.Helper()
-	var reasons []string
-	expect.Eventually(w.t, expect.Patience, func() error {
-		for {
-			select {
-			case told := <-w.recorder.Events:
-				reasons = append(reasons, strings.Fields(told)[1])
-			default:
-				if got := strings.Join(reasons, ","); got != want {
-					return fmt.Errorf("the events are %q, want %q", got, want)
-				}
-				return nil
-			}
-		}
-	})
+	expect.Recorded(w.t, w.recorder.Events, want)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // key waits for the key of the marks on a seed.
@@ -190,10 +191,7 @@ func TestClustersAreToldToLeaveAVersion(t *testing.T) {
 	}
 	place := fmt.Sprintf("cluster-leaving-%d", worlds)
 	expect.Create(w.t, w.master, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: place}})
-	installed := &v1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: "rbac"},
-		Spec:       v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "rbac"}, CoreAddon: true, TargetNamespace: "kube-system"},
-	}
+	installed := given.Installation(place, "rbac", "rbac", "kube-system", given.Core)
 	expect.Create(w.t, w.master, installed)
 	reach := func(version string) {
 		installed.Status.Version = version

@@ -10,28 +10,10 @@ import (
 	"github.com/trellis-addons/trellis/test/fleet"
 )
 
-// newSmall is a cluster with an etcd of its own, which has enough for an API server and is soon full.
-func newSmall(t *testing.T, name string) (*fleet.Fleet, *fleet.Cluster) {
-	t.Helper()
-	small, err := fleet.Start(t.Context(), fleet.Options{Clusters: []fleet.ClusterOptions{{Name: name}}, EtcdQuota: 32 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(small.Stop)
-	return small, small.Cluster(name)
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // RS05: The etcd of a seed is full: status.seeds says so, and the other seed gets updates. The full seed gets them once its etcd has space.
 // Red when the status has an HTTP status alone, and when the full seed loses an add-on whose type changes: a deletion is taken, and no creation.
 func TestASeedWhoseEtcdIsFullIsToldAndHoldsNobodyUp(t *testing.T) {
-	small, full := newSmall(t, "full")
+	small, full := fleet.Small(t, "full")
 	w := newWorld(t)
 	w.reach("full", full)
 	w.seed("full", full.Kubeconfig)
@@ -46,7 +28,7 @@ func TestASeedWhoseEtcdIsFullIsToldAndHoldsNobodyUp(t *testing.T) {
 	}
 	both("1.0.0")
 	w.expectVersions("full", "old", "1.0.0")
-	must(t, small.FillEtcd(t.Context()))
+	expect.NoError(t, small.FillEtcd(t.Context()))
 	expect.Change(w.t, w.master, custom, func(object *v1.AddonCatalogue) {
 		object.Spec.Addons = []v1.Addon{addonOf("web", "1.1.0"), addonOf("old", "1.0.0")}
 	})
@@ -69,6 +51,6 @@ func TestASeedWhoseEtcdIsFullIsToldAndHoldsNobodyUp(t *testing.T) {
 	if now := w.expectVersions("full", "web", "1.0.0"); now.UID != before.UID || now.Spec.Type != v1.CatalogueCustom {
 		t.Errorf("web was made again on the full seed, with type %s", now.Spec.Type)
 	}
-	must(t, small.FreeEtcd(t.Context()))
+	expect.NoError(t, small.FreeEtcd(t.Context()))
 	both("2.0.0")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // TestUsageIsCounted holds that the master knows which versions installations on a seed have, that
@@ -72,10 +73,7 @@ func counts(w *world, want int) func(catalogue.SeedUsage) error {
 // by all of them.
 func (w *world) installation(name, version string) {
 	w.t.Helper()
-	object := &v1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: w.platform + "-" + name},
-		Spec:       v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: v1.AddonName(w.platform)}, TargetNamespace: "default"},
-	}
+	object := given.Installation("default", w.platform+"-"+name, w.platform, "default")
 	seed := w.client("seed")
 	expect.Create(w.t, seed, object)
 	w.t.Cleanup(func() { _ = seed.Delete(context.Background(), object) })

@@ -23,6 +23,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -499,14 +500,8 @@ func TestARestartWithTheHostDownLosesNothing(t *testing.T) {
 // seed makes the master its own seed.
 func (w *world) seed() *kkpv1.Seed {
 	w.t.Helper()
-	expect.Create(w.t, w.client, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "kubeconfig"},
-		Data:       map[string][]byte{"kubeconfig": fleet.Shared().Cluster("master").Kubeconfig},
-	})
-	seed := &kkpv1.Seed{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "local"},
-		Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "kubeconfig"}},
-	}
+	expect.Create(w.t, w.client, given.SeedSecret(w.platform, "local", fleet.Shared().Cluster("master").Kubeconfig))
+	seed := given.ListedSeed(w.platform, "local")
 	expect.Create(w.t, w.client, seed)
 	return seed
 }
@@ -582,13 +577,7 @@ func TestLogsIn(t *testing.T) {
 func TestALoginIsForTheCataloguesThatItNames(t *testing.T) {
 	w := newWorld(t)
 	commit := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0")})
-	login := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.platform, Name: "login", Labels: map[string]string{v1.LabelUse: v1.UseSource},
-			Annotations: map[string]string{v1.AnnotationHosts: "127.0.0.1"},
-		},
-		StringData: map[string]string{"username": "robot", "password": "S3CRET"},
-	}
+	login := given.SourceSecret(w.platform, "login", map[string][]byte{"username": []byte("robot"), "password": []byte("S3CRET")})
 	expect.Create(w.t, w.client, login)
 	named := func(name string) *v1.AddonCatalogue {
 		object := w.catalogue(name, func(git *v1.CatalogueGit) { git.SecretRef = &v1.LocalReference{Name: "login"} })
@@ -620,18 +609,11 @@ func TestLogsInBySSH(t *testing.T) {
 	commit := repository.Commit("main", map[string]string{"catalogue/a.yaml": file("loki", "1.0.0")})
 	other, _ := fetchtest.ServeGitSSH(t, "other")
 	w.start("", "")
-	key := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.platform, Name: "key",
-			Labels:      map[string]string{v1.LabelUse: v1.UseSource},
-			Annotations: map[string]string{v1.AnnotationHosts: server.Address, v1.AnnotationUsedBy: "AddonCatalogue/platform"},
-		},
+	key := given.MarkedSecret(v1.UseSource, w.platform, "key", map[string][]byte{
 		// The address is the server's, its host key another one's.
-		Data: map[string][]byte{
-			"ssh-privatekey": server.Key,
-			"known_hosts":    []byte(strings.ReplaceAll(string(other.KnownHosts), port(other), port(server))),
-		},
-	}
+		"ssh-privatekey": server.Key, "known_hosts": []byte(strings.ReplaceAll(string(other.KnownHosts), port(other), port(server))),
+	})
+	key.Annotations = map[string]string{v1.AnnotationHosts: server.Address, v1.AnnotationUsedBy: "AddonCatalogue/platform"}
 	expect.Create(w.t, w.client, key)
 	object := w.catalogue("platform", func(git *v1.CatalogueGit) {
 		git.Remote, git.CASecretRef, git.SecretRef = v1.GitRemote(repository.URL), nil, &v1.LocalReference{Name: "key"}

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -31,6 +30,7 @@ import (
 	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -69,10 +69,7 @@ func aloneInWorld(t *testing.T) *world {
 	expect.Create(w.t, w.client, kit.Namespace(w.platform))
 	w.server = fetchtest.ServeGit(t, w.gate.wrap)
 	w.repository = w.server.Repository(t, "catalogue")
-	expect.Create(w.t, w.client, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "ca", Labels: map[string]string{v1.LabelUse: v1.UseSource}},
-		Data:       map[string][]byte{"ca.crt": w.server.CA},
-	})
+	expect.Create(w.t, w.client, given.MarkedSecret(v1.UseSource, w.platform, "ca", map[string][]byte{"ca.crt": w.server.CA}))
 	t.Cleanup(func() {
 		w.end()
 		if err := w.client.DeleteAllOf(context.Background(), &v1.AddonCatalogue{}, client.InNamespace(w.platform)); err != nil {

@@ -20,7 +20,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/cmd/wiring/renderers"
@@ -36,6 +35,7 @@ import (
 	"github.com/trellis-addons/trellis/test/disk"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	testrendering "github.com/trellis-addons/trellis/test/rendering"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
@@ -47,7 +47,6 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	authority = "authority"
 	// soon is in place of a minute.
 	soon = 50 * time.Millisecond
 )
@@ -92,10 +91,7 @@ func newWorld(t *testing.T, wrappers ...func(http.Handler) http.Handler) *world 
 		expect.Create(t, w.client(name), kit.Namespace(w.platform))
 	}
 	w.master = w.client("master")
-	expect.Create(t, w.master, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: authority, Labels: map[string]string{v1.LabelUse: v1.UseSource}},
-		Data:       map[string][]byte{"ca.crt": []byte(string(w.git.CA) + string(w.charts.CA))},
-	})
+	expect.Create(t, w.master, given.AuthoritySecret(w.platform, []byte(string(w.git.CA)+string(w.charts.CA))))
 	t.Cleanup(func() {
 		if err := w.master.DeleteAllOf(context.Background(), &v1.AddonCatalogue{}, client.InNamespace(w.platform)); err != nil {
 			t.Error(err)
@@ -116,19 +112,11 @@ func (w *world) start() {
 	}
 	for _, name := range []string{"north", "south"} {
 		expect.Object(w.t, w.client(name), w.report(), func(*corev1.ConfigMap) error { return nil })
-		expect.Create(w.t, w.master, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "kubeconfig-" + name},
-			Data:       map[string][]byte{"kubeconfig": fleet.Shared().Cluster(name).Kubeconfig},
-		}, &kkpv1.Seed{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: name},
-			Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "kubeconfig-" + name}},
-		})
+		expect.Create(w.t, w.master, given.Seed(w.platform, name, fleet.Shared().Cluster(name).Kubeconfig)...)
 	}
 	made := kit.Master(w.t, fleet.Shared().Cluster("master").Config)
 	master, err := distributor.NewMaster(made, w.platform)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	made.SetUp(distributor.New(wiring.Distributor(made, master, wiring.SourceKinds(nil), distributor.Options{
 		Namespace: w.platform, CatalogueNamespace: w.catalogue, KKPVersion: "v2.31.0", CountEvery: soon,
 	})))
@@ -144,12 +132,8 @@ func (w *world) startSeed(name string) {
 	made := kit.Seed(w.t, fleet.Shared().Cluster(name).Config, w.catalogue)
 	kinds := wiring.SourceKinds(outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback}))
 	content, err := store.New(store.Options{Folder: disk.TempDir(w.t), Kinds: kinds})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if err := made.Add(content); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
+	expect.NoError(w.t, made.Add(content))
 	references := resolution.References{
 		Secret: func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
 			found := &corev1.Secret{}
@@ -180,22 +164,14 @@ func (w *world) catalogueOf(name string, versions ...v1.AddonVersion) *v1.AddonC
 	return object
 }
 
-var trusted = &v1.LocalReference{Name: authority}
-
 func (w *world) chart(version, name, chartVersion string) v1.AddonVersion {
-	return v1.AddonVersion{
-		Version: version, Template: &v1.Template{Method: v1.MethodHelm},
-		Source: &v1.Source{Helm: &v1.HelmSource{URL: w.charts.URL, Chart: name, Version: chartVersion, CASecretRef: trusted}},
-	}
+	return given.Version(version, given.Chart(w.charts.URL, name, chartVersion))
 }
 
 func folder(version string, method v1.Method, repository *fetchtest.Repository, branch, path string) v1.AddonVersion {
-	return v1.AddonVersion{
-		Version: version, Template: &v1.Template{Method: method},
-		Source: &v1.Source{Git: &v1.GitSource{
-			Remote: v1.GitRemote(repository.URL), Ref: &v1.GitRef{Branch: branch}, Path: path, CASecretRef: trusted,
-		}},
-	}
+	made := given.Version(version, given.Git(repository.URL, path))
+	made.Template.Method, made.Source.Git.Ref = method, &v1.GitRef{Branch: branch}
+	return made
 }
 
 // expectSources waits until SourcesReady of a catalogue is so, with these words.
@@ -217,18 +193,12 @@ func (w *world) column(name string) string {
 	config.GroupVersion, config.APIPath = &version, "/apis"
 	config.NegotiatedSerializer = serializer.NewCodecFactory(wiring.Scheme()).WithoutConversion()
 	asks, err := rest.RESTClientFor(config)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	raw, err := asks.Get().Namespace(w.platform).Resource("addoncatalogues").Name(name).
 		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(w.t.Context())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	var table metav1.Table
-	if err := json.Unmarshal(raw, &table); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, json.Unmarshal(raw, &table))
 	for i, column := range table.ColumnDefinitions {
 		if column.Name == "Sources" {
 			return fmt.Sprint(table.Rows[0].Cells[i])
@@ -260,10 +230,9 @@ func TestSlipsAreToldBeforeAnybodyInstallsThem(t *testing.T) {
 		made.Source.Helm.URL = url
 		return made
 	}
-	image := v1.AddonVersion{
-		Version: "1.0.0", Template: &v1.Template{Method: v1.MethodGoTemplate},
-		Source: &v1.Source{Docker: &v1.ImageSource{Image: "docker://" + registry.Host + "/web:1", CASecretRef: trusted}},
-	}
+	image := given.Version("1.0.0", &v1.Source{Docker: &v1.ImageSource{
+		Image: "docker://" + registry.Host + "/web:1", CASecretRef: &v1.LocalReference{Name: given.Authority},
+	}})
 	slips := map[string]struct {
 		version      v1.AddonVersion
 		reason, word string

@@ -110,17 +110,13 @@ func TestLifeOfACluster(t *testing.T) {
 
 	user.StopServer()
 	health(t, c, kkp, binaries.Newer, kkpv1.HealthDown)
-	if err := user.StartServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, user.StartServer(t.Context()))
 	health(t, c, kkp, binaries.Newer, kkpv1.HealthUp)
 
 	inside := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "cluster-life", Name: "held", Finalizers: []string{"example.com/held"},
 	}}
-	if err := errors.Join(c.Create(t.Context(), inside), c.Delete(t.Context(), kkp)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(c.Create(t.Context(), inside), c.Delete(t.Context(), kkp)))
 	expect.Object(t, c, namespaceOf("life"), func(namespace *corev1.Namespace) error {
 		if namespace.DeletionTimestamp.IsZero() {
 			return errors.New("not being deleted")
@@ -155,9 +151,7 @@ func whileProbed(t *testing.T, manager *kit.Manager, name string, holds func() e
 
 func TestDeadServersHoldNobody(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer listener.Close()
 	c, _ := seed(t, "")
 	user := fleet.Shared().Cluster("user")
@@ -205,17 +199,13 @@ func TestSwappedClusterHasNoVersion(t *testing.T) {
 			"clusterUID": string(kkp.UID), "userClusterUID": "11111111-2222-3333-4444-555555555555", "originUID": string(kkp.UID),
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	keep(t, c, "cluster-swapped", user.Kubeconfig)
 	health(t, c, kkp, "", kkpv1.HealthUp)
 
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}
 	inside, err := client.New(user.Config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	expect.Read(t, inside, system)
 	expect.Annotate(t, c, kkp, v1.AnnotationConfirmCluster, string(system.UID))
 	health(t, c, kkp, binaries.Newer, kkpv1.HealthUp)
@@ -259,9 +249,7 @@ func TestFormerNamespaceIsWaitedFor(t *testing.T) {
 	inside := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: former.Name, Name: "held", Finalizers: []string{"example.com/held"},
 	}}
-	if err := errors.Join(c.Create(t.Context(), former), c.Create(t.Context(), inside), c.Delete(t.Context(), former)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(c.Create(t.Context(), former), c.Create(t.Context(), inside), c.Delete(t.Context(), former)))
 	formerUID := former.UID
 	kkp := create(t, c, named("again"))
 	expect.Object(t, c, kkp, func(k *kkpv1.Cluster) error {

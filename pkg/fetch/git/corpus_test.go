@@ -48,11 +48,11 @@ func TestHostileTreesAreRefused(t *testing.T) {
 			}
 			switch {
 			case beside:
-				if got := files(t, into); err != nil || len(got) != 2 {
+				if got := fetchtest.Files(t, into); err != nil || len(got) != 2 {
 					t.Errorf("got %v, %v", got, err)
 				}
 			case !test.Refused:
-				if diff := cmp.Diff(test.Files, files(t, into)); err != nil || diff != "" {
+				if diff := cmp.Diff(test.Files, fetchtest.Files(t, into)); err != nil || diff != "" {
 					t.Errorf("got %v, %s", err, diff)
 				}
 			case strings.Contains(test.Name, `//x"`) || strings.Contains(test.Name, `"/etc/x"`):

@@ -1,9 +1,6 @@
 package git_test
 
 import (
-	"io/fs"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,30 +21,7 @@ func client(t *testing.T) *git.Source {
 
 func folder(t *testing.T) string {
 	t.Helper()
-	into := filepath.Join(t.TempDir(), "content")
-	if err := os.Mkdir(into, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return into
-}
-
-// files reads a folder back.
-func files(t *testing.T, folder string) map[string]string {
-	t.Helper()
-	found := map[string]string{}
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		name, _ := filepath.Rel(folder, path)
-		found[name] = string(content)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
+	return fetchtest.Folder(t)
 }
 
 func fetchInto(t *testing.T, source *git.Source, reference fetch.Reference) (map[string]string, string, string) {
@@ -61,7 +35,7 @@ func fetchInto(t *testing.T, source *git.Source, reference fetch.Reference) (map
 	if err != nil {
 		t.Fatalf("fetch: %v", err)
 	}
-	return files(t, into), revision.Name, digest
+	return fetchtest.Files(t, into), revision.Name, digest
 }
 
 func TestRefs(t *testing.T) {

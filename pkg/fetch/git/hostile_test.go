@@ -198,7 +198,7 @@ func try(t *testing.T, server hostile, shrink ...func(*git.Source)) (map[string]
 	if readErr != nil || len(beside) != 1 {
 		t.Errorf("beside the folder: %v, %v", beside, readErr)
 	}
-	return files(t, into), err
+	return fetchtest.Files(t, into), err
 }
 
 func isOurs(err error) bool {
@@ -528,8 +528,8 @@ func TestTreesWithLinksAndSubmodulesAreRefused(t *testing.T) {
 			if !isRefused(err) || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("got %v", err)
 			}
-			if beside, _ := os.ReadDir(filepath.Dir(into)); len(beside) != 1 || len(files(t, into)) > 1 {
-				t.Errorf("beside %v, within %v", beside, files(t, into))
+			if beside, _ := os.ReadDir(filepath.Dir(into)); len(beside) != 1 || len(fetchtest.Files(t, into)) > 1 {
+				t.Errorf("beside %v, within %v", beside, fetchtest.Files(t, into))
 			}
 			reference.Location = git.Location{Remote: repository.URL, Branch: "main", Path: "good"}
 			if got, _, _ := fetchInto(t, source, reference); got["x"] != "good" {

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -37,37 +36,18 @@ func reference(server *fetchtest.Charts, chart, version string) fetch.Reference 
 	}
 }
 
-func folder(t *testing.T) string {
-	t.Helper()
-	into := filepath.Join(t.TempDir(), "content")
-	if err := os.Mkdir(into, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return into
-}
-
 func fetchInto(t *testing.T, source *helmrepo.Source, reference fetch.Reference) (files map[string]string, digest string, err error) {
 	t.Helper()
-	into := folder(t)
+	into := fetchtest.Folder(t)
 	revision, err := source.Resolve(t.Context(), reference)
 	if err != nil {
 		return nil, "", err
 	}
 	digest, err = source.Fetch(t.Context(), reference, revision, into)
-	files = map[string]string{}
-	walkErr := filepath.WalkDir(into, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		name, _ := filepath.Rel(into, path)
-		files[name] = string(content)
-		return err
-	})
-	if beside, _ := os.ReadDir(filepath.Dir(into)); walkErr != nil || len(beside) != 1 {
-		t.Errorf("beside the folder: %v, %v", beside, walkErr)
+	if beside, err := os.ReadDir(filepath.Dir(into)); err != nil || len(beside) != 1 {
+		t.Errorf("beside the folder: %v, %v", beside, err)
 	}
-	return files, digest, err
+	return fetchtest.Files(t, into), digest, err
 }
 
 func isRefused(err error) bool {
@@ -169,7 +149,7 @@ func TestUnchangedIndexCostsNothing(t *testing.T) {
 	}
 	server.Add("redis", "1.1.0", nil)
 	resolve("redis", "1.1.0")
-	if _, err := source.Fetch(t.Context(), reference(server, "redis", "1.1.0"), fetch.Revision{Name: "1.1.0"}, folder(t)); err != nil {
+	if _, err := source.Fetch(t.Context(), reference(server, "redis", "1.1.0"), fetch.Revision{Name: "1.1.0"}, fetchtest.Folder(t)); err != nil {
 		t.Error(err)
 	}
 	if count := server.Count(http.MethodGet, "/index.yaml"); count != 6 {

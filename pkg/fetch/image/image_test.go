@@ -6,9 +6,6 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -41,42 +38,15 @@ func of(server *fetchtest.Registry, name, path string) fetch.Reference {
 	}
 }
 
-func folder(t *testing.T) string {
-	t.Helper()
-	into := filepath.Join(t.TempDir(), "content")
-	if err := os.Mkdir(into, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return into
-}
-
 func fetchInto(t *testing.T, source fetch.Source, reference fetch.Reference) (map[string]string, fetch.Revision, error) {
 	t.Helper()
 	revision, err := source.Resolve(t.Context(), reference)
 	if err != nil {
 		return nil, revision, err
 	}
-	into := folder(t)
+	into := fetchtest.Folder(t)
 	_, err = source.Fetch(t.Context(), reference, revision, into)
-	return files(t, into), revision, err
-}
-
-func files(t *testing.T, folder string) map[string]string {
-	t.Helper()
-	found := map[string]string{}
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		name, _ := filepath.Rel(folder, path)
-		found[name] = string(content)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
+	return fetchtest.Files(t, into), revision, err
 }
 
 func isRefused(err error) bool {
@@ -173,7 +143,7 @@ func TestDigestIsThatOfTheFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		digest, err := client(t).Fetch(t.Context(), reference, revision, folder(t))
+		digest, err := client(t).Fetch(t.Context(), reference, revision, fetchtest.Folder(t))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,9 +43,7 @@ func open(t *testing.T, options store.Options) (*store.Store, func()) {
 		options.Folder = disk.TempDir(t)
 	}
 	made, err := store.New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	end := sync.OnceFunc(func() {
 		if err := made.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -93,9 +91,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 func content(t *testing.T, snapshot fetch.Snapshot, name string) string {
 	t.Helper()
 	read, err := fs.ReadFile(snapshot.FS, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return string(read)
 }
 
@@ -201,9 +197,7 @@ func watch(t *testing.T, opened *store.Store, reference fetch.Reference) chan st
 		default:
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return woken
 }
 
@@ -215,9 +209,7 @@ func TestMovedBranchWakesItsSubscribers(t *testing.T) {
 	opened, _ := open(t, store.Options{Interval: 50 * time.Millisecond})
 	reference := gitReference(server, repository)
 	old, err := await(t, opened, reference)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if _, err := await(t, opened, gitReference(server, other)); err != nil {
 		t.Fatal(err)
 	}
@@ -530,9 +522,7 @@ func TestLeastRecentlyUsedGoes(t *testing.T) {
 	}
 	folders := func() int {
 		entries, err := os.ReadDir(filepath.Join(options.Folder, "content"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return len(entries)
 	}
 	opened, end := open(t, options)
@@ -584,9 +574,7 @@ func checkSealed(t *testing.T, folder string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 }
 
 // litter leaves what a killed process may leave.
@@ -597,9 +585,7 @@ func litter(t *testing.T, folder string) {
 		for _, err := range []error{
 			os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o400), os.Chmod(filepath.Dir(path), 0o500),
 		} {
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 		}
 	}
 }
@@ -613,9 +599,7 @@ func TestFolderIsCleanedAndSealed(t *testing.T) {
 	reference := gitReference(server, repository)
 	reference.Credentials.Username, reference.Credentials.Password = "canary-user", "canary-password"
 	snapshot, err := await(t, opened, reference)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, name := range []string{"../../index.json", "/etc/passwd", "a/../../x"} {
 		if _, err := snapshot.FS.Open(name); err == nil {
 			t.Errorf("%s can be opened", name)
@@ -643,9 +627,7 @@ func TestBrokenIndexLosesNothing(t *testing.T) {
 	repository.Commit("main", map[string]string{"a/x": "x"})
 	for _, content := range []string{"{broken", "", "null", `{"format":2}`, `{"format":1,"salt":"AAAA"}`} {
 		options := store.Options{Folder: disk.TempDir(t)}
-		if err := os.WriteFile(filepath.Join(options.Folder, "index.json"), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(options.Folder, "index.json"), []byte(content), 0o600))
 		opened, _ := open(t, options)
 		if _, err := await(t, opened, gitReference(server, repository)); err != nil {
 			t.Errorf("%q: %v", content, err)
@@ -721,9 +703,7 @@ func BenchmarkGet(b *testing.B) {
 	network := outbound.New(outbound.Options{AllowCIDRs: fetchtest.Loopback})
 	defer network.Close()
 	opened, err := store.New(store.Options{Folder: disk.TempDir(b), Kinds: fetch.NewKinds(fetch.Serve(helmrepo.New(network)))})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	defer opened.Close()
 	reference := fetch.Reference{
 		Location: helmrepo.Location{URL: charts.URL, Chart: "large", Version: "1.0.0"}, Credentials: fetch.Credentials{CA: charts.CA},
@@ -740,9 +720,7 @@ func BenchmarkGet(b *testing.B) {
 	for b.Loop() {
 		count++
 		snapshot, err := opened.Get(reference, "x", nil)
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, err)
 		if _, err := fs.Stat(snapshot.FS, "Chart.yaml"); err != nil {
 			b.Fatal(err)
 		}

@@ -103,9 +103,7 @@ func BenchmarkTenThousandClusters(b *testing.B) {
 	took := time.Since(begin)
 	decided := controller.decisions(b) - before
 	peak, err := fleet.PeakMemory(controller.id)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	b.Logf("an edit that changes the selection of one version: %d of %d clusters are written", server.count()-clustersInAll, clustersInAll)
 	bar.Exactly(b, "decisions/edit", float64(decided), float64(pairs))
 	bar.None(b, "ms/edit", float64(took.Milliseconds()))
@@ -153,25 +151,17 @@ type controllerProcess struct {
 func startController(b *testing.B, url string) *controllerProcess {
 	b.Helper()
 	port, err := fleet.FreePort()
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	program, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	command := exec.CommandContext(b.Context(), program)
 	command.Env = append(os.Environ(), controllerVariable+"="+url, metricsVariable+"="+address)
 	command.Stderr = os.Stderr
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	input, err := command.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
+	expect.NoError(b, command.Start())
 	b.Cleanup(func() {
 		input.Close()
 		_ = command.Wait()
@@ -189,9 +179,7 @@ func (p *controllerProcess) decisions(b *testing.B) int {
 func (p *controllerProcess) metric(b *testing.B, prefix string) (sum int) {
 	b.Helper()
 	content, err := fleet.Get(b.Context(), p.metrics)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	isKnown := false
 	for line := range strings.Lines(string(content)) {
 		at := strings.LastIndexByte(line, ' ')
@@ -199,9 +187,7 @@ func (p *controllerProcess) metric(b *testing.B, prefix string) (sum int) {
 			continue
 		}
 		value, err := strconv.ParseFloat(strings.TrimSpace(line[at:]), 64)
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, err)
 		sum, isKnown = sum+int(value), true
 	}
 	if !isKnown {

@@ -16,6 +16,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/controllers/addon"
 	"github.com/trellis-addons/trellis/pkg/mergedcatalogue"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/long"
 )
 
@@ -58,14 +59,9 @@ func mergedCatalogue(number int, description string, excludes bool) *v1.AddonCat
 	if excludes {
 		found.Versions[versionsOfAnAddon-1].Constraints = &v1.Constraints{K8sVersion: "< 1.37.5"}
 	}
-	return &v1.AddonCatalogue{
-		TypeMeta: metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "AddonCatalogue"},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: catalogueNamespace, Name: name, Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
-			Annotations: map[string]string{v1.AnnotationKKPVersion: "v2.31.0"},
-		},
-		Spec: v1.AddonCatalogueSpec{Type: v1.CatalogueCustom, Addons: []v1.Addon{found}},
-	}
+	made := given.Merged(catalogueNamespace, v1.CatalogueCustom, found)
+	made.TypeMeta = metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "AddonCatalogue"}
+	return made
 }
 
 // kubernetesVersions are 12 distinct versions.

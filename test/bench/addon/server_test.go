@@ -66,9 +66,7 @@ func newCluster(number int) *kkpv1.Cluster {
 
 func place(b *testing.B, c client.Client, object *kkpv1.Cluster, version string) {
 	b.Helper()
-	if err := settle(b.Context(), c, object, version); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, settle(b.Context(), c, object, version))
 }
 
 // settle makes a Cluster with its namespace.
@@ -90,9 +88,7 @@ func placeMany(b *testing.B, c client.Client) {
 	for i := 1; i < clustersOnServer; i++ {
 		group.Go(func() error { return settle(ctx, c, newCluster(i), "v1.36.3") })
 	}
-	if err := group.Wait(); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, group.Wait())
 	expect.Eventually(b, patience, func() error {
 		var list v1.AddonCatalogueList
 		if err := c.List(b.Context(), &list, client.MatchingLabels{v1.LabelRole: v1.RoleAvailable}); err != nil {
@@ -123,18 +119,12 @@ func sizeOf(b *testing.B, c client.Client, of *kkpv1.Cluster) int {
 	})
 	config := fleet.Shared().Cluster("seed").Config
 	plain, err := rest.HTTPClientFor(config)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	url := fmt.Sprintf("%s/apis/%s/namespaces/cluster-%s/addoncatalogues/%s", config.Host, v1.GroupVersion, of.Name, v1.AvailableCatalogue)
 	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	answer, err := plain.Do(request)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {

@@ -7,16 +7,14 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/bench/bar"
 	"github.com/trellis-addons/trellis/test/bench/installing"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/world"
 )
 
@@ -47,9 +45,7 @@ type side struct {
 // servers, in turns, and fails when a chart costs the manager more than 1.15 times as much CPU there as here.
 func BenchmarkCharts(b *testing.B) {
 	p := newPlatform(b, costServers)
-	if err := fleet.InstallCRDs(b.Context(), p.fleet.Cluster("management").Config, fleet.CRDs(b)[1]); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, fleet.InstallCRDs(b.Context(), p.fleet.Cluster("management").Config, fleet.CRDs(b)[1]))
 	p.offerChart()
 	capi := &side{name: "cluster-api", flags: ofClusterAPI(), isNamed: true}
 	kkp := &side{name: "kkp", flags: []string{"--cluster-kinds=kkp", "--concurrency=10"}}
@@ -124,19 +120,14 @@ func (p *platform) installCharts(of *side, prefix string, each int) {
 	group.SetLimit(32)
 	for _, one := range of.members {
 		for i := range each {
-			made := &v1.AddonInstallation{
-				ObjectMeta: metav1.ObjectMeta{Namespace: one.Namespace, Name: fmt.Sprintf("%s-%s-%02d", one.Name, prefix, i)},
-				Spec:       v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "chart"}, TargetNamespace: chartNamespace},
-			}
+			made := given.Installation(one.Namespace, fmt.Sprintf("%s-%s-%02d", one.Name, prefix, i), "chart", chartNamespace)
 			if of.isNamed {
 				made.Spec.ClusterName = one.Name
 			}
 			group.Go(func() error { return p.client.Create(p.t.Context(), made) })
 		}
 	}
-	if err := group.Wait(); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, group.Wait())
 	all := p.installations(of)
 	expect.Eventually(p.t, 3*time.Minute, func() error { return p.areReady(all, namespacesOf(of)...) })
 }
@@ -163,9 +154,7 @@ func (p *platform) installations(of *side) (count int) {
 func (p *platform) clearCharts(of *side) {
 	p.t.Helper()
 	for _, namespace := range namespacesOf(of) {
-		if err := p.client.DeleteAllOf(p.t.Context(), &v1.AddonInstallation{}, client.InNamespace(namespace)); err != nil {
-			p.t.Fatal(err)
-		}
+		expect.NoError(p.t, p.client.DeleteAllOf(p.t.Context(), &v1.AddonInstallation{}, client.InNamespace(namespace)))
 	}
 	expect.Eventually(p.t, 3*time.Minute, func() error {
 		if left := p.installations(of); left > 0 {
@@ -179,13 +168,9 @@ func (p *platform) clearCharts(of *side) {
 func (p *platform) offerChart() {
 	p.t.Helper()
 	p.startSources()
-	if err := p.sources.Chart(installing.ChartFiles()); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, p.sources.Chart(installing.ChartFiles()))
 	p.publish(v1.CatalogueCustom, v1.Addon{Name: "chart", Versions: []v1.AddonVersion{{
-		Version: "1.0.0", Template: &v1.Template{Method: v1.MethodHelm}, Source: &v1.Source{Helm: &v1.HelmSource{
-			URL: p.sources.ChartsURL, Chart: "four", Version: "1.0.0", CASecretRef: &v1.LocalReference{Name: "authority"},
-		}},
+		Version: "1.0.0", Template: &v1.Template{Method: v1.MethodHelm}, Source: given.Chart(p.sources.ChartsURL, "four", "1.0.0"),
 	}}})
 }
 
@@ -193,12 +178,5 @@ func (p *platform) offerChart() {
 func (p *platform) addOfKKP(one member) {
 	p.t.Helper()
 	one.over.know(one.token)
-	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: one.Name}}
-	expect.Create(p.t, p.client, world.Namespace(one.Namespace), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: one.Namespace, Name: "internal-admin-kubeconfig"},
-		Data:       map[string][]byte{"kubeconfig": one.over.gate.Kubeconfig(p.t, one.token)},
-	}, made)
-	made.Status.NamespaceName, made.Status.Versions.ControlPlane = one.Namespace, kubernetes
-	made.Status.ExtendedHealth.APIServer = kkpv1.HealthUp
-	expect.UpdateStatus(p.t, p.client, made)
+	world.UserCluster(p.t, p.client, one.Name, one.over.gate.Kubeconfig(p.t, one.token))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/trellis-addons/trellis/test/clusterapi"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/long"
 	"github.com/trellis-addons/trellis/test/world"
 )
@@ -49,10 +50,9 @@ func TestAClusterThatGoesCostsItsNeighboursNothing(t *testing.T) {
 	p.offer(v1.CatalogueCustom, "own", "")
 	p.add(members...)
 	for _, one := range members {
-		expect.Create(t, p.client, &v1.AddonInstallation{
-			ObjectMeta: metav1.ObjectMeta{Namespace: one.Namespace, Name: one.Name + "-own"},
-			Spec:       v1.AddonInstallationSpec{ClusterName: one.Name, AddonRef: v1.AddonReference{Name: "own"}, TargetNamespace: "default"},
-		})
+		expect.Create(t, p.client, given.Installation(one.Namespace, one.Name+"-own", "own", "default", func(made *v1.AddonInstallation) {
+			made.Spec.ClusterName = one.Name
+		}))
 	}
 	m := p.start("--v=5") // it logs each reconciliation
 	begin := time.Now()
@@ -191,9 +191,7 @@ func (p *platform) written() map[string]string {
 func (p *platform) list(of *fleet.Cluster, kind schema.GroupVersionKind, namespace string, into map[string]string) {
 	p.t.Helper()
 	reader, err := client.New(of.Config, client.Options{Scheme: p.client.Scheme(), Mapper: p.client.RESTMapper()})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	expect.List(p.t, reader, list, client.InNamespace(namespace))

@@ -79,13 +79,9 @@ func bare(t testing.TB) (*fleet.Fleet, client.WithWatch, *gate.Gate) {
 	t.Helper()
 	f := fleet.ForTest(t, fleet.ClusterOptions{Name: "management"})
 	management := f.Cluster("management")
-	if err := fleet.InstallCRDs(t.Context(), management.Config, fleet.CRDs(t)[0]); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, fleet.InstallCRDs(t.Context(), management.Config, fleet.CRDs(t)[0]))
 	c, err := client.NewWithWatch(management.Config, client.Options{Scheme: wiring.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	expect.Create(t, c, world.Namespace(platformNamespace), world.Namespace(catalogueNamespace), world.Namespace(team))
 	return f, c, gate.New(t, management)
 }
@@ -115,9 +111,7 @@ func TestKindsThatAreNotServedCostNothing(t *testing.T) {
 		return both.Failure()
 	})
 	config := f.Cluster("management").Config
-	if err := errors.Join(fleet.InstallCRDs(t.Context(), config, fleet.CRDs(t)[1]), clusterapi.InstallCRDs(t.Context(), config)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(fleet.InstallCRDs(t.Context(), config, fleet.CRDs(t)[1]), clusterapi.InstallCRDs(t.Context(), config)))
 	p := &platform{t: t, client: c, fleet: f}
 	p.add(p.member(team, "one", nil))
 	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "kkp"}}

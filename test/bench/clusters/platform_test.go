@@ -24,6 +24,7 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/standins"
 	"github.com/trellis-addons/trellis/test/world"
 )
@@ -76,9 +77,7 @@ func newPlatform(t testing.TB, servers int) *platform {
 	p := &platform{t: t, fleet: fleet.ForTest(t, all...)}
 	management := p.fleet.Cluster("management")
 	err := errors.Join(fleet.InstallCRDs(t.Context(), management.Config, fleet.CRDs(t)[0]), clusterapi.InstallCRDs(t.Context(), management.Config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if p.client, err = client.NewWithWatch(management.Config, client.Options{Scheme: wiring.Scheme()}); err != nil {
 		t.Fatal(err)
 	}
@@ -105,9 +104,7 @@ func (p *platform) offer(kind v1.CatalogueType, addon v1.AddonName, slot v1.Slot
 	if _, err := p.sources.Commit(string(addon), map[string]string{"settings.yaml": template}); err != nil {
 		p.t.Fatal(err)
 	}
-	source := &v1.Source{Git: &v1.GitSource{
-		Remote: v1.GitRemote(p.sources.GitURL + "/" + string(addon) + ".git"), CASecretRef: &v1.LocalReference{Name: "authority"},
-	}}
+	source := given.Git(p.sources.GitURL+"/"+string(addon)+".git", "")
 	p.publish(kind, v1.Addon{Name: addon, Slot: slot, Versions: []v1.AddonVersion{
 		{Version: "1.0.0", Template: &v1.Template{Method: v1.MethodGoTemplate}, Source: source},
 	}})
@@ -120,25 +117,13 @@ func (p *platform) startSources() {
 		return
 	}
 	p.sources = fleet.SourcesForTest(p.t)
-	expect.Create(p.t, p.client, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: catalogueNamespace, Name: "authority", Labels: map[string]string{v1.LabelUse: v1.UseSource},
-			Annotations: map[string]string{v1.AnnotationHosts: "127.0.0.1"},
-		},
-		Data: map[string][]byte{"ca.crt": p.sources.CA},
-	})
+	expect.Create(p.t, p.client, given.AuthoritySecret(catalogueNamespace, p.sources.CA))
 }
 
 // publish has the merged catalogue of an add-on, under its name.
 func (p *platform) publish(kind v1.CatalogueType, addon v1.Addon) {
 	p.t.Helper()
-	expect.Create(p.t, p.client, &v1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: catalogueNamespace, Name: string(addon.Name), Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
-			Annotations: map[string]string{v1.AnnotationKKPVersion: "v2.31.0"},
-		},
-		Spec: v1.AddonCatalogueSpec{Type: kind, Addons: []v1.Addon{addon}},
-	})
+	expect.Create(p.t, p.client, given.Merged(catalogueNamespace, kind, addon))
 }
 
 // install has all Clusters get two add-ons: one by the core list, which gates, and one by a set.
@@ -146,10 +131,7 @@ func (p *platform) install() {
 	p.t.Helper()
 	p.offer(v1.CatalogueCore, "network", v1.SlotCNI)
 	p.offer(v1.CatalogueCustom, "logs", "")
-	expect.Create(p.t, p.client, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: platformNamespace, Name: "custom-core-addons"},
-		Data:       map[string]string{"addons.yaml": "- {name: network, addonRef: {name: network}, targetNamespace: default}\n"},
-	})
+	expect.Create(p.t, p.client, given.CoreList(platformNamespace, "- {name: network, addonRef: {name: network}, targetNamespace: default}\n"))
 	copies := standins.Copies{Client: p.client, Namespace: catalogueNamespace}
 	copies.Put(p.t, "everywhere", v1.AddonSetSpec{
 		ClusterSelector: &metav1.LabelSelector{},
@@ -179,9 +161,7 @@ func (p *platform) add(members ...member) {
 	for _, one := range members {
 		group.Go(func() error { return p.make(one) })
 	}
-	if err := group.Wait(); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, group.Wait())
 }
 
 // make makes a Cluster as Cluster API has one: its kubeconfig and control plane come first, its status last.

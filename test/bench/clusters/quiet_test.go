@@ -143,7 +143,5 @@ func (p *platform) writeStatus(turn int64, members ...member) {
 			)
 		})
 	}
-	if err := group.Wait(); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, group.Wait())
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch/fetchtest"
 	"github.com/trellis-addons/trellis/test/bench/bar"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 const (
@@ -62,10 +62,7 @@ func BenchmarkGitHost(b *testing.B) {
 		w := newPlatform(b, 0)
 		counter := &counter{looks: map[string][]time.Time{}}
 		server := fetchtest.ServeGit(b, counter.wrap)
-		expect.Create(w.b, w.master, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: platform, Name: "ca", Labels: map[string]string{v1.LabelUse: v1.UseSource}},
-			Data:       map[string][]byte{"ca.crt": server.CA},
-		})
+		expect.Create(w.b, w.master, given.MarkedSecret(v1.UseSource, platform, "ca", map[string][]byte{"ca.crt": server.CA}))
 		for i := range gitCatalogues {
 			expect.Create(w.b, w.master, gitCatalogue(b, server, i))
 		}
@@ -82,13 +79,9 @@ func gitCatalogue(b *testing.B, server *fetchtest.Git, i int) *v1.AddonCatalogue
 	repository.Commit("main", map[string]string{
 		"addons.yaml": fmt.Sprintf("- name: addon-%d\n  versions: [{version: 1.0.0}, {version: 1.1.0}]\n", i),
 	})
-	return &v1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{Namespace: platform, Name: fmt.Sprintf("catalogue-%d", i)},
-		Spec: v1.AddonCatalogueSpec{Git: &v1.CatalogueGit{
-			Remote: v1.GitRemote(repository.URL), Interval: &metav1.Duration{Duration: gitInterval},
-			CASecretRef: &v1.LocalReference{Name: "ca"},
-		}},
-	}
+	made := given.InGit(platform, fmt.Sprintf("catalogue-%d", i), repository.URL, "ca")
+	made.Spec.Git.Interval = &metav1.Duration{Duration: gitInterval}
+	return made
 }
 
 func (w *platformWorld) awaitFetched() {

@@ -41,33 +41,23 @@ func newPlatform(b *testing.B, count int) *platformWorld {
 func (w *platformWorld) startManager(further ...string) {
 	w.b.Helper()
 	root, err := binaries.Root()
-	if err != nil {
-		w.b.Fatal(err)
-	}
+	expect.NoError(w.b, err)
 	program := filepath.Join(w.fleet.Folder(), "master-controller-manager")
-	if err := binaries.BuildOwn(w.b.Context(), root, w.fleet.Folder(), "./cmd/master-controller-manager"); err != nil {
-		w.b.Fatal(err)
-	}
+	expect.NoError(w.b, binaries.BuildOwn(w.b.Context(), root, w.fleet.Folder(), "./cmd/master-controller-manager"))
 	kubeconfig := filepath.Join(w.fleet.Folder(), "master.yaml")
-	if err := os.WriteFile(kubeconfig, w.fleet.Cluster("master").Kubeconfig, 0o600); err != nil {
-		w.b.Fatal(err)
-	}
+	expect.NoError(w.b, os.WriteFile(kubeconfig, w.fleet.Cluster("master").Kubeconfig, 0o600))
 	arguments := append([]string{
 		"--kubeconfig", kubeconfig, "--leader-elect=false", "--standalone", "--kkp-version=2.31.0",
 		"--metrics-bind-address=0", "--health-probe-bind-address=0", "--store-folder", filepath.Join(w.fleet.Folder(), "store"),
 	}, further...)
 	w.process, err = w.fleet.Run(fleet.Command{Name: "master-controller-manager", Path: program, Arguments: arguments})
-	if err != nil {
-		w.b.Fatal(err)
-	}
+	expect.NoError(w.b, err)
 }
 
 // memory is the largest resident memory that the manager ever had, in bytes.
 func (w *platformWorld) memory() int64 {
 	w.b.Helper()
 	peak, err := fleet.PeakMemory(w.process.PID())
-	if err != nil {
-		w.b.Fatal(err)
-	}
+	expect.NoError(w.b, err)
 	return peak
 }

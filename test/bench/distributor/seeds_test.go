@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,6 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/test/bench/bar"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // The bars of the road to the seeds.
@@ -181,9 +181,7 @@ func (w *platformWorld) edit(count int, change func([]v1.Addon)) time.Duration {
 	for i := range count {
 		group.Go(func() error { return w.awaitMark(seedName(i), string(object.Spec.Addons[0].Name), mark) })
 	}
-	if err := group.Wait(); err != nil {
-		w.b.Fatal(err)
-	}
+	expect.NoError(w.b, group.Wait())
 	return time.Since(begin)
 }
 
@@ -252,9 +250,7 @@ func (w *platformWorld) median(count int) time.Duration {
 // nobody is an address where nobody listens.
 func nobody(b *testing.B) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	defer listener.Close()
 	return listener.Addr().String()
 }
@@ -265,14 +261,7 @@ func kubeconfigAt(w *platformWorld, address string) []byte {
 }
 
 func (w *platformWorld) addSeed(name string, kubeconfig []byte) {
-	expect.Create(w.b, w.master, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: platform, Name: "kubeconfig-" + name},
-		Data:       map[string][]byte{"kubeconfig": kubeconfig},
-	})
-	expect.Create(w.b, w.master, &kkpv1.Seed{
-		ObjectMeta: metav1.ObjectMeta{Namespace: platform, Name: name},
-		Spec:       kkpv1.SeedSpec{Kubeconfig: kkpv1.ObjectReference{Name: "kubeconfig-" + name}},
-	})
+	expect.Create(w.b, w.master, given.Seed(platform, name, kubeconfig)...)
 }
 
 func (w *platformWorld) dropSeed(name string) {

@@ -10,12 +10,12 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/bench/bar"
 	"github.com/trellis-addons/trellis/test/expect"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // agents is how many installations have a credential for the hub in BenchmarkAgents.
@@ -29,17 +29,12 @@ func BenchmarkAgents(b *testing.B) {
 		b.Fatal(err)
 	}
 	rule := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list"}}
-	expect.Create(b, w.seed, &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: "agents", Labels: map[string]string{kubermaticv1.LabelAgents: kubermaticv1.AgentsCustom}},
-		Rules:      []rbacv1.PolicyRule{rule},
-	})
+	expect.Create(b, w.seed, given.AgentRights("agents", rule))
 	w.offer(b, "four", &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate, Access: []kubermaticv1.Access{{
 		Name: "hub", Rules: []kubermaticv1.AccessRule{{APIGroups: rule.APIGroups, Resources: rule.Resources, Verbs: rule.Verbs}},
 	}}}, w.gitSource("four"))
 	authorities := filepath.Join(b.TempDir(), "ca.crt")
-	if err := os.WriteFile(authorities, w.both.Config.CAData, 0o600); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, os.WriteFile(authorities, w.both.Config.CAData, 0o600))
 	flags := []string{"--hub-server", w.both.Config.Host, "--hub-ca-file", authorities}
 	w.startManager(b, flags...)
 	watching := w.watch(b)

@@ -60,13 +60,9 @@ func (w *world) newBare(b *testing.B, sample string, made calls, count int) *bar
 	w.copyKind(b)
 	config := rest.CopyConfig(w.both.Config)
 	oneConnection, err := rest.HTTPClientFor(config)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	dynamics, err := dynamic.NewForConfigAndClient(config, oneConnection)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	p := &bare{
 		client: dynamics, sample: sample, statuses: made.each("PATCH addoninstallations/status", count),
 		finalizers: made.each("PATCH addoninstallations", count),
@@ -119,14 +115,10 @@ func (w *world) event(b *testing.B, sample string) *eventsv1.Event {
 func (w *world) copyKind(b *testing.B) {
 	b.Helper()
 	clients, err := apiextensions.NewForConfig(w.both.Config)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	definitions := clients.ApiextensionsV1().CustomResourceDefinitions()
 	original, err := definitions.Get(b.Context(), "addoninstallations.kubermatic.k8c.io", metav1.GetOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	made := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "addoninstallations." + standInGroup}, Spec: original.Spec,
 	}
@@ -145,9 +137,7 @@ func (w *world) copyKind(b *testing.B) {
 func encoded(b *testing.B, object any) string {
 	b.Helper()
 	raw, err := json.Marshal(object)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	return string(raw)
 }
 
@@ -160,9 +150,7 @@ func (w *world) bareRound(b *testing.B, p *bare, names []string) outcome {
 		for _, name := range names {
 			group.Go(func() error { return p.install(ctx, name) })
 		}
-		if err := group.Wait(); err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, group.Wait())
 		return time.Now()
 	})
 }

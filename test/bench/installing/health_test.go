@@ -44,8 +44,7 @@ func BenchmarkHealthBombs(b *testing.B) {
 	}
 	tenant := kit.Client(b, server.Config)
 	expect.Create(b, tenant, kit.Namespace(targetNamespace), about)
-	expect.Create(b, w.seed, kit.Namespace(bombed))
-	w.addCluster(b, "bombed", bombed, server)
+	kit.UserCluster(b, w.seed, "bombed", server.Kubeconfig)
 	rules := make([]kubermaticv1.HealthRule, bombRules)
 	for i := range rules {
 		rules[i] = kubermaticv1.HealthRule{

@@ -13,6 +13,7 @@ import (
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // validated is how many releases of a round the SDK makes with its defaults: it takes its time.
@@ -26,10 +27,7 @@ func BenchmarkHelm(b *testing.B) {
 	if err := w.sources.Chart(ChartFiles()); err != nil {
 		b.Fatal(err)
 	}
-	w.offer(b, "chart", &kubermaticv1.Template{Method: kubermaticv1.MethodHelm}, &kubermaticv1.Source{Helm: &kubermaticv1.HelmSource{
-		URL: w.sources.ChartsURL, Chart: "four", Version: "1.0.0",
-		CASecretRef: &kubermaticv1.LocalReference{Name: "authority"},
-	}})
+	w.offer(b, "chart", &kubermaticv1.Template{Method: kubermaticv1.MethodHelm}, given.Chart(w.sources.ChartsURL, "four", "1.0.0"))
 	sdk := w.buildSDK(b)
 	w.startManager(b)
 	watching := w.watch(b)

@@ -97,9 +97,7 @@ func (w *world) removeLarge(b *testing.B, round string) {
 func (w *world) removeCRDs(b *testing.B, round string) {
 	b.Helper()
 	clients, err := apiextensions.NewForConfig(w.both.Config)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	definitions := clients.ApiextensionsV1().CustomResourceDefinitions()
 	for number := range largeCRDs {
 		err := definitions.Delete(b.Context(), largePlural(number)+"."+largeGroup(round), metav1.DeleteOptions{})
@@ -117,9 +115,7 @@ func (w *world) kubectlRound(b *testing.B, round string) time.Duration {
 		"kubeconfig": string(w.both.Kubeconfig), "crds.yaml": largeFoundation(round), "objects.yaml": largeRest(round),
 	}
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
 	}
 	wait := []string{"wait", "--for=condition=Established", "--timeout=60s"}
 	for number := range largeCRDs {
@@ -130,9 +126,7 @@ func (w *world) kubectlRound(b *testing.B, round string) time.Duration {
 	for _, arguments := range [][]string{
 		{"apply", "--server-side", "-f", "crds.yaml"}, wait, {"apply", "--server-side", "-f", "objects.yaml"},
 	} {
-		if err := runKubectl(b.Context(), folder, arguments); err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, runKubectl(b.Context(), folder, arguments))
 	}
 	took := time.Since(begin)
 	b.Logf("kubectl: %.2f s; %s", took.Seconds(), w.costs(b).since(before).text(1))

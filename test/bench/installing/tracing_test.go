@@ -124,9 +124,7 @@ func reportSide(b *testing.B, unit string, less, more *side, most float64) {
 // clear removes all installations.
 func (w *world) clear(b *testing.B) {
 	b.Helper()
-	if err := w.seed.DeleteAllOf(b.Context(), &kubermaticv1.AddonInstallation{}, client.InNamespace(clusterNamespace)); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, w.seed.DeleteAllOf(b.Context(), &kubermaticv1.AddonInstallation{}, client.InNamespace(clusterNamespace)))
 	expect.Eventually(b, patience, func() error {
 		var left kubermaticv1.AddonInstallationList
 		if err := w.seed.List(b.Context(), &left, client.InNamespace(clusterNamespace)); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/test/bench/bar"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 )
 
 // former is the program of another commit's seed manager.
@@ -28,14 +29,9 @@ func BenchmarkUpgrade(b *testing.B) {
 	if _, err := w.sources.Commit("four", map[string]string{"addon.yaml": addonTemplate}); err != nil {
 		b.Fatal(err)
 	}
-	if err := w.sources.Chart(ChartFiles()); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, w.sources.Chart(ChartFiles()))
 	w.offer(b, "four", &kubermaticv1.Template{Method: kubermaticv1.MethodGoTemplate}, w.gitSource("four"))
-	w.offer(b, "chart", &kubermaticv1.Template{Method: kubermaticv1.MethodHelm}, &kubermaticv1.Source{Helm: &kubermaticv1.HelmSource{
-		URL: w.sources.ChartsURL, Chart: "four", Version: "1.0.0",
-		CASecretRef: &kubermaticv1.LocalReference{Name: "authority"},
-	}})
+	w.offer(b, "chart", &kubermaticv1.Template{Method: kubermaticv1.MethodHelm}, given.Chart(w.sources.ChartsURL, "four", "1.0.0"))
 	program := *former
 	if program == "" {
 		program = buildManager(b, b.TempDir())
@@ -76,9 +72,7 @@ func BenchmarkUpgrade(b *testing.B) {
 // stopManager ends the manager as its Deployment would.
 func (w *world) stopManager(b *testing.B) {
 	b.Helper()
-	if err := w.manager.process.Signal(syscall.SIGTERM); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, w.manager.process.Signal(syscall.SIGTERM))
 	<-w.manager.process.Done()
 	w.manager = nil
 }

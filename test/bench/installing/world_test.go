@@ -5,16 +5,12 @@ import (
 	"fmt"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
-	"github.com/trellis-addons/trellis/test/binaries"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -44,69 +40,31 @@ func newWorld(b *testing.B, further ...fleet.ClusterOptions) *world {
 	w := &world{fleet: fleet.ForTest(b, append(further, both)...), sources: fleet.SourcesForTest(b)}
 	w.both = w.fleet.Cluster("both")
 	w.seed = kit.Client(b, w.both.Config)
-	for _, name := range []string{platformNamespace, catalogueNamespace, clusterNamespace, targetNamespace} {
+	for _, name := range []string{platformNamespace, catalogueNamespace, targetNamespace} {
 		expect.Create(b, w.seed, kit.Namespace(name))
 	}
-	expect.Create(b, w.seed, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: catalogueNamespace, Name: "authority", Labels: map[string]string{kubermaticv1.LabelUse: kubermaticv1.UseSource},
-			Annotations: map[string]string{kubermaticv1.AnnotationHosts: "127.0.0.1"},
-		},
-		Data: map[string][]byte{"ca.crt": w.sources.CA},
-	})
-	w.addCluster(b, clusterName, clusterNamespace, w.both)
+	expect.Create(b, w.seed, given.AuthoritySecret(catalogueNamespace, w.sources.CA))
+	kit.UserCluster(b, w.seed, clusterName, w.both.Kubeconfig)
 	return w
-}
-
-// addCluster makes a Cluster, as KKP would have it, in a namespace that is there.
-func (w *world) addCluster(b *testing.B, name, namespace string, server *fleet.Cluster) {
-	b.Helper()
-	expect.Create(b, w.seed, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "internal-admin-kubeconfig"},
-		Data:       map[string][]byte{"kubeconfig": server.Kubeconfig},
-	})
-	made := &kkpv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	expect.Create(b, w.seed, made)
-	made.Status.Versions.ControlPlane, made.Status.NamespaceName = "v"+binaries.Older, namespace
-	made.Status.ExtendedHealth.APIServer = kkpv1.HealthUp
-	expect.UpdateStatus(b, w.seed, made)
 }
 
 // offer publishes the merged catalogue of an add-on with one version.
 func (w *world) offer(b *testing.B, addon string, template *kubermaticv1.Template, source *kubermaticv1.Source) {
 	b.Helper()
-	expect.Create(b, w.seed, &kubermaticv1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: catalogueNamespace, Name: addon, Labels: map[string]string{kubermaticv1.LabelRole: kubermaticv1.RoleMerged},
-			Annotations: map[string]string{kubermaticv1.AnnotationKKPVersion: "v2.31.0"},
-		},
-		Spec: kubermaticv1.AddonCatalogueSpec{
-			Type: kubermaticv1.CatalogueCustom,
-			Addons: []kubermaticv1.Addon{{
-				Name:     kubermaticv1.AddonName(addon),
-				Versions: []kubermaticv1.AddonVersion{{Version: "1.0.0", Template: template, Source: source}},
-			}},
-		},
-	})
+	offered := given.Addon(addon, kubermaticv1.AddonVersion{Version: "1.0.0", Template: template, Source: source})
+	expect.Create(b, w.seed, given.Merged(catalogueNamespace, kubermaticv1.CatalogueCustom, offered))
 }
 
 // gitSource is a repository of the world's sources.
 func (w *world) gitSource(repository string) *kubermaticv1.Source {
-	return &kubermaticv1.Source{Git: &kubermaticv1.GitSource{
-		Remote:      kubermaticv1.GitRemote(w.sources.GitURL + "/" + repository + ".git"),
-		CASecretRef: &kubermaticv1.LocalReference{Name: "authority"},
-	}}
+	return given.Git(w.sources.GitURL+"/"+repository+".git", "")
 }
 
 // installation of an add-on, whose template learns the name by value "name".
 func installation(addon, name string) *kubermaticv1.AddonInstallation {
-	return &kubermaticv1.AddonInstallation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: clusterNamespace, Name: name},
-		Spec: kubermaticv1.AddonInstallationSpec{
-			AddonRef:        kubermaticv1.AddonReference{Name: kubermaticv1.AddonName(addon), Version: "1.0.0"},
-			TargetNamespace: targetNamespace, Values: &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"name":%q}`, name)},
-		},
-	}
+	return given.Installation(
+		clusterNamespace, name, addon, targetNamespace, given.In("1.0.0"), given.Values(fmt.Sprintf(`{"name":%q}`, name)),
+	)
 }
 
 // names of one round's installations or releases.

@@ -19,7 +19,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -30,6 +29,7 @@ import (
 	"github.com/trellis-addons/trellis/test/bench/bar"
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
+	"github.com/trellis-addons/trellis/test/given"
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
@@ -179,9 +179,7 @@ func newBench(b *testing.B) *bench {
 // serve starts the endpoint in a manager, and the empty handler.
 func (b *bench) serve(made *kit.Manager) {
 	catalogue := query.NewCatalogue(place, mergedcatalogue.New(logr.Discard()), logr.Discard())
-	if err := catalogue.Watch(made.Context(), made.GetCache()); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, catalogue.Watch(made.Context(), made.GetCache()))
 	b.reviews = &counting{Client: b.seed}
 	key := client.ObjectKey{Namespace: place, Name: query.CertificateSecret}
 	own := query.NewCertificate(key, []string{"127.0.0.1"})
@@ -193,9 +191,7 @@ func (b *bench) serve(made *kit.Manager) {
 		Installations: made.GetClient(), Reviews: reviews, Certificates: own,
 	}, query.Options{Address: "127.0.0.1:0", Logger: logr.Discard()})
 	for _, runnable := range []manager.Runnable{own, b.endpoint} {
-		if err := made.Add(runnable); err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, made.Add(runnable))
 	}
 	made.Run()
 	expect.Eventually(b, expect.Patience, func() error { return b.endpoint.Ready(nil) })
@@ -209,9 +205,7 @@ func (b *bench) serve(made *kit.Manager) {
 // are given to it.
 func (b *bench) serveEmpty(certificates query.Certificates, reviews *query.Reviews) {
 	listener, err := (&net.ListenConfig{}).Listen(b.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	server := &http.Server{
 		ReadHeaderTimeout: time.Minute,
 		TLSConfig: &tls.Config{
@@ -251,18 +245,14 @@ func (b *bench) once(url string, header map[string]string) (answer, time.Duratio
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableCompression: true}
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, url, http.NoBody)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	request.Header.Set("Authorization", "Bearer "+b.token)
 	for name, value := range header {
 		request.Header.Set(name, value)
 	}
 	start := processorTime(b)
 	got, err := (&http.Client{Transport: transport}).Do(request)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	defer got.Body.Close()
 	body, err := io.ReadAll(got.Body)
 	if err != nil || got.StatusCode != http.StatusOK {
@@ -289,15 +279,9 @@ func mergedAddon(i int) *v1.AddonCatalogue {
 		})
 		origins = append(origins, fmt.Sprintf(`%q:{"digest":"sha256:%064x","catalogue":"catalogue-%d"}`, version, i*1000+v, i%8))
 	}
-	return &v1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: place, Name: name, Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
-			Annotations: map[string]string{
-				v1.AnnotationKKPVersion: "v2.31.0", v1.AnnotationVersions: "{" + strings.Join(origins, ",") + "}",
-			},
-		},
-		Spec: v1.AddonCatalogueSpec{Addons: []v1.Addon{addon}},
-	}
+	made := given.Merged(place, "", addon)
+	made.Annotations[v1.AnnotationVersions] = "{" + strings.Join(origins, ",") + "}"
+	return made
 }
 
 // words of descriptions.
@@ -313,9 +297,7 @@ func word(source *rand.Rand) string { return words[source.IntN(len(words))] }
 func processorTime(b testing.TB) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 

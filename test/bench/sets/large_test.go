@@ -122,9 +122,7 @@ func newLarge(b *testing.B) *largeSeed {
 	expect.Read(b, l.copies.Client, whole)
 	whole.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}
 	text, err := json.Marshal(whole) // an API server reads JSON too
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	l.models[len(l.models)-1].Value = text
 	return l
 }
@@ -357,9 +355,7 @@ func (l *largeSeed) tell(b *testing.B, cluster string, isReady bool) {
 		ready.Status, ready.Reason = metav1.ConditionTrue, v1.ReasonReady
 	}
 	text, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []metav1.Condition{ready}}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	about := &v1.AddonInstallation{ObjectMeta: metav1.ObjectMeta{Namespace: standins.NamespaceOf(cluster), Name: addonOf(0)}}
 	expect.PatchStatus(b, l.copies.Client, about, client.RawPatch(types.MergePatchType, text))
 }
@@ -428,9 +424,7 @@ func measured(b *testing.B, work func()) use {
 func spent(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 

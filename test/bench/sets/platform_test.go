@@ -17,6 +17,7 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/standins"
 	"github.com/trellis-addons/trellis/test/world"
 )
@@ -123,10 +124,7 @@ func (p *platform) start(t testing.TB) {
 
 // version has content that is fixed: of anything else nobody could say what it is.
 func version(number, content string) v1.AddonVersion {
-	return v1.AddonVersion{
-		Version: number, Template: &v1.Template{Method: v1.MethodHelm},
-		Source: &v1.Source{Helm: &v1.HelmSource{URL: "https://charts.example", Chart: content, Version: number}},
-	}
+	return given.Version(number, &v1.Source{Helm: &v1.HelmSource{URL: "https://charts.example", Chart: content, Version: number}})
 }
 
 // spec is the set: all clusters, three items, four groups.
@@ -163,9 +161,7 @@ func (p *platform) settled(t testing.TB, before string) string {
 	t.Helper()
 	var revision string
 	expect.Eventually(t, patience, func() error {
-		if err := p.process.Failure(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, p.process.Failure())
 		set := p.copies.Get(t, setName)
 		if complaints := p.moves.Complaints(); len(complaints) > 0 {
 			t.Fatalf("the waves were not kept to: %q", complaints)

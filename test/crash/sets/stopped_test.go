@@ -153,9 +153,7 @@ func TestALeaderOfSetsThatWasStoppedWritesNothingMore(t *testing.T) {
 			}
 			written := takeOver(t, s, old, waiting, func() {
 				lease, err := s.lease(t)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				before := *lease.Spec.HolderIdentity
 				expect.Eventually(t, patience, func() error {
 					if lease, err = s.lease(t); err == nil && *lease.Spec.HolderIdentity == before {
@@ -171,9 +169,7 @@ func TestALeaderOfSetsThatWasStoppedWritesNothingMore(t *testing.T) {
 				t.Errorf("written more than once:\n%s", strings.Join(twice, "\n"))
 			}
 			old.Over()
-			if err := old.Process.Signal(syscall.SIGCONT); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, old.Process.Signal(syscall.SIGCONT))
 			s.expectEnd(t, old)
 		})
 	}

@@ -234,9 +234,7 @@ func (s *subject) state(t *testing.T) map[string]string {
 func (s *subject) text(t *testing.T, content any) string {
 	t.Helper()
 	text, err := json.Marshal(content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return string(text)
 }
 

@@ -65,9 +65,7 @@ func (s *subject) waits(t *testing.T, reason string) {
 func (s *subject) putClockBack(t *testing.T, reason string) {
 	t.Helper()
 	found, err := s.available(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	held := meta.FindStatusCondition(found.Status.Conditions, v1.ConditionUpgradeHeld)
 	if held == nil || held.Reason != reason {
 		t.Fatalf("the upgrade does not wait at %s any more: %+v", reason, held)

@@ -131,17 +131,13 @@ func TestALeaderThatWasStoppedInAnUpgradeWritesNothingMore(t *testing.T) {
 			}
 			s := compete(t, p.newSubject(t), old)
 			led, err := s.holder(t)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			s.ask(t)
 			s.reached(t)
 			s.otherLeads(t, led)
 			s.end(t)
 			old.Over()
-			if err := old.Process.Signal(syscall.SIGCONT); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, old.Process.Signal(syscall.SIGCONT))
 			s.expectOver(t)
 		})
 	}
@@ -164,9 +160,7 @@ func TestTwoLeadersLetNoUpgradeGoEarly(t *testing.T) {
 			t.Parallel()
 			s := compete(t, p.newSubject(t), &gate.Rival{Counts: at.counts, Place: at.place, Cut: true, Reach: func() {}})
 			led, err := s.holder(t)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			s.ask(t)
 			s.reached(t)
 			s.player.share(world.Election.Lease)

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,6 +28,7 @@ import (
 	"github.com/trellis-addons/trellis/test/expect"
 	"github.com/trellis-addons/trellis/test/fleet"
 	"github.com/trellis-addons/trellis/test/gate"
+	"github.com/trellis-addons/trellis/test/given"
 	"github.com/trellis-addons/trellis/test/standins"
 	"github.com/trellis-addons/trellis/test/world"
 )
@@ -64,9 +64,7 @@ func newPlatform(t *testing.T) *platform {
 	platforms.Lock()
 	defer platforms.Unlock()
 	management := fleet.Shared().Cluster(managementName)
-	if err := clusterapi.InstallCRDs(t.Context(), management.Config); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, clusterapi.InstallCRDs(t.Context(), management.Config))
 	p := &platform{client: world.Client(t, management.Config), gate: gate.New(t, management)}
 	made := world.SeedOf(t, management.Config, "nowhere", standins.ClusterAPI)
 	made.Run()
@@ -111,10 +109,7 @@ func (s *subject) offer(t *testing.T) {
 	expect.Create(t, s.client,
 		s.entry(t, v1.CatalogueCustom, "cni", v1.SlotCNI, "1.0.0", "< 1.37", bridging, ">= 1.36, < 1.38"),
 		s.entry(t, v1.CatalogueCore, "csi", v1.SlotCSI, bridging, ">= 1.36, < 1.38", last, "~1.37"),
-		&corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: s.catalogue, Name: "custom-core-addons"},
-			Data:       map[string]string{"addons.yaml": "- {name: csi, addonRef: {name: csi, version: '>= 1.0'}, targetNamespace: kube-system}\n"},
-		})
+		given.CoreList(s.catalogue, "- {name: csi, addonRef: {name: csi, version: '>= 1.0'}, targetNamespace: kube-system}\n"))
 	copies := standins.Copies{Client: s.client, Namespace: s.catalogue}
 	for release, version := range map[string]string{"36": "1.0.0", "37": bridging} {
 		copies.Put(t, "release-"+release, v1.AddonSetSpec{
@@ -139,13 +134,7 @@ func (s *subject) entry(t *testing.T, of v1.CatalogueType, name string, slot v1.
 			Source:   &v1.Source{Git: &v1.GitSource{Remote: "https://git.example.com/addon", Ref: &v1.GitRef{Tag: "v1"}}},
 		})
 	}
-	return &v1.AddonCatalogue{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.catalogue, Name: name, Labels: map[string]string{v1.LabelRole: v1.RoleMerged},
-			Annotations: map[string]string{v1.AnnotationVersions: s.text(t, origins), v1.AnnotationKKPVersion: "v2.31.0"},
-		},
-		Spec: v1.AddonCatalogueSpec{Type: of, Addons: []v1.Addon{addon}},
-	}
+	return given.WithOrigins(given.Merged(s.catalogue, of, addon), origins)
 }
 
 // make makes the Cluster as Cluster API has one that is up: two pools of one kind and one of the other.
@@ -159,9 +148,7 @@ func (s *subject) make(t *testing.T) {
 		Labels: map[string]string{kkpv1.LabelWorkerName: s.name},
 	}.Object()
 	reference := map[string]any{"apiGroup": clusterapi.ControlPlaneGroup, "kind": clusterapi.ControlPlaneKind.Kind, "name": clusterName}
-	if err := unstructured.SetNestedMap(made.Object, reference, "spec", "controlPlaneRef"); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, unstructured.SetNestedMap(made.Object, reference, "spec", "controlPlaneRef"))
 	expect.Create(t, s.client, plane, s.pool(clusterapi.MachineDeploymentKind, "a"), s.pool(clusterapi.MachineDeploymentKind, "b"),
 		s.pool(clusterapi.MachinePoolKind, "p"), made)
 	s.uid = made.GetUID()
@@ -256,9 +243,7 @@ func (s *subject) atRest(t *testing.T, process *fleet.Process) {
 
 func (s *subject) ask(t *testing.T) {
 	t.Helper()
-	if err := clusterapi.SetVersion(t.Context(), s.client, s.key, after); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, clusterapi.SetVersion(t.Context(), s.client, s.key, after))
 }
 
 func (s *subject) installations(t *testing.T) []v1.AddonInstallation {
@@ -284,9 +269,7 @@ func (s *subject) state(t *testing.T) map[string]string {
 		})
 	}
 	available, err := s.available(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	held := meta.FindStatusCondition(available.Status.Conditions, v1.ConditionUpgradeHeld)
 	ready := meta.FindStatusCondition(available.Status.Conditions, v1.ConditionAddonsReady)
 	state["available"] = s.text(t, []any{
@@ -303,9 +286,7 @@ func (s *subject) state(t *testing.T) map[string]string {
 func (s *subject) text(t *testing.T, content any) string {
 	t.Helper()
 	text, err := json.Marshal(content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return strings.ReplaceAll(string(text), s.name, "SUBJECT")
 }
 
