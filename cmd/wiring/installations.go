@@ -113,7 +113,7 @@ func AddonInstallation(
 	dependencies := addoninstallation.Dependencies{
 		PullSecret: pulled, Neighbours: made.Clusters,
 		Client: made.GetClient(), Marks: marks, Marked: marked, Direct: made.GetAPIReader(),
-		Recorder: recorder, HasRoom: made.Held.HasRoom, Finder: made.Clusters, Connections: connections,
+		Recorder: recorder, Held: made.Held, Finder: made.Clusters, Connections: connections,
 		Store: parts.Store, SourceKinds: parts.SourceKinds, Renders: parts.Renders, Values: parts.Renders,
 		Platform: platform, ClusterSecrets: cluster.NewSecrets(made.GetAPIReader(), parts.Namespace), Seen: made.Clusters, Images: parts.Images,
 		Records: parts.Records, InputsKey: parts.InputsKey, Options: parts.Options,

@@ -44,7 +44,7 @@ type Budget[T any, P pointer[T]] struct {
 
 	mutex      sync.Mutex
 	total      int64
-	namespaces map[string]int64
+	namespaces map[string]Sum
 	known      map[types.UID]*held[T]
 }
 
@@ -60,9 +60,15 @@ type held[T any] struct {
 	last   weak.Pointer[T]
 }
 
+// Sum is what objects of one namespace take together. It includes objects that are deleted, until they are collected.
+type Sum struct {
+	Objects, Stubs int
+	Bytes          int64
+}
+
 // New makes a Budget.
 func New[T any, P pointer[T]](kind Kind[T]) *Budget[T, P] {
-	return &Budget[T, P]{Kind: kind, namespaces: map[string]int64{}, known: map[types.UID]*held[T]{}}
+	return &Budget[T, P]{Kind: kind, namespaces: map[string]Sum{}, known: map[types.UID]*held[T]{}}
 }
 
 // Transform is for a cache: it makes a stub of an object for which there is no room. What is whole already stays so unless people make it
@@ -79,6 +85,13 @@ func (b *Budget[T, P]) Transform(object any) (any, error) {
 	if known != nil && known.last.Value() == (*T)(one) { // a list passes twice
 		return object, nil
 	}
+	sum := b.namespaces[one.GetNamespace()]
+	switch {
+	case known == nil:
+		sum.Objects++
+	case !known.isWhole:
+		sum.Stubs--
+	}
 	one.SetManagedFields(nil)
 	unmark(one) // people may have set it
 	if known == nil {
@@ -93,7 +106,9 @@ func (b *Budget[T, P]) Transform(object any) (any, error) {
 		b.Kind.Strip(one)
 		mark(one, bytes)
 		bytes, _ = sizeOf((*T)(one))
+		sum.Stubs++
 	}
+	b.namespaces[one.GetNamespace()] = sum
 	b.charge(known, bytes-known.bytes)
 	known.copies, known.last = known.copies+1, weak.Make((*T)(one))
 	runtime.AddCleanup((*T)(one), b.collected, one.GetUID())
@@ -109,13 +124,20 @@ func (b *Budget[T, P]) HasRoom(stub P) bool {
 	return isStub && known != nil && !b.isForeign(stub) && b.fits(known, bytes+slack)
 }
 
+// Of is what the objects of a namespace take.
+func (b *Budget[T, P]) Of(namespace string) Sum {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.namespaces[namespace]
+}
+
 func (b *Budget[T, P]) isForeign(one P) bool { return b.Kind.IsForeign != nil && b.Kind.IsForeign(one) }
 
 // fits says whether an object may take so many bytes, beside what it has.
 func (b *Budget[T, P]) fits(known *held[T], bytes int64) bool {
 	grows, left := bytes-known.bytes, b.Kind.Most-b.total
 	if b.Kind.Namespaced {
-		left = min(left, b.Kind.Most/2-b.namespaces[known.namespace])
+		left = min(left, b.Kind.Most/2-b.namespaces[known.namespace].Bytes)
 	}
 	return grows <= left/part
 }
@@ -123,7 +145,9 @@ func (b *Budget[T, P]) fits(known *held[T], bytes int64) bool {
 func (b *Budget[T, P]) charge(known *held[T], bytes int64) {
 	known.bytes += bytes
 	b.total += bytes
-	b.namespaces[known.namespace] += bytes
+	sum := b.namespaces[known.namespace]
+	sum.Bytes += bytes
+	b.namespaces[known.namespace] = sum
 }
 
 // collected is called when no cache and no controller has a copy any more.
@@ -137,7 +161,13 @@ func (b *Budget[T, P]) collected(uid types.UID) {
 	}
 	b.charge(known, -known.bytes)
 	delete(b.known, uid)
-	if b.namespaces[known.namespace] == 0 {
+	sum := b.namespaces[known.namespace]
+	sum.Objects--
+	if !known.isWhole {
+		sum.Stubs--
+	}
+	b.namespaces[known.namespace] = sum
+	if sum.Objects == 0 {
 		delete(b.namespaces, known.namespace)
 	}
 }

@@ -65,8 +65,8 @@ func TestAFloodIsHeldAsStubs(t *testing.T) {
 	into := of(most)
 	honest, _ := fill(t, into, "honest", 20, 50<<10)
 	large, whole := fill(t, into, "flood", 100, 100<<10)
-	if whole == 0 || into.namespaces["flood"] > most/2 || into.total > most {
-		t.Errorf("%d whole, %d bytes of the flood, %d in all", whole, into.namespaces["flood"], into.total)
+	if whole == 0 || into.namespaces["flood"].Bytes > most/2 || into.total > most {
+		t.Errorf("%d whole, %d bytes of the flood, %d in all", whole, into.namespaces["flood"].Bytes, into.total)
 	}
 	small, whole := fill(t, into, "flood", 20, 1<<10)
 	if whole != 20 {
@@ -179,7 +179,7 @@ func TestRoomReturnsWithWhatIsCollected(t *testing.T) {
 	collect(t, func() bool {
 		into.mutex.Lock()
 		defer into.mutex.Unlock()
-		return len(into.known) == 2 && into.total == into.namespaces["a"] && into.total < 20<<10
+		return len(into.known) == 2 && into.total == into.namespaces["a"].Bytes && into.total < 20<<10
 	})
 	if !into.HasRoom(last) {
 		t.Error("there is no room for the last stub")

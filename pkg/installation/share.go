@@ -41,6 +41,11 @@ func CheckShare(object *v1.AddonInstallation, before []v1.AddonInstallation) err
 	return nil
 }
 
+// IsFarWithinShare says whether no installation of a namespace can be beyond its cluster's share, by what all of them take in memory.
+func IsFarWithinShare(all budget.Sum) bool {
+	return all.Stubs == 0 && all.Objects <= mostInstallations && all.Bytes <= mostBytes
+}
+
 // isOfPlatform says whether the platform made an installation.
 func isOfPlatform(object *v1.AddonInstallation) bool {
 	_, isOfSet := object.Labels[v1.LabelSet]

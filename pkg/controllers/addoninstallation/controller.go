@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubermaticv1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/budget"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/fairqueue"
@@ -88,8 +89,8 @@ type Dependencies struct {
 	Marked cache.Cache
 	// Direct reads from the API server what Marked has left out: see TrimMarked.
 	Direct client.Reader
-	// HasRoom says whether the cache has room by now for an installation of which it holds a stub.
-	HasRoom     func(*kubermaticv1.AddonInstallation) bool
+	// Held is what the cache holds of installations.
+	Held        *budget.Budget[kubermaticv1.AddonInstallation, *kubermaticv1.AddonInstallation]
 	Recorder    events.EventRecorder
 	Finder      cluster.Finder
 	Connections Connections

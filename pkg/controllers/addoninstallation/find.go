@@ -96,12 +96,15 @@ func (r *Reconciler) withinShare(ctx context.Context, f *facts) loop.Outcome {
 	if bytes, isStub := budget.Size(f.installation); isStub {
 		text := fmt.Sprintf("nothing is done for it: it takes %d KiB of the manager's memory, and the installations of its namespace, or of the "+
 			"seed, take all that there is for them", bytes>>10)
-		if r.HasRoom(f.installation) {
-			text += ": there is room again, and resourceVersion " + f.installation.ResourceVersion + " is read anew"
+		if r.Held.HasRoom(f.installation) {
+			text += ": there is room again, and resourceVersion " + f.installation.ResourceVersion + " is read again"
 		} else {
 			text += ": delete installations, or make their values, labels and annotations smaller"
 		}
 		return waiting(kubermaticv1.ReasonLimitExceeded, text, clusterRecheck)
+	}
+	if order.IsFarWithinShare(r.Held.Of(f.installation.Namespace)) {
+		return nil
 	}
 	all, err := r.installationsOf(ctx, f.of())
 	if err != nil {

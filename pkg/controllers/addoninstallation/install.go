@@ -3,6 +3,7 @@ package addoninstallation
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -118,9 +119,10 @@ func (r *Reconciler) others(ctx context.Context, f *facts) ([]installer.Other, e
 // fingerprintOf is what the cache says of an installation, so that its record is read only where
 // something changed.
 func fingerprintOf(other *kubermaticv1.AddonInstallation) string {
-	stand := fmt.Sprintf("%s %s %t %t", other.UID, other.Name, other.DeletionTimestamp != nil, isLeaving(other))
+	flags := strconv.FormatBool(other.DeletionTimestamp != nil) + " " + strconv.FormatBool(isLeaving(other))
+	stand := string(other.UID) + " " + other.Name + " " + flags
 	if applied := other.Status.LastApplied; applied != nil {
-		stand += fmt.Sprintf(" %s %s", applied.Version, applied.Objects)
+		stand += " " + applied.Version + " " + applied.Objects
 	}
 	return stand + "\n"
 }
