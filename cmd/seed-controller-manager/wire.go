@@ -182,7 +182,7 @@ func (s *seed) addInstallations(ctx context.Context) error {
 	); err != nil {
 		return fmt.Errorf("registering metrics of installations: %w", err)
 	}
-	// Who leads removes the identities of Clusters that are gone, and seals earlier records.
+	// Who leads removes the identities of Clusters that are gone, and seals records of another key again.
 	if err := errors.Join(s.Add(s.identities), s.Add(records.SealAgain(s.options.Namespace, key))); err != nil {
 		return err
 	}

@@ -25,9 +25,9 @@ type Kind[T any] struct {
 	Namespaced bool
 	// Strip takes off an object what its stub does not need.
 	Strip func(*T)
-	// IsAlwaysWhole says of which objects no stub is made, by their bytes too: their number is the platform's matter.
+	// IsAlwaysWhole says whether an object of that many bytes is never made a stub. The platform bounds the number of these.
 	IsAlwaysWhole func(*T, int64) bool
-	// IsForeign says of which objects nobody reads the content: stubs of them are held; nil: of none.
+	// IsForeign says whether nothing reads the content of an object, so that a stub is enough; nil: of none.
 	IsForeign func(*T) bool
 }
 

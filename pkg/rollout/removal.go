@@ -9,8 +9,8 @@ import (
 	"github.com/trellis-addons/trellis/pkg/text"
 )
 
-// Removals of so many installations, and of no more than half of what the set has on the seed, wait
-// for nobody.
+// Removals of so many installations, or of at most half of what the set has on the seed, need no approval while a cluster of the seed
+// keeps the item.
 const unguarded = 5
 
 // Removal is an installation that is to go.

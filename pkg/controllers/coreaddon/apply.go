@@ -49,11 +49,15 @@ func (r *Reconciler) apply(ctx context.Context, f *facts) loop.Outcome {
 
 func (r *Reconciler) applyOne(ctx context.Context, f *facts, c change) (*v1.AddonInstallation, error) {
 	if c.live != nil && !canBe(c.live, c.wanted) {
-		offered, err := r.mergedOf(ctx, c.wanted.addon())
-		if err != nil {
-			return nil, err
+		isKnown := true
+		if c.wanted.addon() != string(c.live.Spec.AddonRef.Name) {
+			offered, err := r.mergedOf(ctx, c.wanted.addon())
+			if err != nil {
+				return nil, err
+			}
+			isKnown = offered != nil
 		}
-		_, message := c.unchangeable(offered != nil)
+		_, message := c.unchangeable(isKnown)
 		return nil, errors.New(message)
 	}
 	meant := intent(f.asked.Namespace, c.wanted)

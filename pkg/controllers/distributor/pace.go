@@ -79,7 +79,7 @@ func (p *pace) wait(object *v1.AddonCatalogue, before *reading) time.Duration {
 	case payer == newcomers:
 	case before.readAt.Before(owed.since) && p.repaid.Sub(owed.since) < oneGo:
 		return 0
-	case int(versions) < before.weight.Versions: // once more than what was read: to take a version out is urgent
+	case max(1, int(versions)) < before.weight.Versions: // once more than what was read: to take a version out is urgent
 		free += float64(before.weight.Bytes)
 	}
 	if owed.bytes <= free {
@@ -111,7 +111,7 @@ func freeOf(payer string) float64 {
 	return editsFree
 }
 
-// payerOf is whose debt grows when a catalogue is read.
+// payerOf is the author whose debt grows when a catalogue is read.
 func payerOf(object *v1.AddonCatalogue, before *reading) string {
 	if before == nil || before.readAt.IsZero() {
 		return newcomers
@@ -126,7 +126,7 @@ func (p *pace) told(object *v1.AddonCatalogue, before *reading, wait time.Durati
 	if payer == newcomers {
 		what, perSecond, whose = "it is new, and", newPerSecond, "all new catalogues together"
 	}
-	return fmt.Sprintf("%s waits until about %s: within a short time %s changed by %.1f MiB more than %d KiB a second, "+
-		"which is what is read; the seeds keep what they have until then", what, p.repaid.Add(wait).UTC().Format("15:04:05 UTC"), whose,
+	return fmt.Sprintf("%s waits until about %s: %s changed %.1f MiB within a short time, and %d KiB a second are read at most, shared by all who "+
+		"change something; the seeds keep what they have until then", what, p.repaid.Add(wait).UTC().Format("15:04:05 UTC"), whose,
 		p.debts[payer].bytes/(1<<20), perSecond>>10)
 }

@@ -308,8 +308,8 @@ func TestWhatWaitsIsToldOnce(t *testing.T) {
 		a.pass(time.Second)
 		told[a.r.readings["loop"].waits] = true
 	}
-	const want = `its edit waits until about 13:47:05 UTC: within a short time catalogue "loop", with all that is generated from it, ` +
-		`changed by 1.0 MiB more than 20 KiB a second, which is what is read; the seeds keep what they have until then`
+	const want = `its edit waits until about 13:47:05 UTC: catalogue "loop", with all that is generated from it, changed 1.0 MiB within a ` +
+		`short time, and 20 KiB a second are read at most, shared by all who change something; the seeds keep what they have until then`
 	if len(told) != 1 || !told[want] {
 		t.Errorf("told %v", told)
 	}

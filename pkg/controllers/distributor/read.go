@@ -50,7 +50,7 @@ type reading struct {
 // readings remembers sources: to parse them costs more than the rest of a pass.
 type readings map[types.UID]*reading
 
-// roomRecheck is when it is looked again whether there is room for what the cache holds as stubs.
+// roomRecheck is the time between two checks for room for the objects that the cache holds as stubs.
 const roomRecheck = time.Minute
 
 type wrongNamespaceError struct{ namespace, wanted string }
@@ -125,7 +125,7 @@ func (r *Reconciler) readOne(ctx context.Context, f *facts, object *v1.AddonCata
 		return found
 	}
 	if known != nil && known.generation == object.Generation {
-		known.object = object
+		known.object, known.waits = object, ""
 		return known
 	}
 	found.generation = object.Generation

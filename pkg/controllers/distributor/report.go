@@ -116,6 +116,9 @@ func partsOf(f *facts) map[types.UID]*report.Findings {
 		if parent != "" && reading.waits != "" && (part(parent).Waits == "" || reading.waits < part(parent).Waits) {
 			part(parent).Waits = reading.waits // one of them, whatever their order
 		}
+		if parent != "" && reading.reason == v1.ReasonTooLarge {
+			part(parent).TooLarge = append(part(parent).TooLarge, reading.refusal.Error())
+		}
 		if child != nil && parent != "" {
 			whole := part(parent)
 			maps.Copy(whole.Digests, child.Digests)
