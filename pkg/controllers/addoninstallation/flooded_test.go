@@ -20,14 +20,14 @@ import (
 func TestAFloodOfInstallationsIsNotHeldInMemory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.held = 16 << 20
+	w.held = 10 << 20
 	w.publish("web", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	w.publish("network", kubermaticv1.CatalogueCore, offered{version: "1.0.0"})
 	stop := w.startUntil()
 	first := w.wish("first", "web", "")
 	w.expectReady(first, kubermaticv1.ReasonReady)
 	large := &kruntime.RawExtension{Raw: fmt.Appendf(nil, `{"a":%q}`, strings.Repeat("x", 255<<10))}
-	const flood = 60
+	const flood = 24
 	var last *kubermaticv1.AddonInstallation
 	made := func(at int) *kubermaticv1.AddonInstallation {
 		one := &kubermaticv1.AddonInstallation{}

@@ -16,7 +16,7 @@ import (
 func TestAnErrorOfOurOwnIsNoLostAnswer(t *testing.T) {
 	r := New(Dependencies{Clock: clock.RealClock{}})
 	f := &facts{asked: target.Ref{Namespace: "cluster-birch"}, inForce: &inForce{at: time.Now()}}
-	live := &v1.AddonInstallation{Spec: v1.AddonInstallationSpec{TargetNamespace: "other"}}
+	live := &v1.AddonInstallation{Spec: v1.AddonInstallationSpec{AddonRef: v1.AddonReference{Name: "rbac"}, TargetNamespace: "other"}}
 	f.plan.apply = []change{{wanted: wanted{name: "rbac", spec: specOf("rbac")}, live: live}}
 	if outcome := r.apply(t.Context(), f); outcome != nil || f.refused == nil || f.failures["rbac"] == nil {
 		t.Fatalf("the outcome is %v, refused %+v", outcome, f.refused)
