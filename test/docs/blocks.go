@@ -131,6 +131,17 @@ clusterctl() { flags "--namespace --to-kubeconfig" "$@"; kubectl --kubeconfig "$
 	},
 
 	{
+		page: "docs/guides/trouble.md", begins: "kubectl -n kubermatic get lease", way: bare,
+		before: `namespaces kubermatic
+for one in master seed; do
+  helm template "trellis-$one" "charts/trellis-$one" --namespace kubermatic > rendered
+  has "trellis-$one.addons.kubermatic.k8c.io" < rendered
+  kubectl apply -f - <<END
+{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: trellis-$one.addons.kubermatic.k8c.io, namespace: kubermatic}}
+END
+done`,
+	},
+	{
 		page: "docs/guides/backup.md", begins: "velero backup create", way: standIn,
 		why: "Velero takes pods and a bucket: test/upgrade restores what this selects",
 		before: `kinds; namespaces kubermatic cluster-a cluster-b

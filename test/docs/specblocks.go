@@ -79,12 +79,12 @@ kubectl() { command kubectl "$@" | tee got; }`,
 END`,
 	},
 	{
-		page: operation, begins: "helm template trellis-seed charts/trellis-seed --namespace kubermatic --include-crds", way: bare,
+		page: operation, begins: "kubectl create namespace kubermatic --dry-run", way: bare, before: "packages bin/release/0.1.0-rc.1 0.1.0-rc.1",
 		after: `kubectl --namespace kubermatic get deployments trellis-seed trellis-master
 kubectl --namespace kubermatic get jobs --output name > jobs; refused grep trellis- jobs`,
 	},
 	{
-		page: operation, begins: "helm template trellis-master charts/trellis-master --namespace kubermatic --no-hooks", way: bare,
+		page: operation, begins: "helm template trellis-master bin/release/0.1.0-rc.1/trellis-master-0.1.0-rc.1.tgz --namespace", way: bare,
 		after: `for one in seed master; do refused kubectl --namespace kubermatic get deployment "trellis-$one"; done
 kubectl get crds addoncatalogues.kubermatic.k8c.io addonsets.kubermatic.k8c.io addoninstallations.kubermatic.k8c.io`,
 	},
