@@ -165,7 +165,7 @@ func TestAStubKeepsOurOwnMarks(t *testing.T) {
 func TestRoomReturnsWithWhatIsCollected(t *testing.T) {
 	t.Parallel()
 	into := of(8 << 20)
-	kept := put(t, into, object("a", "kept", 1<<10))
+	put(t, into, object("a", "kept", 1<<10))
 	flood, _ := fill(t, into, "a", 50, 200<<10)
 	last := flood[len(flood)-1]
 	if !IsStub(last) || into.HasRoom(last) {
@@ -174,7 +174,7 @@ func TestRoomReturnsWithWhatIsCollected(t *testing.T) {
 	for range 3 {
 		fill(t, into, "a", 50, 200<<10) // again, as after the loss of a watch
 	}
-	kept = put(t, into, object("a", "kept", 2<<10))
+	kept := put(t, into, object("a", "kept", 2<<10))
 	flood = nil
 	collect(t, func() bool {
 		into.mutex.Lock()

@@ -44,8 +44,8 @@ func below(value reflect.Value) (sum int64) {
 		if value.Type() == timeType { // it points to a place that all share
 			return 0
 		}
-		for at := range value.NumField() {
-			sum += below(value.Field(at))
+		for _, field := range value.Fields() {
+			sum += below(field)
 		}
 	}
 	return sum

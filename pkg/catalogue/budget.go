@@ -11,8 +11,10 @@ const (
 	// heldBytes hold what all Custom catalogues may have (mostOfAll), decoded, and what Core catalogues have beside. While a list is read
 	// again the master's manager may hold them twice.
 	heldBytes = 96 << 20
-	// mostReferences to owners, and finalizers, are kept of a stub.
-	mostReferences = 16
+	// mostReferences bytes of references to owners, and of finalizers, are kept of a stub: no API server bounds them.
+	mostReferences = 8 << 10
+	// ownerBytes are those of a reference without its texts.
+	ownerBytes = 128
 )
 
 // Budget bounds the catalogues in the master's cache. Of those outside of the platform's namespace the content is not read.
@@ -26,10 +28,17 @@ func Budget(namespace string) budget.Kind[v1.AddonCatalogue] {
 		IsForeign: func(object *v1.AddonCatalogue) bool { return object.Namespace != namespace },
 		Strip: func(object *v1.AddonCatalogue) {
 			object.Spec.Addons = nil
-			if len(object.OwnerReferences) > mostReferences {
+			references, finalizers := 0, 0
+			for _, one := range object.OwnerReferences {
+				references += ownerBytes + len(one.APIVersion) + len(one.Kind) + len(one.Name) + len(one.UID)
+			}
+			for _, one := range object.Finalizers {
+				finalizers += len(one)
+			}
+			if references > mostReferences {
 				object.OwnerReferences = nil
 			}
-			if len(object.Finalizers) > mostReferences {
+			if finalizers > mostReferences {
 				object.Finalizers = nil
 			}
 		},

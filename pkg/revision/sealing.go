@@ -249,7 +249,8 @@ func (r *Records) readUnsealed(ctx context.Context, head *corev1.Secret) (*Recor
 		return nil, err
 	}
 	owner, states := record.Owner(), []State{StateIntent, StateApplied}
-	if headName(owner, record.Revision) != head.Name || head.Labels[v1.LabelInstallation] != owner.ID() || !slices.Contains(states, record.State) {
+	if headName(owner, record.Revision) != head.Name || head.Labels[v1.LabelInstallation] != owner.ID() ||
+		!slices.Contains(states, record.State) {
 		return nil, &DamagedError{head.Name, "says to be another record than its name does"}
 	}
 	if err := record.bound(); err != nil {

@@ -15,8 +15,10 @@ import (
 const (
 	// Authority is the Secret with the certificates of the sources.
 	Authority = "authority"
-	// Kubernetes is the version of a platform's Clusters where a test asks for no other, KKP that of the platform.
-	Kubernetes, KKP = "v1.36.3", "v2.31.0"
+	// Kubernetes is the version of a platform's Clusters where a test asks for no other.
+	Kubernetes = "v1.36.3"
+	// KKP is the version of the platform.
+	KKP = "v2.31.0"
 )
 
 // Installation is the wish for an add-on, in any version, in a namespace of the user cluster that is there.

@@ -67,7 +67,8 @@ func Master(t testing.TB, config *rest.Config, change ...func(*manager.Options))
 	t.Helper()
 	counts := newReconciliations()
 	return runnable(t, counts, func(context.Context) (wiring.Seed, error) {
-		made, err := newManager(config, manager.Options{Cache: wiring.Cache(nil, wiring.NewInstallations())}, slices.Concat(change, []func(*manager.Options){counts.inLogs}))
+		options := manager.Options{Cache: wiring.Cache(nil, wiring.NewInstallations())}
+		made, err := newManager(config, options, slices.Concat(change, []func(*manager.Options){counts.inLogs}))
 		return wiring.Seed{Manager: made}, err
 	})
 }

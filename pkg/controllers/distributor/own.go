@@ -87,7 +87,7 @@ func (r *Reconciler) own(ctx context.Context, f *facts) loop.Outcome {
 // claim adds what one catalogue says, of which so many others were generated.
 func (r *Reconciler) claim(f *facts, reading *reading, children int) {
 	object, author := reading.object, catalogue.Author(reading.object)
-	if reading.isHeld() || object.Spec.Git != nil && (!isFetched(object) || int(object.Status.Addons) != children) {
+	if reading.isHeld() || reading.waits != "" || object.Spec.Git != nil && (!isFetched(object) || int(object.Status.Addons) != children) {
 		f.claims.Held[author] = true
 	}
 	if f.claims.Adopt && f.claims.LeftOut[author] == nil {

@@ -126,7 +126,7 @@ func (p *pace) told(object *v1.AddonCatalogue, before *reading, wait time.Durati
 	if payer == newcomers {
 		what, perSecond, whose = "it is new, and", newPerSecond, "all new catalogues together"
 	}
-	return fmt.Sprintf("%s waits until about %s: %s changed %.1f MiB within a short time, and %d KiB a second are read at most, shared by all who "+
-		"change something; the seeds keep what they have until then", what, p.repaid.Add(wait).UTC().Format("15:04:05 UTC"), whose,
+	return fmt.Sprintf("%s waits until about %s: %s changed %.1f MiB within a short time, and %d KiB a second are read at most, shared by "+
+		"all who change something; the seeds keep what they have until then", what, p.repaid.Add(wait).UTC().Format("15:04:05 UTC"), whose,
 		p.debts[payer].bytes/(1<<20), perSecond>>10)
 }

@@ -144,7 +144,8 @@ func (r *Reconciler) readOne(ctx context.Context, f *facts, object *v1.AddonCata
 		known.object = object
 		return known
 	}
-	found.spec, found.readAt, found.payer = &object.Spec, r.pace.repaid, payerOf(object, known)
+	spec := object.Spec // a copy: the object is in an array with all others, which it would keep in memory
+	found.spec, found.readAt, found.payer = &spec, r.pace.repaid, payerOf(object, known)
 	source, err := catalogue.Read(object, values.CheckVersion, health.Check(ctx), rights.CheckVersion)
 	if err != nil {
 		found.refuse(v1.ReasonInvalid, err)

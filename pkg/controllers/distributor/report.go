@@ -111,6 +111,12 @@ func partsOf(f *facts) map[types.UID]*report.Findings {
 	for uid, conflicts := range f.merged.Conflicts {
 		part(uid).Conflicts = slices.Clone(conflicts)
 	}
+	addToParents(f, parts, part)
+	return parts
+}
+
+// addToParents has a catalogue in git say what its generated ones say.
+func addToParents(f *facts, parts map[types.UID]*report.Findings, part func(types.UID) *report.Findings) {
 	for _, reading := range f.readings {
 		child, parent := parts[reading.object.UID], reading.parent()
 		if parent != "" && reading.waits != "" && (part(parent).Waits == "" || reading.waits < part(parent).Waits) {
@@ -128,5 +134,4 @@ func partsOf(f *facts) map[types.UID]*report.Findings {
 			whole.Conflicts = slices.Concat(whole.Conflicts, child.Conflicts)
 		}
 	}
-	return parts
 }

@@ -39,14 +39,9 @@ func namedValues(chart *helmchart.Chart, problem string) []string {
 	}
 	last := found[len(found)-1]
 	content, scope, isFound := templateOf(chart, last[1], nil)
-	line, _ := strconv.Atoi(last[2])
-	at, _ := strconv.Atoi(last[3])
-	lines := strings.SplitAfter(content, "\n")
-	if !isFound || line < 1 || line > len(lines) || at > len(lines[line-1]) {
+	at, isIn := placeIn(content, last[2], last[3])
+	if !isFound || !isIn {
 		return nil
-	}
-	for _, before := range lines[:line-1] {
-		at += len(before)
 	}
 	for at > 0 && isOfPath(content[at-1]) { // the place of a path is that of its second name
 		at--
@@ -70,6 +65,20 @@ func namedValues(chart *helmchart.Chart, problem string) []string {
 		}
 	}
 	return named
+}
+
+// placeIn a text of a line and a byte of it, which Helm writes as numbers; false: the text has no such place.
+func placeIn(content, lineText, byteText string) (at int, isIn bool) {
+	line, _ := strconv.Atoi(lineText)
+	at, _ = strconv.Atoi(byteText)
+	lines := strings.SplitAfter(content, "\n")
+	if line < 1 || line > len(lines) || at > len(lines[line-1]) {
+		return 0, false
+	}
+	for _, before := range lines[:line-1] {
+		at += len(before)
+	}
+	return at, true
 }
 
 func isOfPath(char byte) bool {

@@ -46,7 +46,8 @@ func checkSchemas(chart *helmchart.Chart, values map[string]any, at ...string) e
 			return err
 		}
 		if err := schema.Validate(values); err != nil {
-			return &schemaError{render.ChartError{Chart: chart.Name(), Problem: fmt.Sprintf("does not accept the values: %s: %s", explain(err, at), correctValues)}}
+			problem := fmt.Sprintf("does not accept the values: %s: %s", explain(err, at), correctValues)
+			return &schemaError{render.ChartError{Chart: chart.Name(), Problem: problem}}
 		}
 	}
 	for _, dependency := range chart.Dependencies() {
@@ -108,7 +109,8 @@ func explain(err error, at []string) string {
 	}
 	var problems []string
 	for _, leaf := range leaves(invalid) {
-		problems = append(problems, fmt.Sprintf("%s %s", strings.Join(slices.Concat([]string{"values"}, at, leaf.InstanceLocation), "."), wanted(leaf)))
+		path := strings.Join(slices.Concat([]string{"values"}, at, leaf.InstanceLocation), ".")
+		problems = append(problems, path+" "+wanted(leaf))
 	}
 	slices.Sort(problems) // maps have no order, and the same trouble has the same words
 	return text.First(problems, maxProblems)

@@ -62,11 +62,17 @@ func cut(seed string, said *v1.AddonSetStatus) v1.AddonSetStatus {
 			Cause: line(cluster.Cause, itemLength),
 		})
 	}
-	if said.Removal != nil && said.Removal.Word != "" && said.Removal.Count > 0 {
-		found.Removal = &v1.PendingRemoval{Word: line(said.Removal.Word, 64), Count: number(said.Removal.Count)}
-		for _, name := range said.Removal.Clusters[:min(len(said.Removal.Clusters), rollout.RemovalClusters)] {
-			found.Removal.Clusters = append(found.Removal.Clusters, line(name, nameLength))
-		}
+	found.Removal = removal(said.Removal)
+	return found
+}
+
+func removal(said *v1.PendingRemoval) *v1.PendingRemoval {
+	if said == nil || said.Word == "" || said.Count <= 0 {
+		return nil
+	}
+	found := &v1.PendingRemoval{Word: line(said.Word, 64), Count: number(said.Count)}
+	for _, name := range said.Clusters[:min(len(said.Clusters), rollout.RemovalClusters)] {
+		found.Clusters = append(found.Clusters, line(name, nameLength))
 	}
 	return found
 }
