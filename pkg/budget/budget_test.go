@@ -100,7 +100,7 @@ func TestWhatIsWholeStaysWholeInAFullBudget(t *testing.T) {
 	again := object("a", "one", 100<<10)
 	again.Status.Conditions = make([]metav1.Condition, 100) // as a manager reports on it
 	if again = put(t, into, again); IsStub(again) {
-		t.Error("it became a stub, and nobody wrote more into it")
+		t.Error("it became a stub, and no user made it larger")
 	}
 	grown := put(t, into, object("a", "one", 200<<10))
 	if size, isStub := Size(grown); !isStub || size < 200<<10 || grown.Spec.ValuesTemplate != "" {
@@ -120,7 +120,7 @@ func TestWhatIsWholeStaysWholeInAFullBudget(t *testing.T) {
 }
 
 // TestAStubKeepsOurOwnMarks turns red when a stub has labels or annotations of others, or many of ours, or lacks what controllers go by;
-// or when an annotation that somebody wrote makes an object a stub, or is believed.
+// or when an annotation that a user wrote makes an object a stub, or is believed.
 func TestAStubKeepsOurOwnMarks(t *testing.T) {
 	t.Parallel()
 	into := of(1 << 20)
@@ -151,11 +151,11 @@ func TestAStubKeepsOurOwnMarks(t *testing.T) {
 	forged := object("a", "forged", 1)
 	forged.Annotations = map[string]string{v1.AnnotationStub: "1"}
 	if forged = put(t, into, forged); IsStub(forged) {
-		t.Error("an annotation that somebody wrote makes a stub")
+		t.Error("an annotation that a user wrote makes a stub")
 	}
 	foreign := put(t, into, object("foreign", "one", 1))
 	if !IsStub(foreign) || into.HasRoom(foreign) {
-		t.Error("what nobody reads is held whole, or is to be")
+		t.Error("an object whose content nothing reads is held whole, or is to be")
 	}
 	runtime.KeepAlive([]any{found, forged, foreign})
 }

@@ -58,7 +58,7 @@ func (e *HeldError) Error() string {
 	text := fmt.Sprintf("catalogue %q is not read: it takes %d KiB of memory, and all catalogues together fill the manager's %d MiB for "+
 		"them; the seeds keep what they have of it", e.Catalogue, e.Bytes>>10, heldBytes>>20)
 	if e.Version != "" {
-		return text + ": there is room again, and resourceVersion " + e.Version + " is read again"
+		return text + ": there is room now, and it is read again (resourceVersion " + e.Version + ")"
 	}
 	return text + ": delete catalogues that are not needed, or make this one smaller"
 }

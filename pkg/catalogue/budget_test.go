@@ -3,8 +3,10 @@ package catalogue_test
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 
@@ -87,5 +89,24 @@ func TestAStubIsWeighedByItsMark(t *testing.T) {
 	one.Annotations = nil
 	if found := scale.Others([]v1.AddonCatalogue{*one}, "", "other"); found != catalogue.Weigh(&one.Spec) {
 		t.Errorf("what is whole weighs %d", found.Bytes)
+	}
+}
+
+// Red when a stub keeps references to owners, or finalizers, of any length: no API server bounds them.
+func TestAStubKeepsFewReferences(t *testing.T) {
+	t.Parallel()
+	strip := catalogue.Budget("platform").Strip
+	made := func(length int) *v1.AddonCatalogue {
+		one := &v1.AddonCatalogue{}
+		one.OwnerReferences = []metav1.OwnerReference{{Name: strings.Repeat("x", length)}}
+		one.Finalizers = []string{strings.Repeat("x", length)}
+		strip(one)
+		return one
+	}
+	if one := made(100); len(one.OwnerReferences) != 1 || len(one.Finalizers) != 1 {
+		t.Errorf("references %v, finalizers %v", one.OwnerReferences, one.Finalizers)
+	}
+	if one := made(1 << 20); one.OwnerReferences != nil || one.Finalizers != nil {
+		t.Error("1 MiB of a name is kept")
 	}
 }

@@ -105,7 +105,7 @@ func WaitingText(count int, names []string) string {
 
 // removalText says which removals wait on seeds, and how to approve them.
 func removalText(of *kubermaticv1.PendingRemoval) string {
-	return fmt.Sprintf("%s; annotation %s: %s approves that, and to write the former selector and items again takes it back",
+	return fmt.Sprintf("%s; annotation %s: %s approves that; the former selector and items undo it",
 		WaitingText(int(of.Count), of.Clusters), kubermaticv1.AnnotationRemovalApproved, of.Word)
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -27,13 +26,13 @@ type SeedClusters struct {
 	WorkerName string
 }
 
-// Of clusters and items that lose something, so many are named.
+// How many clusters and items a warning names.
 const (
 	lostClusters = 3
 	lostItems    = 5
 )
 
-// lost warns of clusters from which an edit of a set takes what that made there. What can't be read warns of nothing: the status tells it.
+// lost warns of clusters that lose installations of a set by an edit. Where something can't be read there is no warning; the status reports it.
 func (s *SeedClusters) lost(ctx context.Context, found change[v1.AddonSet]) []string {
 	if s == nil || found.before == nil || found.after.Spec.Removal == v1.RemovalRelease {
 		return nil
@@ -57,11 +56,14 @@ func (s *SeedClusters) lost(ctx context.Context, found change[v1.AddonSet]) []st
 			continue
 		}
 		facts := cluster.Labels(*one, copied.Annotations[v1.AnnotationSeed])
-		selected += matches(after, facts)
-		if matches(before, facts) == 0 {
+		stays := after.Matches(facts)
+		if stays {
+			selected++
+		}
+		if !before.Matches(facts) {
 			continue
 		}
-		if had++; matches(after, facts) == 0 {
+		if had++; !stays {
 			leaving = append(leaving, text.Cut(one.LongName(), maxNameWarned))
 		}
 	}
@@ -70,13 +72,6 @@ func (s *SeedClusters) lost(ctx context.Context, found change[v1.AddonSet]) []st
 
 // maxNameWarned bounds the name of a cluster in a warning, in bytes.
 const maxNameWarned = 32
-
-func matches(selector labels.Selector, facts labels.Set) int {
-	if selector.Matches(facts) {
-		return 1
-	}
-	return 0
-}
 
 const onceApproved = "once annotation " + v1.AnnotationRemovalApproved + " approves it"
 

@@ -55,7 +55,7 @@ const ending = "because it is being terminated"
 const notHeld = "is attempting to grant RBAC permissions not currently held"
 
 // isRefused holds for a call that was not let through: for want of a right, or by a policy. It does not where a namespace ends meanwhile,
-// or a list of rights for agents changes, which nobody can know of before the call.
+// or a list of rights for agents changes, which the manager can not know before the call.
 func (e Event) isRefused() bool {
 	said := e.ResponseStatus
 	return said.Code == http.StatusForbidden && !strings.Contains(said.Message, ending) && !strings.Contains(said.Message, notHeld)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// copies complains about what tests write out although there is a word for it: objects that test/given makes, and functions that only
-// pass on their parameters to test/expect.
+// copies complains about what tests write out although test/given or test/expect has a function for it: objects that test/given makes,
+// and functions that only pass on their parameters to test/expect.
 func copies(file source) []string {
 	if !file.isTest() && !strings.HasPrefix(file.room(), "test/") || file.room() == "test/given" {
 		return nil
@@ -16,7 +16,7 @@ func copies(file source) []string {
 	ast.Inspect(file.tree, func(node ast.Node) bool {
 		switch found := node.(type) {
 		case *ast.CompositeLit:
-			if word := wordFor(found); word != "" {
+			if word := functionFor(found); word != "" {
 				complaints = append(complaints, file.complain(found, "an object is written out: take given.%s", word))
 			}
 		case *ast.FuncDecl:
@@ -29,8 +29,8 @@ func copies(file source) []string {
 	return complaints
 }
 
-// wordFor is the function of test/given that makes an object, "" for none.
-func wordFor(object *ast.CompositeLit) string {
+// functionFor is the function of test/given that makes an object, "" for none.
+func functionFor(object *ast.CompositeLit) string {
 	about, spec := literalAt(object, "ObjectMeta"), literalAt(object, "Spec")
 	if about == nil {
 		return ""
@@ -163,8 +163,8 @@ func TestCopiesCatch(t *testing.T) {
 		{"a kubeconfig to delete", "pkg/x/a_test.go", object(secret + "}"), ""},
 		{"the product", "pkg/x/a.go", object(wish + ", Spec: v1.AddonInstallationSpec{AddonRef: r}}"), ""},
 		{"test/given", "test/given/a.go", object(wish + ", Spec: v1.AddonInstallationSpec{AddonRef: r}}"), ""},
-		{"a word under another name", "pkg/x/a_test.go", function("t T, c C, o O", "expect.Create(t, c, o)"), "call expect.Create"},
-		{"a word of one client", "pkg/x/a_test.go", function("t T, o O", "expect.Create(t, seed, o)"), ""},
-		{"more than a word", "pkg/x/a_test.go", function("t T, c C, o O", "expect.Create(t, c, o)\nexpect.Gone(t, c, o)"), ""},
+		{"a function under another name", "pkg/x/a_test.go", function("t T, c C, o O", "expect.Create(t, c, o)"), "call expect.Create"},
+		{"a function for one client", "pkg/x/a_test.go", function("t T, o O", "expect.Create(t, seed, o)"), ""},
+		{"more than one call", "pkg/x/a_test.go", function("t T, c C, o O", "expect.Create(t, c, o)\nexpect.Gone(t, c, o)"), ""},
 	})
 }

@@ -132,7 +132,7 @@ func endedContexts(cleanup *ast.CallExpr) (found []ast.Node) {
 		if !ok {
 			return true
 		}
-		if isContext(call) || isWordOfClient(selector(call.Fun)) {
+		if isContext(call) || callsClient(selector(call.Fun)) {
 			found = append(found, call)
 		}
 		return selector(call.Fun) != "context.WithoutCancel"
@@ -140,8 +140,8 @@ func endedContexts(cleanup *ast.CallExpr) (found []ast.Node) {
 	return found
 }
 
-// isWordOfClient says whether a word of test/expect asks a client, or waits, by the test's context.
-func isWordOfClient(word string) bool {
+// callsClient says whether a function of test/expect calls a client, or waits, by the test's context.
+func callsClient(word string) bool {
 	return strings.HasPrefix(word, "expect.") && word != "expect.NoError"
 }
 

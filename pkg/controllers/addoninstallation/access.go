@@ -67,7 +67,7 @@ func (r *Reconciler) withhold(ctx context.Context, f *facts) loop.Outcome {
 }
 
 // access has the credentials for the hub before anything is on record that needs them. A revision that is
-// applied already does not wait: accessStands tells of what it lacks.
+// applied already does not wait: accessMissing tells of what it lacks.
 func (r *Reconciler) access(ctx context.Context, f *facts) loop.Outcome {
 	decision, record := f.pass.Decision, f.pass.Record()
 	if decision.IsRecorded() || decision.FromRecord {
@@ -115,7 +115,7 @@ func takenByManifest(f *facts, wanted []kubermaticv1.Access) loop.Outcome {
 
 // maintainAccess keeps the credentials on record, but for those that the pass looked after already, as
 // another version would have them; where the platform refuses them to that, what runs keeps its own. How
-// they stand ends nothing here: accessStands tells.
+// they stand ends nothing here: accessMissing tells.
 func (r *Reconciler) maintainAccess(ctx context.Context, f *facts) loop.Outcome {
 	if record := f.pass.Record(); record != nil {
 		f.keepToRecord()
@@ -264,9 +264,9 @@ func (f *facts) accessMissing() loop.Outcome {
 	return loop.Waiting{Condition: condition, Reason: problem.Reason, Message: problem.Message, Recheck: recheck}
 }
 
-// accessStands says at the end of a pass, behind all that is done without, that a credential is missing.
+// accessMissing reports a missing credential at the end of a reconciliation, after all that needs none.
 // What is installed is compared again as if none were missing.
-func (r *Reconciler) accessStands(ctx context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) accessMissing(ctx context.Context, f *facts) loop.Outcome {
 	if f.accessFailure != nil {
 		return failed(f.accessFailure)
 	}

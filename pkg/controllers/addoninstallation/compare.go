@@ -137,7 +137,7 @@ func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcom
 	if said.reason == kubermaticv1.ReasonPaused && !f.cluster.Paused && len(f.installation.Status.Access) > 0 {
 		return earlier(outcome, r.run(ctx, f, renew))
 	}
-	isEnded := beforeApply[said.condition] || isAccessAwaited(f, said)
+	isEnded := beforeApply[said.condition] || isAccessAwaited(f, said) || isBeyondShare(said)
 	if !isEnded && !order.IsHeld(said.reason) && said.reason != kubermaticv1.ReasonAnnotationInvalid {
 		return outcome
 	}
@@ -155,6 +155,11 @@ func (r *Reconciler) maintain(ctx context.Context, f *facts, outcome loop.Outcom
 		return finished(f, outcome, r.run(ctx, f, finish))
 	}
 	return outcome
+}
+
+// isBeyondShare says whether a reconciliation ended since the cluster, or its namespace, has used up its share.
+func isBeyondShare(said verdict) bool {
+	return said.condition == kubermaticv1.ConditionReady && said.reason == kubermaticv1.ReasonLimitExceeded
 }
 
 // earlier is the outcome, with a recheck no later than the maintenance asks for.

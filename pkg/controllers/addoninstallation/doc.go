@@ -17,8 +17,8 @@
 // establishes CRDs.
 //
 //	file        steps                        what they find or do
-//	find.go     find-cluster, unpaused,      the Cluster; nothing is paused; KKP's own Addon is gone
-//	            kkp-addon
+//	find.go     find-cluster, unpaused,      the Cluster; nothing is paused; KKP's own Addon is gone; the
+//	            kkp-addon, share             cluster's share of the seed is not used up
 //	complete.go complete                     the namespace that the catalogue names, the Cluster as owner
 //	resolve.go  load-record, resolve, values record, version, layers of values
 //	data.go                              template data, and what valuesTemplates see of Cluster API
@@ -30,8 +30,8 @@
 //	awaiting.go                              who is woken by whom
 //	render.go   render, allowed              objects, as they may be written, by package rendering
 //	install.go  intent, apply                the installer's, with what they need of the seed; the
-//	                                         other steps of the installer stand in steps.go
-//	access.go   access, access-stands        credentials of agents, and what keeps one from being there
+//	                                         other steps of the installer are in steps.go
+//	access.go   access, access-missing       credentials of agents, and what keeps one from being there
 //	revoke.go   surplus-access, old-access,  what is taken back of them, also in a removal
 //	            find-kept, kept, revoke
 //	remove.go   leave, pre-delete, forget    the removal; most steps between are the installer's

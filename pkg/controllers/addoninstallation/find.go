@@ -75,7 +75,7 @@ func (r *Reconciler) findCluster(ctx context.Context, f *facts) loop.Outcome {
 }
 
 // unpaused says whether anything is to be done in the cluster.
-func (r *Reconciler) unpaused(ctx context.Context, f *facts) loop.Outcome {
+func (r *Reconciler) unpaused(_ context.Context, f *facts) loop.Outcome {
 	switch {
 	case f.cluster.Paused:
 		f.pass.Lost()
@@ -86,18 +86,18 @@ func (r *Reconciler) unpaused(ctx context.Context, f *facts) loop.Outcome {
 	case f.cluster.KubernetesVersion == "":
 		return waiting(kubermaticv1.ReasonClusterNotReady, fmt.Sprintf("cluster %q has no version yet", f.cluster.Name), clusterRecheck)
 	}
-	return r.withinShare(ctx, f)
+	return nil
 }
 
-// withinShare lets nothing be done for what is beyond the share that one cluster has of the seed: the newest are. Admission refuses it
-// first, where it is asked. Nor is anything done for what the manager has no room for in memory. Once there is room its status changes,
-// and the cache gets the whole of it by that.
+// withinShare neither installs nor updates what is beyond the share that one cluster has of the seed: the newest are. Admission refuses it
+// first, where it is asked. The same goes for what the manager has no room for in memory. Once there is room its status changes, and the
+// cache gets the whole of it by that. What is installed is maintained.
 func (r *Reconciler) withinShare(ctx context.Context, f *facts) loop.Outcome {
 	if bytes, isStub := budget.Size(f.installation); isStub {
-		text := fmt.Sprintf("nothing is done for it: it takes %d KiB of the manager's memory, and the installations of its namespace, or of the "+
-			"seed, take all that there is for them", bytes>>10)
+		text := fmt.Sprintf("it is neither installed nor updated: it takes %d KiB of the manager's memory, and the installations of its "+
+			"namespace, or of the seed, take all that there is for them", bytes>>10)
 		if r.Held.HasRoom(f.installation) {
-			text += ": there is room again, and resourceVersion " + f.installation.ResourceVersion + " is read again"
+			text += ": there is room now, and it is read again (resourceVersion " + f.installation.ResourceVersion + ")"
 		} else {
 			text += ": delete installations, or make their values, labels and annotations smaller"
 		}
@@ -112,7 +112,7 @@ func (r *Reconciler) withinShare(ctx context.Context, f *facts) loop.Outcome {
 	}
 	older := slices.DeleteFunc(all, func(one kubermaticv1.AddonInstallation) bool { return !order.IsOlder(&one, f.installation) })
 	if err := order.CheckShare(f.installation, older); err != nil {
-		return waiting(kubermaticv1.ReasonLimitExceeded, "nothing is done for it: "+err.Error(), clusterRecheck)
+		return waiting(kubermaticv1.ReasonLimitExceeded, "it is neither installed nor updated: "+err.Error(), clusterRecheck)
 	}
 	return nil
 }

@@ -1,10 +1,12 @@
 package addoninstallation_test
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,7 +22,7 @@ import (
 func TestAFloodOfInstallationsIsNotHeldInMemory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.held = 10 << 20
+	w.held, w.driftInterval = 10<<20, time.Second
 	w.publish("web", kubermaticv1.CatalogueCustom, offered{version: "1.0.0"})
 	w.publish("network", kubermaticv1.CatalogueCore, offered{version: "1.0.0"})
 	stop := w.startUntil()
@@ -75,6 +77,16 @@ func TestAFloodOfInstallationsIsNotHeldInMemory(t *testing.T) {
 	if first.Status.LastApplied == nil || first.Spec.AddonRef.Name != "web" {
 		t.Errorf("it was written over: %+v", first)
 	}
+	for _, object := range w.configMaps(first.Spec.TargetNamespace) { // what is installed is maintained
+		expect.Delete(t, w.seed, &object)
+	}
+	expect.Eventually(t, expect.Patience, func() error {
+		if found := w.configMaps(first.Spec.TargetNamespace); len(found) == 0 {
+			return errors.New("what was deleted in the user cluster is not back")
+		}
+		return nil
+	})
+	w.expectReady(first, kubermaticv1.ReasonLimitExceeded)
 	expect.Read(t, w.seed, last)
 	if last.Spec.Values == nil {
 		t.Error("values were written over by a stub")

@@ -49,6 +49,7 @@ func (r *Reconciler) table() []row {
 		{install, "unpaused", r.unpaused},                                           // neither the Cluster nor the installation is paused
 		{install, "kkp-addon", r.kkpAddonGone},                                      // KKP's own add-on of that name has to be gone
 		{install | renew, "load-record", r.loadRecord},                              // what was applied last, read once per process
+		{install, "share", r.withinShare},                                           // what is beyond it is not installed or updated
 		{install, "resolve", r.resolve},                                             // the add-on's version that fits
 		{install, "granted", r.granted},                                             // the platform's values that a set grants
 		{install, "pinned", r.pinned},                                               // turns to hold or finish
@@ -80,7 +81,7 @@ func (r *Reconciler) table() []row {
 		{applied &^ maintain, "prune", installs((*installer.Pass).Prune)},           // what the revision no longer has
 		{applied &^ maintain, "old-copies", installs((*installer.Pass).DropFormer)}, // of the pull Secret, which the revision no longer needs
 		{install | hold, "old-access", r.revokeFormer},                              // credentials that the revision no longer has
-		{applied | renew, "access-stands", r.accessStands},                          // reports credentials that are missing
+		{applied | renew, "access-missing", r.accessMissing},                        // reports credentials that are missing
 		{applied | renew, "rest", restUntilSurvey},                                  // until the next comparison or renewal
 		{undo | remove, "find-kept", r.findKept},                                    // Secrets with credentials that no record knows
 		{undo | remove, "pre-delete", r.preDelete},                                  // hooks that run before anything is removed

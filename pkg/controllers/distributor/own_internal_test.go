@@ -151,3 +151,20 @@ func TestWhatCantBeWrittenIsDecidedOnce(t *testing.T) {
 		t.Errorf("found again: %t; owners %v; to be written: %t", claims.Adopt, claims.Owners, r.owners.unkept)
 	}
 }
+
+// Red when an owner loses an add-on while the edit that brings it back waits for its pace.
+func TestAnOwnerWhoseEditWaitsGivesNothingUp(t *testing.T) {
+	t.Parallel()
+	r, now, _ := owning(catalogue.Owners{"web": {"victim"}}, false)
+	slip := offering(t, "victim", "db")
+	r.owned(t, slip)
+	slip.waits = "its edit waits"
+	now.Step(2 * returnsWithin)
+	if f := r.owned(t, slip); !f.claims.Held["victim"] {
+		t.Error("the content of an owner counts as known while its edit waits")
+	}
+	slip.waits = ""
+	if f := r.owned(t, slip); !f.claims.Missing["victim"]["web"] || f.recheck != returnsWithin {
+		t.Errorf("once it is read, missing %v, next pass in %s", f.claims.Missing, f.recheck)
+	}
+}

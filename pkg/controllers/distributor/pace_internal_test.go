@@ -272,6 +272,17 @@ func TestNewCataloguesDoNotWait(t *testing.T) {
 	}
 }
 
+// Red when what was read of a catalogue keeps the list in memory that it was read from: each pass has another one, with all catalogues.
+func TestAReadingKeepsNoListInMemory(t *testing.T) {
+	t.Parallel()
+	a := newAuthored(t)
+	a.put("a", 10, 8)
+	a.pass(0)
+	if found := a.r.readings["a"]; found.spec == nil || found.spec == &found.object.Spec {
+		t.Error("the spec that was read is a part of the list")
+	}
+}
+
 // Red when Core catalogues wait; when an edit that takes versions out does not go before others, or does so again and again.
 func TestWhatIsUrgentDoesNotWait(t *testing.T) {
 	t.Parallel()
