@@ -54,6 +54,15 @@ func TestACopyThatCantBeGoneByHoldsWhatItMayWant(t *testing.T) {
 	w.edit(tools, without("0", "1"))
 	w.troubles(tools, w.names[1], "logs", v1.ReasonSetUnreadable)
 	w.remove(other)
+	expect.Object(t, w.seed, copyOf(tools), func(found *v1.AddonSet) error {
+		removal := found.Status.Removal
+		if removal == nil || removal.Count != 2 {
+			return fmt.Errorf("status.removal is %+v", removal)
+		}
+		tools.Annotations[v1.AnnotationRemovalApproved] = removal.Word
+		return nil
+	})
+	w.write(tools)
 	expect.Eventually(t, expect.Patience, func() error {
 		if one := w.installed("logs")[w.names[1]]; one != nil {
 			return fmt.Errorf("what nobody wants is %+v", one)
