@@ -36,7 +36,7 @@ func TestAMasterThatIsRestoredRemovesNothing(t *testing.T) {
 	w.expectSet(metav1.ConditionTrue, v1.ReasonComplete)
 	later := func() *v1.AddonSet {
 		made := w.set(pace(0, aLongTime))
-		made.Name, made.Spec.Addons[0].Name, made.Spec.Addons[0].TargetNamespace = "later", "more", "more"
+		made.Name, made.Spec.Addons[0].Name, made.Spec.Addons[0].TargetNamespace = laterName, "more", "more"
 		return made
 	}
 	expect.Create(t, w.master, later())
@@ -65,7 +65,7 @@ func TestAMasterThatIsRestoredRemovesNothing(t *testing.T) {
 		return errors.Join(w.north.moved("third", canaries+others), w.south.moved("third", canaries+others))
 	})
 	for _, one := range w.seeds() {
-		if err := one.client.Get(t.Context(), client.ObjectKey{Namespace: w.catalogue, Name: "later"}, &v1.AddonSet{}); err != nil {
+		if err := one.client.Get(t.Context(), client.ObjectKey{Namespace: w.catalogue, Name: laterName}, &v1.AddonSet{}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -27,8 +27,10 @@ const (
 	setName = "everywhere"
 	// secretName has values of the platform, in valuesKey.
 	secretName, valuesKey = "platform-values", "values.yaml"
-	addon                 = "web"
-	patience              = time.Minute
+	// laterName is a set that a test makes beside the world's own.
+	laterName = "later"
+	addon     = "web"
+	patience  = time.Minute
 )
 
 // world is a platform of one test: namespaces and Clusters of its own, a master manager and two seeds.
@@ -130,7 +132,7 @@ func (w *world) set(pace v1.Pace) *v1.AddonSet {
 // secret has values of the platform, which each seed gets a copy of.
 func (w *world) secret() *corev1.Secret {
 	made := given.MarkedSecret(v1.UseValues, w.platform, secretName, map[string][]byte{valuesKey: []byte("secret: first\n")})
-	made.Annotations = map[string]string{v1.AnnotationUsedBy: "AddonSet/" + setName}
+	made.Annotations = map[string]string{v1.AnnotationUsedBy: "AddonSet/" + setName + ",AddonSet/" + laterName}
 	return made
 }
 
