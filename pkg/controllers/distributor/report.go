@@ -85,7 +85,7 @@ func partsOf(f *facts) map[types.UID]*report.Findings {
 		return parts[uid]
 	}
 	for name, addon := range f.merged.Addons {
-		secrets := namedBy(&addon.Spec)
+		secrets := catalogue.SecretNames(&addon.Spec)
 		for _, uid := range addon.Contributors {
 			part(uid).Digests[name] = addon.Digest
 			part(uid).Secrets = append(part(uid).Secrets, secrets...)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -204,6 +205,9 @@ func observe(object client.Object) observedObject {
 	if isMerged(object) {
 		found.stamp, found.mark = stampOf(annotations), bounded(annotations[v1.AnnotationMark])
 		found.origins = originsOf(annotations[v1.AnnotationVersions])
+		if secrets, known := annotations[v1.AnnotationSecrets]; known && len(secrets) <= annotationLimit {
+			found.secrets = strings.Split(secrets, ",")
+		}
 		found.edited = annotations[v1.AnnotationGeneration] != strconv.FormatInt(found.generation, 10)
 	}
 	return found

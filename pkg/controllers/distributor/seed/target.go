@@ -44,8 +44,6 @@ type Secrets struct {
 	Copies map[string]SecretCopy
 	// Held are missing on the master: copies on seeds stay.
 	Held map[string]bool
-	// HoldAll keeps every copy: a refused add-on may need it.
-	HoldAll bool
 	// HoldValues keeps every copy with values: an invalid set may need it.
 	HoldValues bool
 	// Revoked are for no set that names them: their copies go whatever is held.
