@@ -25,7 +25,8 @@ type observedObject struct {
 	stamp        string
 	digest, mark string
 	generation   int64
-	// origins are the catalogues that a merged catalogue has versions of, secrets the Secrets that these name; nil: not known.
+	// origins are the catalogues that a merged catalogue has versions of, and those in git that these were generated from; secrets are
+	// those that its versions name; nil: not known.
 	origins, secrets []string
 	// statusAt is the generation whose status is known to be written; -1: not known.
 	statusAt int64

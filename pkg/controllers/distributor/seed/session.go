@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -204,7 +205,7 @@ func observe(object client.Object) observedObject {
 	}
 	if isMerged(object) {
 		found.stamp, found.mark = stampOf(annotations), bounded(annotations[v1.AnnotationMark])
-		found.origins = originsOf(annotations[v1.AnnotationVersions])
+		found.origins = slices.Concat(originsOf(annotations[v1.AnnotationVersions]))
 		if secrets, known := annotations[v1.AnnotationSecrets]; known && len(secrets) <= annotationLimit {
 			found.secrets = strings.Split(secrets, ",")
 		}
@@ -213,20 +214,21 @@ func observe(object client.Object) observedObject {
 	return found
 }
 
-// originsOf are the catalogues that a merged one was made of.
-func originsOf(annotation string) []string {
+// originsOf are the catalogues that a merged one was made of, and those in git that these were generated from.
+func originsOf(annotation string) (catalogues, inGit []string) {
 	var versions map[string]catalogue.Origin
 	if len(annotation) > annotationLimit {
-		return nil
+		return nil, nil
 	}
 	if err := json.Unmarshal([]byte(annotation), &versions); err != nil {
-		return nil
+		return nil, nil
 	}
-	names := sets.New[string]()
+	names, parents := sets.New[string](), sets.New[string]()
 	for _, origin := range versions {
 		names.Insert(origin.Catalogue)
+		parents.Insert(origin.Git)
 	}
-	return sets.List(names)
+	return sets.List(names), sets.List(parents.Delete(""))
 }
 
 func isMerged(object client.Object) bool { return object.GetLabels()[v1.LabelRole] == v1.RoleMerged }
