@@ -112,7 +112,7 @@ func TestOrdersToDelete(t *testing.T) {
 	}
 }
 
-// Red when gates go down because a process that began anew has not heard all seeds.
+// Red when gates go down because a process that began again has not heard all seeds.
 func TestGatesWaitUntilAllSeedsWereHeard(t *testing.T) {
 	said := v1.AddonSetStatus{
 		Revision: "r1", Counts: &v1.ClusterCounts{Selected: 1, Current: 1},
