@@ -132,10 +132,13 @@ func (d *decision) approvedRemoval(set *v1.AddonSet, seed *seedFacts) string {
 // unapproved are the seeds where removals wait although the set has annotation removal-approved: it has another word.
 func (d *decision) unapproved(set *v1.AddonSet, f *facts) (seeds []string) {
 	approved := set.Annotations[v1.AnnotationRemovalApproved]
+	if approved == "" {
+		return nil
+	}
 	for i := range f.seeds {
-		seed := &f.seeds[i]
-		if removal := seed.row.Status.Removal; approved != "" && d.counted[seed.name] && removal != nil && !rollout.Approves(approved, removal.Word) {
-			seeds = append(seeds, seed.name)
+		removal := f.seeds[i].row.Status.Removal
+		if d.counted[f.seeds[i].name] && removal != nil && !rollout.Approves(approved, removal.Word) {
+			seeds = append(seeds, f.seeds[i].name)
 		}
 	}
 	return seeds
