@@ -522,7 +522,8 @@ type SetClusterStatus struct {
 
 // PendingRemoval is what waits for annotation removal-approved.
 type PendingRemoval struct {
-	// word is the annotation's value that lets it go on. On the master it is a list, separated by commas, with a token for each seed.
+	// word is the annotation's value that lets it go on. On the master it is a list, separated by commas, with a token for each
+	// seed.
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	Word string `json:"word,omitempty"`
