@@ -19,6 +19,7 @@ import (
 	"github.com/trellis-addons/trellis/cmd/wiring"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor"
+	"github.com/trellis-addons/trellis/pkg/controllers/distributor/fleet"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/report"
 	"github.com/trellis-addons/trellis/pkg/controllers/gitcatalogue"
 	"github.com/trellis-addons/trellis/pkg/fetch"
@@ -96,8 +97,9 @@ func run(flags manager.Flags, fetching *sources.Flags, kkpVersion string) error 
 		metrics.Registry.Register(report.NewCensus(master.GetClient(), flags.Namespace, made.Elected())),
 		metrics.Registry.Register(report.NewSeedCensus(master.GetClient(), flags.Namespace, made.Elected())),
 		metrics.Registry.Register(report.NewSyncTimes(master.GetClient(), flags.Namespace, made.Elected())),
+		metrics.Registry.Register(fleet.NewCensus(master.GetClient(), flags.Namespace, made.Elected())),
 	); err != nil {
-		return fmt.Errorf("registering metrics of catalogues: %w", err)
+		return fmt.Errorf("registering metrics of catalogues and sets: %w", err)
 	}
 	if err := addGitCatalogues(made, master, flags.Namespace, fetching, kinds); err != nil {
 		return err

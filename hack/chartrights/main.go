@@ -1,4 +1,4 @@
-// Command chartrights writes the rules of the managers' roles from what the rooms declare as their
+// Command chartrights writes the rules of the managers' roles from what the packages declare as their
 // rights, each beside the code that makes the calls (ADR 81):
 //
 //	//rights:<role> <verbs> <resources> [names=<names>] [if=<condition>] -- <reason>

@@ -76,7 +76,7 @@ func TestWrongDeclarationsAreRefused(t *testing.T) {
 	}
 }
 
-// Red when two rooms' wishes for one resource are not one rule, or a condition holds for more than it was declared for.
+// Red when two packages' wishes for one resource are not one rule, or a condition holds for more than it was declared for.
 func TestRulesAreMerged(t *testing.T) {
 	declared, err := declarations(`
 //rights:seed list,get secrets -- one

@@ -152,7 +152,7 @@ func filled(names string) string {
 var seedRights string
 
 // chartRules are the rules of a chart's two roles.
-const chartRules = `{{- /* Written by ` + "`make generate`" + ` from what the rooms declare as their rights. */ -}}
+const chartRules = `{{- /* Written by ` + "`make generate`" + ` from what the packages declare as their rights. */ -}}
 {{- define "trellis.rights.everywhere" -}}
 %s{{- end }}
 {{- define "trellis.rights.platform" -}}

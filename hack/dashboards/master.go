@@ -18,6 +18,10 @@ func master() dashboard {
 				[]query{{"time() - max by (seed) (trellis_seed_synced_timestamp_seconds{})", "{{seed}}"}},
 			},
 		}},
+		{"AddonSets", []panel{{
+			"AddonSets", "short", "AddonSets by how they are carried out on all seeds together, and why.",
+			[]query{{"sum by (state, reason) (trellis_sets{})", "{{state}} {{reason}}"}},
+		}}},
 		work(), sources(), process(),
 	}}
 }

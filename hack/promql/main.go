@@ -32,6 +32,8 @@ type answer struct {
 	Missing []string `json:"missing,omitempty"`
 	// Unmet are the selectors in it that nothing was scraped for.
 	Unmet []string `json:"unmet,omitempty"`
+	// Firing are how many it gives at the time of the last scrape, comparisons with numbers among it: as an alert.
+	Firing int `json:"firing"`
 }
 
 func main() {
@@ -82,7 +84,12 @@ func ask(ctx context.Context, engine *promql.Engine, kept storage.Queryable, scr
 		found.Problem = err.Error()
 		return found
 	}
-	found.Series = len(answered)
+	firing, err := series(ctx, engine, kept, scrapes[max(0, len(scrapes)-1):], query)
+	if err != nil {
+		found.Problem = err.Error()
+		return found
+	}
+	found.Series, found.Firing = len(answered), len(firing)
 	for _, label := range groupedBy(expression) {
 		if !isOnAny(answered, label) {
 			found.Missing = append(found.Missing, label)

@@ -198,7 +198,7 @@ func namesPage(root string) (string, error) {
 	return page.String(), nil
 }
 
-// keptNames are the names with our prefix that rooms of the product have for themselves.
+// keptNames are the names with our prefix that packages of the product have for themselves.
 func keptNames(root string) (group, error) {
 	made := group{}
 	err := filepath.WalkDir(filepath.Join(root, "pkg"), func(name string, entry fs.DirEntry, err error) error {

@@ -14,7 +14,7 @@
 // which is made empty and never looked into, and a Secret that keeps the credential. CertificateSigningRequests, and approvals for the
 // signers that the platform names. Each has label and annotation of the installation, and the Cluster as its owner; two of the three make
 // an object ours, edits are put back, and what has one of the names and is not ours is left alone. What a former Cluster of the name had
-// is deleted and made anew, as is a binding to another role.
+// is deleted and made again, as is a binding to another role.
 //
 // # In which order
 //
@@ -25,7 +25,7 @@
 // binding and ends with the Secret.
 //
 // A credential that could not be renewed counts until its end. What was denied, or was not what was asked for, is on record and is asked
-// for anew when annotation reconcile-at changes. Another value of annotation rotate-at ends what was issued, first of all, also where
+// for again when annotation reconcile-at changes. Another value of annotation rotate-at ends what was issued, first of all, also where
 // nothing is given out any more.
 //
 // # What it never does

@@ -18,8 +18,8 @@ type change int
 const (
 	none change = iota
 	edit
-	// anew: a field that can't be changed is wrong.
-	anew
+	// replace: a field that can't be changed is wrong.
+	replace
 )
 
 // part is one of the objects that rights consist of.
@@ -79,7 +79,7 @@ func (v *visit) binding(held *rbacv1.RoleBinding, subject rbacv1.Subject) part {
 			binding := live.(*rbacv1.RoleBinding)
 			switch {
 			case binding.RoleRef != role:
-				return anew
+				return replace
 			case !apiequality.Semantic.DeepEqual(binding.Subjects, subjects):
 				return edit
 			}
@@ -132,7 +132,7 @@ func (v *visit) correct(ctx context.Context, p part, live client.Object) (client
 		return nil, nameTaken(p.kind, live.GetName())
 	case live.GetDeletionTimestamp() != nil:
 		return nil, isGoing(p.kind, live.GetName())
-	case of == formers || p.needs(live) == anew:
+	case of == formers || p.needs(live) == replace:
 		if err := v.keeper.remove(ctx, live); err != nil {
 			return nil, err
 		}

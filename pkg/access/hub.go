@@ -20,7 +20,7 @@ type Hub struct {
 
 // Keys of the agent's Secret.
 const (
-	// KeyKubeconfig names the other files by relative path: where the Secret is mounted, what is renewed is read anew.
+	// KeyKubeconfig names the other files by relative path: where the Secret is mounted, what is renewed is read again.
 	KeyKubeconfig = "kubeconfig"
 	// KeyAuthority has the Hub's CA.
 	KeyAuthority = "ca.crt"

@@ -74,7 +74,7 @@ func (v *visit) groups() []string {
 	return rights.CertificateGroups(v.holder.Cluster.Namespace, v.holder.Cluster.Name, v.holder.Addon)
 }
 
-// ask has the request stand there. One that vanished is made anew.
+// ask has the request stand there. One that vanished is made again.
 func (v *visit) ask(ctx context.Context, wanted *request) (*request, error) {
 	live := &request{}
 	err := v.keeper.direct.Get(ctx, client.ObjectKeyFromObject(wanted), live)
@@ -161,7 +161,7 @@ func (v *visit) take(ctx context.Context, found stored, live *request) error {
 			"the manager's nodes, or delete the request to have another one made", live.Spec.SignerName, kindRequest, live.Name, refused)
 	case is:
 		return v.refuse(ctx, found, &Problem{Reason: v1.ReasonCertificateRefused, IsLasting: true, Message: fmt.Sprintf(
-			"what signer %q gave for %s %q is not used: %v. It is asked for anew when annotation %s changes",
+			"what signer %q gave for %s %q is not used: %v. It is asked for again when annotation %s changes",
 			live.Spec.SignerName, kindRequest, live.Name, refused, v1.AnnotationReconcileAt)})
 	case err != nil:
 		return err

@@ -174,7 +174,7 @@ func TestAnotherSignersCertificateHasNoRightsAndNoKubeconfig(t *testing.T) {
 	})
 }
 
-// Whoever approves is told how.
+// The one who approves is told how.
 func TestARequestWaitsForApproval(t *testing.T) {
 	for _, test := range []struct {
 		why      string
@@ -221,7 +221,7 @@ func TestARequestWaitsForApproval(t *testing.T) {
 	}
 }
 
-// AG13: What was denied is asked for anew when somebody says so, and not before, whatever becomes of the request.
+// AG13: What was denied is asked for again when somebody says so, and not before, whatever becomes of the request.
 func TestWhatWasDeniedIsAskedForAnewWhenSomebodySaysSo(t *testing.T) {
 	for _, kind := range []certificatesv1.RequestConditionType{certificatesv1.CertificateDenied, certificatesv1.CertificateFailed} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -270,7 +270,7 @@ func TestWhatWasDeniedIsAskedForAnewWhenSomebodySaysSo(t *testing.T) {
 	}
 }
 
-// AG13: A request that vanished is made anew, with the key that was approved before.
+// AG13: A request that vanished is made again, with the key that was approved before.
 func TestARequestThatVanishedIsMadeAnew(t *testing.T) {
 	onEach(t, func(t *testing.T, release string) {
 		s := newSeed(t, release, "vanished")

@@ -40,7 +40,7 @@ func (v *visit) store(ctx context.Context, at held) (stored, error) {
 	return found, err
 }
 
-// reread reads the Secret past the cache. What can't be used any more is made anew.
+// reread reads the Secret past the cache. What can't be used any more is made again.
 func (v *visit) reread(ctx context.Context, at held) (stored, error) {
 	secret := &corev1.Secret{}
 	err := v.keeper.direct.Get(ctx, client.ObjectKey{Namespace: v.holder.Cluster.Namespace, Name: v.storedName()}, secret)

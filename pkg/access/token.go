@@ -111,7 +111,7 @@ func (v *visit) issueToken(ctx context.Context, at ready) error {
 	}}
 	request.UID = at.account
 	if err := v.keeper.writer.SubResource("token").Create(ctx, account, request); err != nil {
-		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) { // made anew since it was looked at
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) { // made again since it was looked at
 			return isChanging(kindAccount, account.Name)
 		}
 		return failed(err, "asking for a token of ServiceAccount %q", account.Name)

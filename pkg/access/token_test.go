@@ -455,7 +455,7 @@ func TestNamesThatWereTakenLaterTakeTheBindingAway(t *testing.T) {
 	})
 }
 
-// AG06: Edits of ours are put back, and what is deleted is made anew.
+// AG06: Edits of ours are put back, and what is deleted is made again.
 func TestEditsArePutBack(t *testing.T) {
 	onEach(t, func(t *testing.T, release string) {
 		s := newSeed(t, release, "edits")
@@ -666,7 +666,7 @@ func TestARotationNeedsNoVersion(t *testing.T) {
 		s.made()
 		s.must(s.keeper.Withhold(t.Context(), s.installation(), "now"))
 		if calls := s.made(); len(calls) > 0 {
-			t.Errorf("once it is made anew: %q", calls)
+			t.Errorf("once it is made again: %q", calls)
 		}
 	})
 }
@@ -892,7 +892,7 @@ func TestRevokingGoesOnWhereACallFails(t *testing.T) {
 	}
 }
 
-// Whoever asks for the credentials of two versions in turn has both known.
+// A caller that asks for the credentials of two versions in turn has both known.
 func TestMemoryHoldsTheCredentialsOfTwoVersions(t *testing.T) {
 	t.Parallel()
 	s := newSeed(t, "newer", "versions")

@@ -12,7 +12,7 @@ import (
 	"github.com/trellis-addons/trellis/pkg/access/rights"
 )
 
-// Trim leaves of an object what a Keeper looks at in a cache: with Cluster API, whoever has the namespace may write others
+// Trim leaves of an object what a Keeper looks at in a cache: with Cluster API, those who have the namespace may write others
 // with our label, and of any size.
 func Trim(object any) (any, error) {
 	held, isObject := object.(client.Object)

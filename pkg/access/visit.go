@@ -82,7 +82,7 @@ func (c *credential) signer() string {
 // isForHub says whether the credential is for the API server.
 func (c *credential) isForHub() bool { return rights.IsForAPIServer(c.access) }
 
-// isRotated says whether somebody asked for credentials anew since the Secret was made. An annotation that was taken off asks for
+// isRotated says whether somebody asked for credentials again since the Secret was made. An annotation that was taken off asks for
 // nothing.
 func (c *credential) isRotated(secret metav1.Object) bool {
 	return c.holder.RotateAt != "" && secret.GetAnnotations()[v1.AnnotationRotateAt] != c.holder.RotateAt

@@ -24,7 +24,7 @@ func WithoutHub() *Problem {
 }
 
 // Withhold takes the bindings of an installation away whose roles hold what the platform does not list any more, and
-// ends what was issued before annotation rotate-at had its value; Keep makes that anew. It goes by what is held, so that
+// ends what was issued before annotation rotate-at had its value; Keep makes that again. It goes by what is held, so that
 // it needs neither the user cluster nor the version, and costs no call where nothing is to be taken away.
 func (k *Keeper) Withhold(ctx context.Context, installation types.NamespacedName, rotateAt string) error {
 	if err := k.withdrawUnlisted(ctx, installation); err != nil || rotateAt == "" {

@@ -48,7 +48,7 @@ func withoutDefinition(manifest string) string {
 // What kubectl apply and helm upgrade do, Trellis does, in both directions. Red when a program refuses
 // more than the table says, or less.
 func TestUnionsAsKubectlAndHelm(t *testing.T) {
-	long.Skip(t, "rooms", "kubectl and helm are run for each union")
+	long.Skip(t, "packages", "kubectl and helm are run for each union")
 	for _, name := range []string{"kubectl", "helm"} {
 		for _, test := range unions {
 			t.Run(test.name+" by "+name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestWhatServerSideApplyReadsStrictly(t *testing.T) {
 
 // Red when a program refuses more than the table says, or less: then docs/spec/helm.md is wrong.
 func TestStrictnessOfKubectlAndHelm(t *testing.T) {
-	long.Skip(t, "rooms", "kubectl and helm are run for each row")
+	long.Skip(t, "packages", "kubectl and helm are run for each row")
 	for _, name := range []string{"kubectl", "helm"} {
 		for _, test := range strict {
 			t.Run(test.name+" by "+name, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestStrictnessOfKubectlAndHelm(t *testing.T) {
 // What kubectl and helm make of a custom resource that goes to another version; TestCustomResourceGoesToAnotherVersion has what Trellis
 // does. Red when a program refuses more than is said here, or less.
 func TestVersionsAsKubectlAndHelm(t *testing.T) {
-	long.Skip(t, "rooms", "kubectl and helm are run for each case")
+	long.Skip(t, "packages", "kubectl and helm are run for each case")
 	for _, program := range []string{"kubectl", "helm"} {
 		for _, name := range slices.Sorted(maps.Keys(versionCases)) {
 			t.Run(name+" by "+program, func(t *testing.T) {

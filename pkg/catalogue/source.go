@@ -70,6 +70,26 @@ func CredentialNames(spec *v1.AddonCatalogueSpec) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// SecretNames are the Secrets that a spec's versions name, with credentials or authorities, sorted.
+func SecretNames(spec *v1.AddonCatalogueSpec) []string {
+	names := map[string]bool{}
+	for i := range spec.Addons {
+		for j := range spec.Addons[i].Versions {
+			kind := spec.Addons[i].Versions[j].Source.Kind()
+			if kind == nil {
+				continue
+			}
+			credentials, authorities := kind.Secrets()
+			for _, reference := range []*v1.LocalReference{credentials, authorities} {
+				if reference != nil {
+					names[reference.Name] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
 func secretsOf(addons []sourceAddon) []string {
 	names := map[string]bool{}
 	for i := range addons {

@@ -133,7 +133,7 @@ func TestDecide(t *testing.T) {
 		{"all blocked", "blocked | blocked", spec, byRule, "NoEvidence,Done", "", v1.ReasonBlocked},
 		{"without groups too", "blocked,blocked", nil, byRule, "Done", "", v1.ReasonBlocked},
 		{"on a seed too", "blocked | blocked", spec, 2, "Done,Done", "", v1.ReasonBlocked},
-		{"whoever is away does not count", "blocked,away,away-blocked", nil, byRule, "NoEvidence", "", v1.ReasonBlocked},
+		{"one that is away does not count", "blocked,away,away-blocked", nil, byRule, "NoEvidence", "", v1.ReasonBlocked},
 		{"nor against those that have it", "current,away,away-blocked", nil, byRule, "Done", "", v1.ReasonComplete},
 		{"all away", "away,away-blocked", nil, byRule, "NoEvidence", "", v1.ReasonComplete},
 		{"a failure that may be, and blocked ones", "failed,blocked |", spec, byRule, "NoEvidence,Done", "", v1.ReasonNoEvidence},

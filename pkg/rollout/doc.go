@@ -1,5 +1,5 @@
 // Package rollout decides which clusters of an AddonSet may move, and when (ADR 60). It is pure:
-// whoever calls it brings what is known of clusters, and the clock.
+// the caller brings what is known of clusters, and the clock.
 //
 // The way of a set through this package, on a seed:
 //

@@ -94,47 +94,64 @@ func (g *GuardedRemovals) covers(ids []string) bool {
 // clustersNamed is how many clusters a text about removals names.
 const clustersNamed = 5
 
-// WaitingText says which removals wait, in which clusters. Names are some of these, in order.
+// WaitingText says which removals wait, in which clusters. Names are some of these, in order; what a seed says may have none.
 func WaitingText(count int, names []string) string {
+	waits := fmt.Sprintf("%s %s for approval", text.Count(count, "removal"), text.Verb(count, "waits", "wait"))
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "" })
+	if len(names) == 0 {
+		return waits
+	}
 	where := strings.Join(names[:min(len(names), clustersNamed)], ", ")
 	if len(names) > clustersNamed {
 		where += " and others"
 	}
-	return fmt.Sprintf("%s %s for approval in: %s", text.Count(count, "removal"), text.Verb(count, "waits", "wait"), where)
+	return waits + " in: " + where
 }
 
 // removalText says which removals wait on seeds, and how to approve them.
 func removalText(of *kubermaticv1.PendingRemoval) string {
+	word := of.Word
+	if len(word) > wordLength {
+		word = "the token in status.removal.word"
+	}
 	return fmt.Sprintf("%s; annotation %s: %s approves that; the former selector and items undo it",
-		WaitingText(int(of.Count), of.Clusters), kubermaticv1.AnnotationRemovalApproved, of.Word)
+		WaitingText(int(of.Count), of.Clusters), kubermaticv1.AnnotationRemovalApproved, word)
 }
 
-// Removal sums up what waits on the seeds that count: the word of the one that has something, or
-// one for all of them. With it in annotation removal-approved of the set, the distributor writes
-// the own word of each of these seeds to its copy. What waits on a seed that does not count is not
-// shown, so it is not approved.
+const (
+	// wordLength is the longest word of one seed, and wordsLength what the words of all take together, in bytes: those beyond are
+	// shown once others are done.
+	wordLength, wordsLength = 64, 1024
+)
+
+// isWord says whether a seed's word is one that annotation removal-approved can have among others.
+func isWord(word string) bool {
+	return word != "" && len(word) <= wordLength && strings.Trim(word, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
+
+// Removal sums up what waits on the seeds that count, with the words of all of them. Each is approved by its own (Approves), so a
+// seed that shows another word again and again takes no approval from others. What waits on a seed that does not count is not shown.
 func (f *Fleet) Removal() *kubermaticv1.PendingRemoval {
-	rows := f.Counted
-	var words []string
-	var one *kubermaticv1.PendingRemoval
-	var clusters []string
-	count := int64(0)
-	for i := range rows {
-		if removal := rows[i].Removal; removal != nil && removal.Word != "" && fit(removal.Word, 64) == removal.Word {
-			one = removal
-			words = append(words, rows[i].Seed+"="+removal.Word)
-			count += max(int64(removal.Count), 0)
-			clusters = append(clusters, removal.Clusters...)
+	var words, clusters []string
+	count, length := int64(0), 0
+	for _, row := range slices.SortedFunc(slices.Values(f.Counted), func(a, b Row) int { return strings.Compare(a.Seed, b.Seed) }) {
+		if row.Removal == nil || !isWord(row.Removal.Word) || length+len(row.Removal.Word) > wordsLength {
+			continue
 		}
+		length += len(row.Removal.Word) + len(",")
+		words = append(words, row.Removal.Word)
+		count += max(int64(row.Removal.Count), 0)
+		clusters = append(clusters, row.Removal.Clusters...)
 	}
-	switch len(words) {
-	case 0:
+	if len(words) == 0 {
 		return nil
-	case 1:
-		return one.DeepCopy()
 	}
-	slices.Sort(words) // without the count, which goes down while the word stays
 	return &kubermaticv1.PendingRemoval{
-		Word: "seeds-" + digestOf(words), Count: int32(min(count, maxCount)), Clusters: clusters[:min(len(clusters), RemovalClusters)],
+		Word: strings.Join(words, ","), Count: int32(min(count, maxCount)), Clusters: clusters[:min(len(clusters), RemovalClusters)],
 	}
+}
+
+// Approves says whether annotation removal-approved of a set on the master has the word of a seed.
+func Approves(annotation, word string) bool {
+	return isWord(word) && slices.Contains(strings.Split(annotation, ","), word)
 }

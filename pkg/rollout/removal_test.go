@@ -102,6 +102,9 @@ func TestTheLastOfAnItemWaits(t *testing.T) {
 // Red when a text counts or names other clusters than wait.
 func TestWaitingRemovalsAreNamed(t *testing.T) {
 	for want, names := range map[string][]string{
+		"0 removals wait for approval":                              nil, // a seed that names none
+		"2 removals wait for approval":                              {"", ""},
+		"3 removals wait for approval in: a":                        {"", "a", ""},
 		"1 removal waits for approval in: amber":                    {"amber"},
 		"2 removals wait for approval in: a, b":                     {"a", "b"},
 		"6 removals wait for approval in: a, b, c, d, e and others": {"a", "b", "c", "d", "e", "f"},
@@ -163,7 +166,7 @@ func TestAWordCoversNothingElse(t *testing.T) {
 	}
 }
 
-// Red when the word of several seeds is that of one, a seed's word that is no word is shown, or what waits on a seed that does not count.
+// Red when a word of a seed is left out or is not as the seed showed it, what is no word is shown, or what waits on a seed that does not count.
 func TestTheFleetsWord(t *testing.T) {
 	row := func(seed, word string, count int32) rollout.Row {
 		return rollout.Row{Seed: seed, Removal: &v1.PendingRemoval{Word: word, Count: count, Clusters: []string{"of-" + seed}}}
@@ -176,19 +179,29 @@ func TestTheFleetsWord(t *testing.T) {
 		t.Errorf("of one: %+v", got)
 	}
 	both, turned := word(row("a", "7-y", 7), row("b", "6-x", 6)), word(row("b", "6-x", 6), row("a", "7-y", 7))
-	if both == nil || both.Count != 13 || both.Word != turned.Word || both.Word == "6-x" || both.Word == "7-y" || !slices.Equal(both.Clusters, []string{"of-a", "of-b"}) {
+	if both == nil || both.Count != 13 || both.Word != "7-y,6-x" || turned.Word != both.Word || !slices.Equal(both.Clusters, []string{"of-a", "of-b"}) {
 		t.Errorf("of two: %+v, %+v", both, turned)
 	}
 	if fewer := word(row("a", "7-y", 4), row("b", "6-x", 6)); fewer.Count != 10 || fewer.Word != both.Word {
 		t.Errorf("while they become fewer the word is %+v", fewer)
 	}
-	for _, odd := range []string{"", "a\nb", strings.Repeat("x", 65)} {
-		if got := word(row("a", odd, 6)); got != nil {
+	for _, odd := range []string{"", "a\nb", "a,b", "a b", "$(a)", "A", strings.Repeat("x", 65)} {
+		if got := word(row("a", odd, 6), row("b", "6-x", 6)); got.Word != "6-x" || got.Count != 6 {
 			t.Errorf("%.10q: %+v", odd, got)
+		}
+		if rollout.Approves(odd, odd) {
+			t.Errorf("%.10q approves", odd)
 		}
 	}
 	if got := word(row("a", "1-x", -7), row("b", "1-y", 1<<31-1), row("c", "1-z", 9)); got.Count != 1<<31-1 {
 		t.Errorf("odd counts: %+v", got)
+	}
+	var many []rollout.Row
+	for i := range 40 {
+		many = append(many, row(fmt.Sprintf("seed-%02d", i), strings.Repeat("x", 64), 2))
+	}
+	if got := word(many...); len(got.Word) > 1024 || got.Count != 2*15 || len(got.Clusters) != rollout.RemovalClusters {
+		t.Errorf("of many: %d bytes, count %d, clusters %v", len(got.Word), got.Count, got.Clusters)
 	}
 	made := strategy(t, &v1.Rollout{Pace: v1.Pace{ProgressDeadline: within(30)}})
 	here, away := rowOf(t, made, "a", "current"), rowOf(t, made, "b", "current")

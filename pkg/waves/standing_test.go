@@ -200,7 +200,7 @@ func TestHowAClusterStandsByItsFacts(t *testing.T) {
 	}
 }
 
-// TestALongerSoakIsForWhatMovesFromThenOn turns red where an edit of soak has what was Ready in an earlier revision take places anew.
+// TestALongerSoakIsForWhatMovesFromThenOn turns red where an edit of soak has what was Ready in an earlier revision take places again.
 func TestALongerSoakIsForWhatMovesFromThenOn(t *testing.T) {
 	strategy, err := rollout.NewStrategy(&v1.Rollout{Pace: v1.Pace{
 		Soak: &metav1.Duration{Duration: 24 * time.Hour}, ProgressDeadline: &metav1.Duration{Duration: time.Hour},

@@ -1,12 +1,14 @@
 package charts
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -55,6 +57,47 @@ func TestAlertsAreAboutMetricsThatExist(t *testing.T) {
 	for name, isThere := range explained {
 		if !isThere {
 			t.Errorf("docs/spec/alerts.md explains %s, which no chart has", name)
+		}
+	}
+}
+
+// TestAlertsFireWhenTheyShould: red when an alert is silent over figures that it is about, or fires over those of a platform at work.
+func TestAlertsFireWhenTheyShould(t *testing.T) {
+	leads := func(chart string, is int) string {
+		return fmt.Sprintf("leader_election_master_status{name=%q} %d\n", chart+".kubermatic.k8c.io", is)
+	}
+	sets := func(reason string, number int) string {
+		return fmt.Sprintf("trellis_sets{state=\"failing\",reason=%q} %d\n", reason, number)
+	}
+	for _, test := range []struct {
+		chart, alert string
+		replicas     []string
+		firing       int
+	}{
+		{"trellis-master", "TrellisNobodyLeads", []string{leads("trellis-master", 0), leads("trellis-master", 0)}, 1},
+		{"trellis-master", "TrellisNobodyLeads", []string{leads("trellis-master", 0), leads("trellis-master", 1)}, 0},
+		{"trellis-seed", "TrellisNobodyLeads", []string{leads("trellis-seed", 0)}, 1},
+		{"trellis-seed", "TrellisNobodyLeads", []string{leads("trellis-seed", 1), leads("trellis-seed", 0), leads("trellis-master", 0)}, 0},
+		{"trellis-master", "TrellisSetReachesNoCluster", []string{sets("NoClusterSelected", 1) + sets("Blocked", 2) + sets("NoEvidence", 1)}, 3},
+		{"trellis-master", "TrellisSetReachesNoCluster", []string{sets("Complete", 9) + sets("RollingOut", 1) + sets("SeedsBehind", 1)}, 0},
+	} {
+		_, objects := render(t, rendering{chart: test.chart, why: "with alerts", values: map[string]any{"metrics": map[string]any{
+			"prometheusRule": map[string]any{"enabled": true},
+		}}})
+		rules := alertsOf(t, objects)
+		at := slices.IndexFunc(rules, func(rule map[string]any) bool { return rule["alert"] == test.alert })
+		if at < 0 {
+			t.Errorf("%s has no alert %s", test.chart, test.alert)
+			continue
+		}
+		var scrapes []scrape
+		for number, text := range test.replicas {
+			scrapes = append(scrapes, scrape{
+				At: time.Unix(1_800_000_000, 0), Labels: map[string]string{"namespace": namespace, "pod": fmt.Sprint(number)}, Text: text,
+			})
+		}
+		if got := answers(t, scrapes, []string{rules[at]["expr"].(string)})[0]; got.Problem != "" || got.Firing != test.firing {
+			t.Errorf("%s of %s: %d fire over %q, want %d; %s", test.alert, test.chart, got.Firing, test.replicas, test.firing, got.Problem)
 		}
 	}
 }

@@ -36,7 +36,7 @@ type scrape struct {
 
 type answer struct {
 	Query, Problem string
-	Series         int
+	Series, Firing int
 	Missing, Unmet []string
 }
 

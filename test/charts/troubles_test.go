@@ -29,12 +29,25 @@ var catalogueInGit = map[string]string{
 func expectFigures(t *testing.T, c client.Client, sources *fleet.Sources, metrics map[string]string) {
 	t.Helper()
 	told := &figures{scraper: newScraper(t, c), metrics: metrics, scrapes: map[string][]scrape{}}
+	selectNobody(t, c, func() { expect.NoError(t, told.scrape(t)) })
 	mend := makeTroubles(t, c, sources)
 	expect.NoError(t, told.scrape(t))
 	reconnect := disconnect(t, c) // nothing in the cluster is known any more, so this is the last one
 	told.expectAnswers(t)
 	reconnect()
 	mend()
+}
+
+// selectNobody has a set select no cluster while something is done.
+func selectNobody(t *testing.T, c client.Client, do func()) {
+	t.Helper()
+	set := given.Set(namespace, "nobody", "hello")
+	set.Spec.ClusterSelector.MatchLabels = map[string]string{"nobody": "has-this"}
+	expect.Create(t, c, set)
+	expect.HasCondition(t, c, set, expect.Is(kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonNoClusterSelected))
+	do()
+	expect.Delete(t, c, set)
+	expect.Gone(t, c, set)
 }
 
 // makeTroubles gives what takes them back.

@@ -522,9 +522,10 @@ type SetClusterStatus struct {
 
 // PendingRemoval is what waits for annotation removal-approved.
 type PendingRemoval struct {
-	// word is the annotation's value that lets it go on.
+	// word is the annotation's value that lets it go on. On the master it is a list, separated by commas, with a token for each
+	// seed.
 	// +required
-	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:MaxLength=1024
 	Word string `json:"word,omitempty"`
 	// count of installations that it covers.
 	// +required

@@ -157,6 +157,9 @@ const (
 	AnnotationKKPVersion = Prefix + "kkp-version"
 	// AnnotationVersions on merged catalogues is JSON: version -> {digest, catalogue, git}.
 	AnnotationVersions = Prefix + "versions"
+	// AnnotationSecrets on merged catalogues names the Secrets of their sources, separated by commas. Seeds keep the copies of these for as
+	// long as a merged catalogue stays as it was.
+	AnnotationSecrets = Prefix + "secrets"
 	// AnnotationMark on merged catalogues shows that the distributor wrote them: a keyed hash with the key in Secret
 	// SecretCatalogueKey.
 	AnnotationMark = Prefix + "mark"

@@ -1,4 +1,4 @@
-{{- /* Written by `make generate` from what the rooms declare as their rights. */ -}}
+{{- /* Written by `make generate` from what the packages declare as their rights. */ -}}
 {{- define "trellis.rights.everywhere" -}}
 {{- if (and .Values.webhook.enabled (not .Values.webhook.certManager.enabled)) }}
 # webhook: authorities of the certificate

@@ -141,7 +141,7 @@ metadata:
 spec:
   backoffLimit: {{ .tries }}
   activeDeadlineSeconds: 240
-  # One that failed is kept for a day, for whoever reads its log.
+  # One that failed is kept for a day, for those who read its log.
   ttlSecondsAfterFinished: 86400
   template:
     metadata:

@@ -1,4 +1,4 @@
-{{- /* Written by `make generate` from what the rooms declare as their rights. */ -}}
+{{- /* Written by `make generate` from what the packages declare as their rights. */ -}}
 {{- define "trellis.rights.everywhere" -}}
 # cluster: which user cluster each Cluster has
 # controllers/addoninstallation: marked ones hold credentials of sources, values, and the pull Secret

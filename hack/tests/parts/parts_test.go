@@ -205,7 +205,7 @@ func TestCallsOfAPart(t *testing.T) {
 		want []string
 	}{
 		{
-			"what no other part names, and a module of its own", must(t, "rooms"), nil,
+			"what no other part names, and a module of its own", must(t, "packages"), nil,
 			[]string{race + " ./pkg/apply", race + " ./kubermatic/v1"},
 		},
 		{

@@ -28,7 +28,7 @@ var inProcess = []Part{
 		Why:      "the other controllers in full, under the race detector",
 	},
 	{
-		Name: "rooms", Minutes: 4, Packages: []string{"pkg/...", "apis/...", "charts/...", "cmd/..."}, Race: true,
+		Name: "packages", Minutes: 4, Packages: []string{"pkg/...", "apis/...", "charts/...", "cmd/..."}, Race: true,
 		Why: "all other packages of the product in full, under the race detector",
 	},
 	{
@@ -202,7 +202,7 @@ var figures = []Part{
 		Why:      "figures of catalogues, seeds, queries and renderers",
 	},
 	{
-		Name: "bench-rooms", Apart: measures, Minutes: 2, Bench: ".", Verbose: true,
+		Name: "bench-packages", Apart: measures, Minutes: 2, Bench: ".", Verbose: true,
 		Packages: []string{
 			"pkg/controllers/coreaddon", "pkg/controllers/addoninstallation", "pkg/catalogue", "pkg/fetch/store", "pkg/lru",
 			"pkg/remote", "pkg/rollout", "pkg/tracing",

@@ -147,7 +147,7 @@ func TestACertificateThatWasAskedForIsTaken(t *testing.T) {
 	}
 }
 
-// refusals say for each lie of a signer what is said of it.
+// refusals say for each lie of a signer why it is refused.
 var refusals = map[signer.Lie]string{
 	signer.OtherKey:       "the certificate is for another key than the one of the request",
 	signer.RSAKey:         "the certificate is for another key than the one of the request",

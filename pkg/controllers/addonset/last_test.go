@@ -74,7 +74,7 @@ func TestASlipInASetRemovesNothing(t *testing.T) {
 			w.says(of, v1.ReasonComplete, current(2))
 			for name, one := range w.installed("web") {
 				if one.UID != was[name].UID || !one.DeletionTimestamp.IsZero() {
-					t.Errorf("in %s it was made anew", name)
+					t.Errorf("in %s it was made again", name)
 				}
 			}
 			w.edit(of, func(of *v1.AddonSet) { wrong.DeepCopyInto(&of.Spec) })

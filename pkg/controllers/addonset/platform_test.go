@@ -178,7 +178,7 @@ func TestChangedValuesOfThePlatformRollByGroups(t *testing.T) {
 }
 
 // TestValuesOfThePlatformGoOverWithTheirInstallation: a set with a higher priority wants what another has, with the same values of the
-// platform. Red when the grant is still that of the other set, or comes with a write of its own, when the installation is made anew,
+// platform. Red when the grant is still that of the other set, or comes with a write of its own, when the installation is made again,
 // or when the values are lost once the other set is changed to have none.
 func TestValuesOfThePlatformGoOverWithTheirInstallation(t *testing.T) {
 	w := newWorld(t, 2, 0)

@@ -135,7 +135,7 @@ func (w *world) asks(cluster, text string) {
 	expect.Annotate(w.t, w.seed, asking, v1.AnnotationInitialInstallations, text)
 }
 
-// TestASetThatTakesOverKeepsTheInstallation: what one set lets go and another wants goes over by its label. Red when it is made anew.
+// TestASetThatTakesOverKeepsTheInstallation: what one set lets go and another wants goes over by its label. Red when it is made again.
 func TestASetThatTakesOverKeepsTheInstallation(t *testing.T) {
 	w := newWorld(t, 2, 0)
 	w.offers("web", "1.0.0")

@@ -28,7 +28,7 @@ func webIn(namespace, resourceVersion, digest string) *v1.AddonInstallation {
 }
 
 // TestASightIsOfWhatTheCacheHas turns red when a walk plans by an installation that the cache has otherwise by now, or has no more, whether
-// the event came or is still to come; when one that is as before is looked at anew; or when what it saw stays in memory.
+// the event came or is still to come; when one that is as before is looked at again; or when what it saw stays in memory.
 func TestASightIsOfWhatTheCacheHas(t *testing.T) {
 	indexer := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{
 		toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc,
@@ -73,7 +73,7 @@ func TestASightIsOfWhatTheCacheHas(t *testing.T) {
 	from.sights.forget(birch)
 	there(map[string]string{"birch": "new", "oak": "old"})
 	if from.sights.byObject[oak] != before {
-		t.Error("what is as before was looked at anew")
+		t.Error("what is as before was looked at again")
 	}
 
 	newer := webIn("oak", "4", "new")
@@ -87,7 +87,7 @@ func TestASightIsOfWhatTheCacheHas(t *testing.T) {
 	there(map[string]string{"birch": "new"}) // its event is still to come
 }
 
-// TestWhatIsGoneIsNotKept turns red when an installation that is gone, or was listed anew, stays in memory where no walk comes by: its event
+// TestWhatIsGoneIsNotKept turns red when an installation that is gone, or was listed again, stays in memory where no walk comes by: its event
 // has another object than the cache had.
 func TestWhatIsGoneIsNotKept(t *testing.T) {
 	indexer := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{
@@ -114,7 +114,7 @@ func TestWhatIsGoneIsNotKept(t *testing.T) {
 		}
 		look()
 	}
-	kept("listed anew", 1)
+	kept("listed again", 1)
 	before, after := webIn("birch", "1", "old"), webIn("birch", "2", "new")
 	if err := indexer.Update(before); err != nil {
 		t.Fatal(err)

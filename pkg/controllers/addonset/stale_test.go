@@ -19,7 +19,7 @@ import (
 	kit "github.com/trellis-addons/trellis/test/world"
 )
 
-// RS10: A process whose caches are behind, or empty, when it begins removes nothing and writes nothing anew; once they are filled it
+// RS10: A process whose caches are behind, or empty, when it begins removes nothing and writes nothing again; once they are filled it
 // finds everything as it was. Red when removals are not checked past the cache (of the Cluster, of the set), and when an installation
 // that the cache lacks is made without asking whether there is one.
 func TestStaleListsRemoveNothing(t *testing.T) {
@@ -118,12 +118,12 @@ func TestACopyThatTheCacheLacksHoldsWhatItMayWant(t *testing.T) {
 	w.start()
 	w.goesOver("web", w.names[0], "other")
 	if after := w.installed("web")[w.names[0]]; after.UID != before.UID {
-		t.Errorf("it was made anew: %s became %s", before.UID, after.UID)
+		t.Errorf("it was made again: %s became %s", before.UID, after.UID)
 	}
 }
 
 // RS40: A process whose cache has the copy from before a revision, in which a canary failed, goes on with that revision, halted. Red when
-// it begins the revision anew, by which the failure is forgotten.
+// it begins the revision again, by which the failure is forgotten.
 func TestARevisionThatTheCacheLacksIsNotBegunAnew(t *testing.T) {
 	w := newWorld(t, 2, 1, standins.Rule{Act: standins.Act{Takes: 100 * time.Millisecond}})
 	w.offers("web", "1.0.0")

@@ -331,7 +331,7 @@ func (r *Reconciler) revise(ctx context.Context, f *setFacts) loop.Outcome {
 }
 
 // adopt what the copy says past the cache, where an earlier process began another revision than is
-// known: to begin that anew would forget what failed in it.
+// known: to begin that again would forget what failed in it.
 func (r *Reconciler) adopt(ctx context.Context, f *setFacts, before string) error {
 	live, err := waves.CheckRevision(ctx, r.Reader, f.copy, before)
 	if live == nil {

@@ -107,7 +107,7 @@ func (w *world) remove(of *v1.AddonSet) {
 }
 
 // TestACopyWhosePassFailsHoldsWhatItMayWant: a set lets go of a cluster while the first pass over the copy of another, which wants the
-// same there, comes no further than its finalizer. Red when what it may want is not noted before: then it is removed, and installed anew.
+// same there, comes no further than its finalizer. Red when what it may want is not noted before: then it is removed, and installed again.
 func TestACopyWhosePassFailsHoldsWhatItMayWant(t *testing.T) {
 	w := newWorld(t, 2, 0)
 	w.offers("web", "1.0.0")
@@ -138,7 +138,7 @@ func TestACopyWhosePassFailsHoldsWhatItMayWant(t *testing.T) {
 	isOpen.Store(true)
 	w.goesOver("web", w.names[0], "other")
 	if after := w.installed("web")[w.names[0]]; after.UID != before.UID {
-		t.Errorf("it was made anew: %s became %s", before.UID, after.UID)
+		t.Errorf("it was made again: %s became %s", before.UID, after.UID)
 	}
 	w.troubles(tools, w.names[0], "web", "")
 }

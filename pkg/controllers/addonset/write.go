@@ -110,7 +110,7 @@ func removalsFirst(s step) int {
 	return 1
 }
 
-// write carries the tasks out. A failure does not stop the others. Who can't be written stands anew
+// write carries the tasks out. A failure does not stop the others. Who can't be written is judged again
 // at once: it may have lost its place by that, and others wait for it.
 func (r *Reconciler) write(ctx context.Context, f *clusterFacts) loop.Outcome {
 	if f.problem != nil {
@@ -332,7 +332,7 @@ func (r *Reconciler) note(in cluster.Key, answer *v1.AddonInstallation, removed 
 
 // doubtWrite keeps what a call to the API server left that had no answer. It may have arrived: the next pass asks the API
 // server (confirm) before it writes again. A second write would move the installation a second
-// time, and count its soak anew.
+// time, and count its soak again.
 func (r *Reconciler) doubtWrite(in cluster.Key, about client.Object, err error) {
 	if !waves.IsUnanswered(err) {
 		return

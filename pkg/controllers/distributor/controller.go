@@ -63,6 +63,7 @@ type Reconciler struct {
 	secretKeys fetch.SecretKeys
 
 	readings    readings
+	departed    map[string]time.Time // catalogues in git that are gone, since when
 	pace        pace
 	gathering   loop.Gathering // of all that a pass reads
 	revisions   revisions

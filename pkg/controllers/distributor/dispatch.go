@@ -8,7 +8,7 @@ import (
 )
 
 func (r *Reconciler) dispatch(ctx context.Context, f *facts) loop.Outcome {
-	held := map[string]bool{}
+	held := r.returning(f)
 	for _, reading := range f.readings {
 		if reading.isHeld() {
 			held[reading.object.Name] = true

@@ -325,3 +325,23 @@ func TestWhatWaitsIsToldOnce(t *testing.T) {
 		t.Errorf("told %v", told)
 	}
 }
+
+// Red when a catalogue in git does not say that what is generated from it waits, or says another thing with each order of a cache.
+func TestARepositorySaysThatItsAddonsWait(t *testing.T) {
+	t.Parallel()
+	generated := func(name, waits string) *reading {
+		found := &reading{object: &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}, waits: waits}
+		generatedFrom("team")(found.object)
+		return found
+	}
+	team := &reading{object: &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: "team", UID: "team"}}}
+	soon, later, read := generated("soon", "it waits until 1"), generated("later", "it waits until 2"), generated("read", "")
+	for _, order := range [][]*reading{{soon, later, read, team}, {team, read, later, soon}} {
+		if part := partsOf(&facts{readings: order})["team"]; part == nil || part.Waits != "it waits until 1" {
+			t.Errorf("it says %+v", part)
+		}
+	}
+	if parts := partsOf(&facts{readings: []*reading{read, team}}); parts["team"] != nil && parts["team"].Waits != "" {
+		t.Errorf("all were read, and it says %+v", parts["team"])
+	}
+}

@@ -96,6 +96,7 @@ func (r *Reconciler) readAll(ctx context.Context, f *facts, all []v1.AddonCatalo
 	if r.readings != nil { // all that is there when the manager starts is free
 		r.pace.charge(read)
 	}
+	r.depart(fresh)
 	r.readings = fresh
 	slices.SortFunc(f.readings, func(a, b *reading) int {
 		return cmp.Or(a.object.CreationTimestamp.Compare(b.object.CreationTimestamp.Time), cmp.Compare(a.object.UID, b.object.UID))

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/report"
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
@@ -85,7 +86,7 @@ func partsOf(f *facts) map[types.UID]*report.Findings {
 		return parts[uid]
 	}
 	for name, addon := range f.merged.Addons {
-		secrets := namedBy(&addon.Spec)
+		secrets := catalogue.SecretNames(&addon.Spec)
 		for _, uid := range addon.Contributors {
 			part(uid).Digests[name] = addon.Digest
 			part(uid).Secrets = append(part(uid).Secrets, secrets...)

@@ -37,9 +37,6 @@ func (r *Reconciler) findSecrets(ctx context.Context, f *facts) loop.Outcome {
 	f.secrets = seed.Secrets{
 		Copies: map[string]seed.SecretCopy{}, Held: map[string]bool{}, Revoked: map[string]bool{},
 	}
-	for _, refused := range f.merged.Refused {
-		f.secrets.HoldAll = f.secrets.HoldAll || !refused.IsOfNames()
-	}
 	fresh := secretReader{}
 	for _, name := range secretNames(f.merged) {
 		found, err := r.sourceSecret(ctx, f, name)
@@ -140,27 +137,7 @@ func copyOf(secret *corev1.Secret, keys fetch.SecretKeys) (*seed.SecretCopy, str
 func secretNames(merged catalogue.Merged) []string {
 	names := sets.New[string]()
 	for _, addon := range merged.Addons {
-		names.Insert(namedBy(&addon.Spec)...)
-	}
-	return sets.List(names)
-}
-
-// namedBy are the Secrets that the versions of a spec name, sorted.
-func namedBy(spec *v1.AddonCatalogueSpec) []string {
-	names := sets.New[string]()
-	for i := range spec.Addons {
-		for j := range spec.Addons[i].Versions {
-			kind := spec.Addons[i].Versions[j].Source.Kind()
-			if kind == nil {
-				continue
-			}
-			credentials, authorities := kind.Secrets()
-			for _, reference := range []*v1.LocalReference{credentials, authorities} {
-				if reference != nil {
-					names.Insert(reference.Name)
-				}
-			}
-		}
+		names.Insert(catalogue.SecretNames(&addon.Spec)...)
 	}
 	return sets.List(names)
 }

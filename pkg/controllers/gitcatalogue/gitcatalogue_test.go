@@ -49,7 +49,7 @@ func TestEachAddonBecomesACatalogue(t *testing.T) {
 	w.look(object)
 	after := w.expectAddons(object, second, "loki", "2.0.0", "tempo", "1.0.0", "thanos", "1.0.0")
 	if after["tempo"].ResourceVersion != children["tempo"].ResourceVersion || after["loki"].UID != children["loki"].UID {
-		t.Error("what did not change was written, or what changed was made anew")
+		t.Error("what did not change was written, or what changed was made again")
 	}
 	expect.Eventually(t, expect.Patience, func() error {
 		if events := w.events(object); !slices.Contains(events, v1.EventFetched) {
@@ -249,7 +249,7 @@ func TestMuchThatGoesNeedsAWord(t *testing.T) {
 	w.expectFetched(object, "True", v1.ReasonFetched)
 }
 
-// Red when whoever is to approve a commit is not told which installations lose their version. An
+// Red when the one who is to approve a commit is not told which installations lose their version. An
 // add-on that another catalogue has too loses none, and one that is another's lost them before.
 func TestWhatACommitTakesFromInstallationsIsTold(t *testing.T) {
 	w := newWorld(t)

@@ -9,6 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
@@ -52,6 +53,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		WatchesMetadata(&corev1.Namespace{}, toCluster(client.Object.GetName)).
 		WatchesMetadata(&corev1.Secret{}, toCluster(client.Object.GetNamespace), builder.WithPredicates(kubeconfigSecrets)).
 		WatchesRawSource(source.Func(r.prober.start)).
+		WithOptions(controller.Options{RateLimiter: loop.ErrorWaits()}).
 		Complete(loop.Traced("standalone", r))
 }
 

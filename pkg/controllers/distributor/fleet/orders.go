@@ -116,18 +116,32 @@ func (d *decision) order(set *v1.AddonSet, f *facts, settled bool) {
 	}
 }
 
-// approvedRemoval is the seed's own word, once the one on the set is approved, which covers the seeds
-// that count. It stays on the copy for as long as the annotation stays on the set, since the set's
-// word changes when a seed is done.
+// approvedRemoval is the seed's own word, once annotation removal-approved of the set has it. It stays on the copy for as long as the
+// set has the annotation, since the seed shows none when it is done.
 func (d *decision) approvedRemoval(set *v1.AddonSet, seed *seedFacts) string {
 	approved := set.Annotations[v1.AnnotationRemovalApproved]
 	switch {
 	case approved == "":
 		return ""
-	case d.counted[seed.name] && d.removal != nil && d.removal.Word == approved && seed.row.Status.Removal != nil:
+	case d.counted[seed.name] && seed.row.Status.Removal != nil && rollout.Approves(approved, seed.row.Status.Removal.Word):
 		return seed.row.Status.Removal.Word
 	}
 	return seed.row.RemovalApproved
+}
+
+// unapproved are the seeds where removals wait although the set has annotation removal-approved: it has another word.
+func (d *decision) unapproved(set *v1.AddonSet, f *facts) (seeds []string) {
+	approved := set.Annotations[v1.AnnotationRemovalApproved]
+	if approved == "" {
+		return nil
+	}
+	for i := range f.seeds {
+		removal := f.seeds[i].row.Status.Removal
+		if d.counted[f.seeds[i].name] && removal != nil && !rollout.Approves(approved, removal.Word) {
+			seeds = append(seeds, f.seeds[i].name)
+		}
+	}
+	return seeds
 }
 
 func isConfirmed(set *v1.AddonSet) bool {

@@ -131,6 +131,10 @@ func ready(set *v1.AddonSet, f *facts, d *decision, pending int32, listed []v1.S
 			notes = append(notes, problem.Error())
 		}
 	}
+	if seeds := d.unapproved(set, f); len(seeds) > 0 {
+		notes = append(notes, fmt.Sprintf("what waits on %s is not what annotation %s approves: the token was shown for other removals, or "+
+			"the seed changed it since; status.removal.word has the present one", text.Names(seeds, seedsNamed), v1.AnnotationRemovalApproved))
+	}
 	if unknown := d.leaveOut.Unknown(listed); len(unknown) > 0 && d.knowsAll(listed) {
 		notes = append(notes, fmt.Sprintf("annotation %s names clusters that the set does not have: %s: correct or remove these names",
 			v1.AnnotationLeaveOut, text.Names(unknown, seedsNamed)))

@@ -112,7 +112,7 @@ func TestOrdersToDelete(t *testing.T) {
 	}
 }
 
-// Red when gates go down because a process that began anew has not heard all seeds.
+// Red when gates go down because a process that began again has not heard all seeds.
 func TestGatesWaitUntilAllSeedsWereHeard(t *testing.T) {
 	said := v1.AddonSetStatus{
 		Revision: "r1", Counts: &v1.ClusterCounts{Selected: 1, Current: 1},
@@ -169,7 +169,7 @@ func TestASeedThatIsLeftOutCountsInNothing(t *testing.T) {
 	if removal := status.Removal; removal == nil || removal.Word != "6-x" || removal.Count != 6 {
 		t.Errorf("its removals are told: %+v", removal)
 	}
-	for word, approved := range map[string]string{both: "", status.Removal.Word: "6-x"} {
+	for word, approved := range map[string]string{"7-y": "", both: "6-x", status.Removal.Word: "6-x"} {
 		set.Annotations = map[string]string{v1.AnnotationRemovalApproved: word}
 		decided, _ := tell(time.Hour)
 		if got := decided.orders["here"].RemovalApproved; got != approved {
@@ -177,6 +177,40 @@ func TestASeedThatIsLeftOutCountsInNothing(t *testing.T) {
 		}
 		if got := decided.orders["away"].RemovalApproved; got != "" {
 			t.Errorf("word %s approves %q on the seed that is left out", word, got)
+		}
+	}
+}
+
+// A seed's own admin shows another word for removals each time that it is asked. Red when that takes the approval of what waits on another
+// seed, or when the set's status does not name the seed.
+func TestASeedThatChangesItsWordTakesNoApprovalFromOthers(t *testing.T) {
+	said := func(word string) copies.Row {
+		counts := v1.ClusterCounts{Selected: 6, Behind: 6}
+		return copies.Row{There: true, Status: v1.AddonSetStatus{
+			Revision: "r", Counts: &counts, Groups: []v1.GroupStatus{{Name: v1.GroupRest, Counts: counts}},
+			Removal: &v1.PendingRemoval{Word: word, Count: 6, Clusters: []string{"c"}},
+		}}
+	}
+	set := &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{UID: "set", Name: "monitoring"}}
+	f := &facts{uid: "set", now: time.Unix(1000, 0)}
+	show := func(word string) (*decision, v1.AddonSetStatus) {
+		f.seeds = []seedFacts{heardFrom("honest", said("6-x")), heardFrom("liar", said(word))}
+		decided := decide(set, f)
+		return &decided, statusOf(set, f, &decided)
+	}
+	_, status := show("6-0")
+	for round := range 5 {
+		set.Annotations = map[string]string{v1.AnnotationRemovalApproved: status.Removal.Word}
+		var decided *decision
+		decided, status = show(fmt.Sprintf("6-%d", round+1)) // another one before the approval arrived
+		if got := decided.orders["honest"].RemovalApproved; got != "6-x" {
+			t.Errorf("round %d: the honest seed is given %q", round, got)
+		}
+		if got := decided.orders["liar"].RemovalApproved; got != "" {
+			t.Errorf("round %d: what nobody was shown is approved: %q", round, got)
+		}
+		if message := status.Conditions[0].Message; !strings.Contains(message, "what waits on liar is not what") {
+			t.Errorf("round %d: %s", round, message)
 		}
 	}
 }

@@ -81,6 +81,29 @@ func TestStatusSaysWhatIsKnown(t *testing.T) {
 	}
 }
 
+// Red when the status of a catalogue whose edit waits counts what the edit has, or says of it that it was observed.
+func TestAnEditThatWaitsIsNotObserved(t *testing.T) {
+	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: "custom", Generation: 4}}
+	object.Spec.Addons = []v1.Addon{{Name: "web"}, {Name: "db"}}
+	object.Status.Addons, object.Status.Versions = 1, 3
+	next := statusOf(object, &facts{Findings: Findings{Generation: 4, Read: 3, Waits: "its edit waits"}})
+	if next.ObservedGeneration != 3 || next.Addons != 1 || next.Versions != 3 {
+		t.Errorf("generation %d with %d add-ons and %d versions is observed", next.ObservedGeneration, next.Addons, next.Versions)
+	}
+	for _, condition := range next.Conditions {
+		if condition.ObservedGeneration != 3 {
+			t.Errorf("%s is of generation %d", condition.Type, condition.ObservedGeneration)
+		}
+	}
+	if got := said(next.Conditions, v1.ConditionReady); got != "False/Distributing: its edit waits" {
+		t.Error(got)
+	}
+	next = statusOf(object, &facts{Findings: Findings{Generation: 4, Read: 4}})
+	if next.ObservedGeneration != 4 || next.Addons != 2 || next.Versions != 0 {
+		t.Errorf("once it is read: generation %d with %d add-ons and %d versions", next.ObservedGeneration, next.Addons, next.Versions)
+	}
+}
+
 func said(conditions []metav1.Condition, kind string) string {
 	found := meta.FindStatusCondition(conditions, kind)
 	if found == nil {

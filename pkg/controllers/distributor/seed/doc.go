@@ -6,7 +6,7 @@
 //	connects   one client for one kubeconfig, by pkg/remote: answers and lists are bounded,
 //	           redirects are not followed, and a seed's answers are reported in fixed words (state.go)
 //	confirms   that the cluster is the one which the Seed's name stands for (identity.go)
-//	follows    the seed by one watch, of the copies of AddonSets; once it broke, all is observed anew (follow.go)
+//	follows    the seed by one watch, of the copies of AddonSets; once it broke, all is observed again (follow.go)
 //	observes   the metadata of what it wrote there, once for each resync interval (session.go)
 //	plans      pure: what is wanted against what exists, by digest annotations (plan.go)
 //	writes     Secrets first, then merged catalogues with their status; then removes (write.go)

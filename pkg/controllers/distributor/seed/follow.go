@@ -12,14 +12,14 @@ import (
 
 // A seed that is restored has an earlier state than the one that was listed, and says so to nobody. But no API server lives through it: a
 // watch breaks. So one watch stands for all that is known of a seed. It begins before the seed is listed; once it broke,
-// all is listed anew.
+// all is listed again.
 
-// isListDue says whether all is to be listed anew by now, since the watch broke.
+// isListDue says whether all is to be listed again by now, since the watch broke.
 func (w *worker) isListDue() bool {
 	return w.session.broke.Load() && !w.Clock.Now().Before(w.listAgainAt) // which is zero before the break is noted
 }
 
-// noteBreak notes that the watch broke, and says how long to wait until all is listed anew: the longer, the more often it
+// noteBreak notes that the watch broke, and says how long to wait until all is listed again: the longer, the more often it
 // breaks, as it does where something between ends what is quiet. The copies of sets are looked at meanwhile. A list that is waited
 // for already comes no later for that.
 func (w *worker) noteBreak() time.Duration {
@@ -42,7 +42,7 @@ func (w *worker) noteBreak() time.Duration {
 	return wait
 }
 
-// passSooner has the next pass begin as soon as all is to be listed anew, where it is due later, and says when it is due then.
+// passSooner has the next pass begin as soon as all is to be listed again, where it is due later, and says when it is due then.
 func (w *worker) passSooner(next clock.Timer, due time.Time) time.Time {
 	if w.session == nil || !w.session.broke.Load() {
 		return due // a pass has listed all since

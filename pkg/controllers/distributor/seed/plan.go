@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,8 +25,9 @@ type observedObject struct {
 	stamp        string
 	digest, mark string
 	generation   int64
-	// origins are the catalogues that a merged catalogue has versions of.
-	origins []string
+	// origins are the catalogues that a merged catalogue has versions of, and those in git that these were generated from; secrets are
+	// those that its versions name; nil: not known.
+	origins, secrets []string
 	// statusAt is the generation whose status is known to be written; -1: not known.
 	statusAt int64
 	// edited is set when others changed the object after we wrote it.
@@ -39,6 +41,7 @@ func stampOf(annotations map[string]string) string {
 	sum := sha256.New()
 	for _, name := range []string{
 		v1.AnnotationDigest, v1.AnnotationKKPVersion, v1.AnnotationVersions, v1.AnnotationLeftVersions, v1.AnnotationMark,
+		v1.AnnotationSecrets,
 	} {
 		sum.Write([]byte(annotations[name] + "\n"))
 	}
@@ -86,6 +89,7 @@ func (m *marker) stamp(name string, addon *catalogue.MergedAddon, leave catalogu
 func (m *marker) annotations(name string, addon *catalogue.MergedAddon, leave catalogue.Leave) map[string]string {
 	object := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: name, Annotations: map[string]string{
 		v1.AnnotationDigest: addon.Digest, v1.AnnotationKKPVersion: m.kkpVersion, v1.AnnotationVersions: addon.OriginsJSON(),
+		v1.AnnotationSecrets: strings.Join(catalogue.SecretNames(&addon.Spec), ","),
 	}}}
 	if left := leave.Of(name); left != "" && addon.Spec.Type == v1.CatalogueCore {
 		object.Annotations[v1.AnnotationLeftVersions] = left
@@ -133,14 +137,14 @@ func planSeed(want *Wanted, with *marker, have observed) plan {
 	return todo
 }
 
-// planSecrets compares copies of source Secrets. A held catalogue may need any of them.
+// planSecrets compares copies of Secrets.
 func (p *plan) planSecrets(want *Wanted, have observed) {
 	for name, secret := range want.Secrets.Copies {
 		if differs(have.secrets, name, secret.Revision) {
 			p.writeSecret = append(p.writeSecret, name)
 		}
 	}
-	holdSources := want.Secrets.HoldAll || len(want.Held) > 0
+	needed, all := p.needed(want, have)
 	for name, found := range have.secrets {
 		if _, ok := want.Secrets.Copies[name]; ok || want.Secrets.Held[name] {
 			continue
@@ -148,10 +152,25 @@ func (p *plan) planSecrets(want *Wanted, have observed) {
 		switch {
 		case found.forValues && (!want.Secrets.HoldValues || want.Secrets.Revoked[name]):
 			p.removeValues = append(p.removeValues, name)
-		case !found.forValues && !holdSources:
+		case !found.forValues && !needed[name] && !all:
 			p.removeSecret = append(p.removeSecret, name)
 		}
 	}
+}
+
+// needed are the Secrets of merged catalogues that stay as they are, since they are held or refused; all: it is not known which.
+func (p *plan) needed(want *Wanted, have observed) (needed map[string]bool, all bool) {
+	needed = map[string]bool{}
+	for name, found := range have.catalogues {
+		if p.held[name] == "" && want.Refused[name] == nil {
+			continue
+		}
+		all = all || found.secrets == nil
+		for _, secret := range found.secrets {
+			needed[secret] = true
+		}
+	}
+	return needed, all
 }
 
 func differs(have map[string]observedObject, name, stamp string) bool {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -203,26 +205,30 @@ func observe(object client.Object) observedObject {
 	}
 	if isMerged(object) {
 		found.stamp, found.mark = stampOf(annotations), bounded(annotations[v1.AnnotationMark])
-		found.origins = originsOf(annotations[v1.AnnotationVersions])
+		found.origins = slices.Concat(originsOf(annotations[v1.AnnotationVersions]))
+		if secrets, known := annotations[v1.AnnotationSecrets]; known && len(secrets) <= annotationLimit {
+			found.secrets = strings.Split(secrets, ",")
+		}
 		found.edited = annotations[v1.AnnotationGeneration] != strconv.FormatInt(found.generation, 10)
 	}
 	return found
 }
 
-// originsOf are the catalogues that a merged one was made of.
-func originsOf(annotation string) []string {
+// originsOf are the catalogues that a merged one was made of, and those in git that these were generated from.
+func originsOf(annotation string) (catalogues, inGit []string) {
 	var versions map[string]catalogue.Origin
 	if len(annotation) > annotationLimit {
-		return nil
+		return nil, nil
 	}
 	if err := json.Unmarshal([]byte(annotation), &versions); err != nil {
-		return nil
+		return nil, nil
 	}
-	names := sets.New[string]()
+	names, parents := sets.New[string](), sets.New[string]()
 	for _, origin := range versions {
 		names.Insert(origin.Catalogue)
+		parents.Insert(origin.Git)
 	}
-	return sets.List(names)
+	return sets.List(names), sets.List(parents.Delete(""))
 }
 
 func isMerged(object client.Object) bool { return object.GetLabels()[v1.LabelRole] == v1.RoleMerged }

@@ -41,9 +41,9 @@ func (s *session) repairStatus(ctx context.Context, name string) error {
 func setStatus(object *v1.AddonCatalogue) {
 	object.Status.ObservedGeneration = object.Generation
 	object.Status.Addons, object.Status.Versions = catalogue.Size(&object.Spec)
+	origins, _ := originsOf(object.Annotations[v1.AnnotationVersions])
 	conditions.True(&object.Status.Conditions, object.Generation, v1.ConditionReady, v1.ReasonMerged,
-		fmt.Sprintf("it has %d versions, of %s", object.Status.Versions,
-			strings.Join(originsOf(object.Annotations[v1.AnnotationVersions]), ", ")))
+		fmt.Sprintf("it has %d versions, of %s", object.Status.Versions, strings.Join(origins, ", ")))
 }
 
 // statusFollowed says whether our last write of an object's status is the newest one.

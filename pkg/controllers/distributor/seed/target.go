@@ -31,7 +31,7 @@ type Wanted struct {
 	Refused map[string]*catalogue.TooLargeError
 	Secrets Secrets
 	// Held are the catalogues, by name, whose content is not known at present: merged add-ons with
-	// a part of them are neither written nor deleted.
+	// a part of them, or of what was generated from them, are neither written nor deleted.
 	Held map[string]bool
 	// Leave are the versions of core add-ons that clusters are to leave.
 	Leave catalogue.Leave
@@ -44,8 +44,6 @@ type Secrets struct {
 	Copies map[string]SecretCopy
 	// Held are missing on the master: copies on seeds stay.
 	Held map[string]bool
-	// HoldAll keeps every copy: a refused add-on may need it.
-	HoldAll bool
 	// HoldValues keeps every copy with values: an invalid set may need it.
 	HoldValues bool
 	// Revoked are for no set that names them: their copies go whatever is held.

@@ -143,7 +143,7 @@ func (w *worker) log(ctx context.Context, state State) {
 	log.FromContext(ctx).Info("seed is out of reach", "seed", w.name, "problem", state.Problem)
 }
 
-// untilNext is the time to the next pass, which lists the seed anew where its watch broke during or before this one.
+// untilNext is the time to the next pass, which lists the seed again where its watch broke during or before this one.
 func (w *worker) untilNext(state State) time.Duration {
 	pause := w.pause(state)
 	if w.listAgainAt.IsZero() {

@@ -1,0 +1,28 @@
+package fleet
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/loop"
+)
+
+// NewCensus counts the AddonSets of a platform namespace by state, once leads is closed.
+func NewCensus(sets client.Reader, namespace string, leads <-chan struct{}) *loop.Census {
+	description := prometheus.NewDesc("trellis_sets",
+		"AddonSets by how they are carried out on all seeds together, and the reason of their condition Ready.", loop.CensusLabels, nil)
+	return loop.NewCensus(description, leads, func(ctx context.Context, visit func([]metav1.Condition)) error {
+		list := &v1.AddonSetList{}
+		if err := sets.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return err
+		}
+		for i := range list.Items {
+			visit(list.Items[i].Status.Conditions)
+		}
+		return nil
+	})
+}
