@@ -242,3 +242,16 @@ func heap() int64 {
 	runtime.ReadMemStats(&found)
 	return int64(found.HeapAlloc)
 }
+
+// Each version of each installation is weighed. Red when that takes memory for each field of it, such as reflect's descriptions of them: these
+// were hundreds of allocations for each change.
+func TestWeighingTakesNoMemoryForEachField(t *testing.T) {
+	one := object("cluster-a", "web", 100)
+	one.Labels, one.Annotations = map[string]string{"a": "b", "c": "d", "e": "f"}, map[string]string{"g": "h"}
+	for at := range 10 {
+		one.Status.Conditions = append(one.Status.Conditions, metav1.Condition{Type: fmt.Sprint(at), Message: "well"})
+	}
+	if allocations := testing.AllocsPerRun(10, func() { sizeOf(one) }); allocations > 20 { // two for each label and annotation
+		t.Errorf("weighing an installation with %d conditions takes %.0f allocations", len(one.Status.Conditions), allocations)
+	}
+}

@@ -21,11 +21,9 @@ func (p *Pass) Begin(ctx context.Context, wanted revision.Record, replaces bool)
 	if err != nil {
 		return Failed(err)
 	}
-	others, err := p.Seed.Others(ctx)
-	if err != nil {
+	if err := p.nameSiblings(ctx, intent); err != nil {
 		return Failed(err)
 	}
-	intent.Siblings = p.siblingIDs(others, intent.Addon, intent.Siblings)
 	if stop := p.clearHooks(ctx, intent.Hooks); stop != nil {
 		return stop
 	}

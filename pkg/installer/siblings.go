@@ -77,6 +77,20 @@ func (p *Pass) unsaved(err error) *Stop {
 	return nil
 }
 
+// nameSiblings has an intent name the add-on's other installations, if it has anything that they can leave to it.
+func (p *Pass) nameSiblings(ctx context.Context, intent *revision.Record) error {
+	known := intent.Siblings
+	if intent.Siblings = nil; len(intent.Shared) == 0 && !canBeShared(onRecord(intent)) {
+		return nil
+	}
+	others, err := p.Seed.Others(ctx)
+	if err != nil {
+		return err
+	}
+	intent.Siblings = p.siblingIDs(others, intent.Addon, known)
+	return nil
+}
+
 // siblingIDs are the IDs of an add-on's other installations, and of known ones that are gone.
 func (p *Pass) siblingIDs(others []Other, addon string, known []string) (ids []string) {
 	for _, other := range others {

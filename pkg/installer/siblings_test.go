@@ -94,3 +94,44 @@ func (f forgets) Forget(context.Context, string, ownership.Owner) error {
 	*f.count++
 	return nil
 }
+
+// Red when a record of objects in namespaces alone names the add-on's other installations: with hundreds of them most of the record is
+// their IDs, which are looked up, packed, written and kept in memory for each. And when one with an object of the whole cluster does not.
+func TestOnlyRecordsOfWhatCanBeSharedNameSiblings(t *testing.T) {
+	manifests := map[string]string{
+		"in a namespace":       `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","namespace":"shop"}}`,
+		"with its namespace":   `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop"}}`,
+		"of the whole cluster": `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"web"}}`,
+	}
+	for name, want := range map[string]int{"in a namespace": 0, "with its namespace": 0, "of the whole cluster": 2} {
+		t.Run(name, func(t *testing.T) {
+			objects, err := revision.DecodeObjects([]json.RawMessage{json.RawMessage(manifests[name])})
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept, lists := &intents{}, 0
+			p := (&Installer{Reads: kept, Writes: kept}).Pass(&State{Loaded: true}, "cluster-a", Asked{Addon: "web"}, Seed{
+				Others: func(context.Context) ([]Other, error) {
+					lists++
+					return []Other{{Name: "web-2", Addon: "web"}, {Name: "web-3", Addon: "web"}, {Name: "mail", Addon: "mail"}}, nil
+				},
+			})
+			p.Owner, p.Objects = ownership.Owner{ClusterUID: "a", Installation: "web-1"}, objects
+			if stop := p.Begin(t.Context(), revision.Record{Addon: "web", Version: "1.0.0"}, false); stop != nil {
+				t.Fatal(stop)
+			}
+			if got := len(kept.record.Siblings); got != want || lists != min(want, 1) {
+				t.Errorf("it names %d siblings by %d lists of installations, want %d by %d", got, lists, want, min(want, 1))
+			}
+		})
+	}
+}
+
+// intents keeps the last one.
+type intents struct{ fakeRecords }
+
+// SaveIntent keeps it.
+func (s *intents) SaveIntent(_ context.Context, _ string, record *revision.Record) error {
+	s.record = record
+	return nil
+}

@@ -106,7 +106,8 @@ type Record struct {
 	// Shared are the objects of siblings that are used; Inventory has none of them.
 	Shared ownership.Inventory `json:"shared,omitempty"`
 	// Siblings are the IDs of the add-on's other installations that were known before any of their
-	// objects was looked at; some may be gone. What they leave passes to this one (ADR 111).
+	// objects was looked at; some may be gone. What they leave passes to this one (ADR 111). A record of
+	// objects in namespaces alone, which are never shared, has none.
 	Siblings []string `json:"siblings,omitempty"`
 	// FormerAddon is the add-on of earlier revisions, if it was another one.
 	FormerAddon string `json:"formerAddon,omitempty"`
