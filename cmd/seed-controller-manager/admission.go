@@ -11,7 +11,8 @@ func (s *seed) admit() error {
 	return s.options.Admit(s, map[string]admission.Handler{
 		webhook.PathCatalogues: &webhook.Catalogues{Seed: s.GetAPIReader(), Namespace: s.options.Namespace},
 		webhook.PathSets: &webhook.Sets{Namespace: s.options.Namespace, Seed: &webhook.SeedClusters{
-			Reader: s.GetClient(), Clusters: s.Clusters, CatalogueNamespace: s.options.CatalogueNamespace, WorkerName: s.options.WorkerName,
+			Reader: s.GetClient(), Uncached: s.GetAPIReader(), Clusters: s.Clusters, CatalogueNamespace: s.options.CatalogueNamespace,
+			WorkerName: s.options.WorkerName,
 		}},
 		webhook.PathInstallations: &webhook.Installations{
 			Reader: s.GetClient(), Marks: s.marks, Clusters: s.Clusters,

@@ -1,6 +1,8 @@
 package catalogue
 
 import (
+	"slices"
+
 	"github.com/Masterminds/semver/v3"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -160,8 +162,14 @@ func (s *selector) refuse(found candidates) Refusal {
 		return s.unknown("those in question are deprecated: name one exactly to install it all the same")
 	case found.draft:
 		return s.unknown("those in question are drafts: name one exactly to try it")
+	case slices.ContainsFunc(s.entry.versions, isPreRelease):
+		return s.unknown(s.known() + "; name a pre-release exactly to install it")
 	}
 	return s.unknown(s.known())
+}
+
+func isPreRelease(version entryVersion) bool {
+	return version.semver != nil && version.semver.Prerelease() != ""
 }
 
 // within returns the test for candidates. An empty wanted includes the installed version.

@@ -151,6 +151,22 @@ func TestSelectNamesTheFittingVersion(t *testing.T) {
 	}
 }
 
+// Red when an add-on whose only versions are pre-releases has none, without a word of how to have one.
+func TestSelectTellsHowToHaveAPreRelease(t *testing.T) {
+	t.Parallel()
+	beta := entryOf(t, v1.CatalogueCustom, offered{"3.24.0-beta.0", "", ""})
+	for wanted, want := range map[string]string{
+		"":      `has no version to choose: it has 3.24.0-beta.0; name a pre-release exactly to install it`,
+		"3.x":   `has no version "3.x": it has 3.24.0-beta.0; name a pre-release exactly to install it`,
+		"3.0.0": `has no version "3.0.0": it has 3.24.0-beta.0`,
+	} {
+		_, err := catalogue.Select(beta, wanted, "", catalogue.Platform{K8sVersion: "v1.36.3"}, catalogue.SelectOptions{})
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", wanted, err, want)
+		}
+	}
+}
+
 // Red when the version that would fit is named without the way to it: nothing goes down by itself.
 func TestSelectTellsTheWayDown(t *testing.T) {
 	t.Parallel()

@@ -149,33 +149,37 @@ func (p *pass) succeed(hook *Hook) {
 	hook.Run.Phase, hook.Run.Ended = PhaseSucceeded, metav1.NewTime(p.Now)
 }
 
-// Stop deletes the Jobs and Pods of an unfinished event before the release is removed. Call it
-// again until waiting is empty. A removal's own hooks continue.
-func (h Runner) Stop(ctx context.Context, revision Revision) (waiting string, err error) {
+// Stop ends an unfinished event before the release is removed: it deletes the Jobs and Pods that run, and then what a delete policy
+// would have deleted, rights above all. Call it again until waiting is empty. A removal's own hooks go on, unless they are skipped.
+func (h Runner) Stop(ctx context.Context, revision Revision, skipped bool) (waiting string, err error) {
 	event := revision.HooksState.Event
 	p := &pass{Runner: h, Revision: revision, event: event}
-	if p.isDeletion() || slices.Contains(revision.HooksState.Ended, event) {
+	if p.isDeletion() && !skipped || slices.Contains(revision.HooksState.Ended, event) {
 		return "", nil
 	}
-	for _, hook := range revision.hooksOf(event) {
-		made, err := p.made(hook)
-		if err != nil || !made.Runs() {
-			continue // it was never created
+	for _, run := range []bool{true, false} {
+		for _, hook := range slices.Backward(revision.hooksOf(event)) {
+			made, err := p.made(hook)
+			if err != nil || made.Runs() != run || made.HoldsMore() {
+				continue // it was never created, or stays
+			}
+			left, err := p.stop(ctx, hook, made)
+			if _, gone := errors.AsType[*apply.NoPlaceError](err); err != nil && !gone {
+				return "", err
+			}
+			waiting = cmp.Or(waiting, left)
 		}
-		left, err := p.stop(ctx, made)
-		if _, gone := errors.AsType[*apply.NoPlaceError](err); err != nil && !gone {
-			return "", err
-		}
-		if waiting == "" {
-			waiting = left
+		if waiting != "" {
+			return waiting, nil
 		}
 	}
-	return waiting, nil
+	return "", nil
 }
 
-func (p *pass) stop(ctx context.Context, made apply.Hook) (waiting string, err error) {
+func (p *pass) stop(ctx context.Context, hook *Hook, made apply.Hook) (waiting string, err error) {
 	seen, err := apply.ReadHook(ctx, p.Target, p.Owner, made)
-	if err != nil || !seen.Ours || seen.Run != made.Run || seen.Ended || seen.Failed {
+	stays := seen.Ended && !hook.has(DeleteSucceeded) || seen.Failed && !hook.has(deleteFailed)
+	if err != nil || !seen.Ours || seen.Run != made.Run || stays {
 		return "", err
 	}
 	if !seen.Deleting {

@@ -272,7 +272,7 @@ func TestStopEndsWhatRuns(t *testing.T) {
 			}
 			record = s.record()
 			stop := func() string {
-				waiting, err := s.runner(record).Stop(t.Context(), s.revision(record))
+				waiting, err := s.runner(record).Stop(t.Context(), s.revision(record), false)
 				expect.NoError(t, err)
 				return waiting
 			}

@@ -21,7 +21,7 @@ func (p *Pass) deletesWithHooks(event string) bool {
 // PreDelete ends what still runs, shows the Helm release as uninstalling and runs the hooks that
 // come before the removal.
 func (p *Pass) PreDelete(ctx context.Context) *Stop {
-	waiting, err := hooks.Runner{Target: p.target()}.Stop(ctx, p.Record().HooksRevision())
+	waiting, err := hooks.Runner{Target: p.target()}.Stop(ctx, p.Record().HooksRevision(), p.Asked.SkipHooks)
 	switch {
 	case err != nil:
 		return p.remoteFailed(AboutAll, err)

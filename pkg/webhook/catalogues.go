@@ -75,18 +75,18 @@ func (c *Catalogues) Handle(ctx context.Context, request admission.Request) admi
 
 // place warns of a new catalogue that nobody reads, by its namespace or its cluster.
 func (c *Catalogues) place(ctx context.Context, object *v1.AddonCatalogue) []string {
-	if object.Namespace == c.Namespace && !c.isSeedOnly(ctx) {
+	if object.Namespace == c.Namespace && !isSeedOnly(ctx, c.Seed, c.Namespace) {
 		return nil
 	}
 	return []string{fmt.Sprintf("ignored: catalogues of people are read in namespace %q of the master only", c.Namespace)}
 }
 
-// isSeedOnly says whether the cluster is a seed, and not the master too: that has ConfigMap addon-usage.
-func (c *Catalogues) isSeedOnly(ctx context.Context) bool {
-	if c.Seed == nil {
+// isSeedOnly says whether the cluster is a seed, and not the master too: that has ConfigMap addon-usage. The reader is nil on the master.
+func isSeedOnly(ctx context.Context, seed client.Reader, namespace string) bool {
+	if seed == nil {
 		return false
 	}
-	return apierrors.IsNotFound(c.Seed.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: v1.ConfigMapUsage}, &corev1.ConfigMap{}))
+	return apierrors.IsNotFound(seed.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1.ConfigMapUsage}, &corev1.ConfigMap{}))
 }
 
 // checkCatalogue is why a catalogue would not be merged: *catalogue.InvalidError, or

@@ -15,8 +15,8 @@ import (
 
 // SeedClusters are the clusters that sets are carried out for, where the master is a seed too.
 type SeedClusters struct {
-	// Reader reads copies of sets from a cache.
-	Reader client.Reader
+	// Reader reads copies of sets from a cache, Uncached the master's ConfigMap, if the seed has it.
+	Reader, Uncached client.Reader
 	// Clusters lists clusters from a cache.
 	Clusters interface {
 		List(ctx context.Context) ([]target.Description, error)

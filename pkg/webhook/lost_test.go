@@ -3,7 +3,9 @@ package webhook_test
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kkpv1 "github.com/trellis-addons/trellis/apis/kkp/v1"
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -75,4 +77,32 @@ func TestSetsAreWarnedOfClustersThatLoseThem(t *testing.T) {
 		})
 	}
 	expectAdmitted(t, (&webhook.Sets{Namespace: place}).Handle(t.Context(), question(t, running, changed(running, selecting("tier", "prd")))))
+}
+
+// Red when a set that is applied to a seed, where nobody reads it, is taken without a warning; and when a copy is warned of, or a set on a
+// seed that is the master too, or that can't be read.
+func TestASetOnASeedIsWarnedOf(t *testing.T) {
+	c := connect(t)
+	const both = "sets-both"
+	create(t, c, namespace(both), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: both, Name: v1.ConfigMapUsage}})
+	for _, test := range []struct {
+		why, namespace string
+		reader         client.Reader
+		warned         []string
+	}{
+		{"a seed", "sets-seed", c, []string{`ignored: sets of people are read in namespace "sets-seed" of the master only`}},
+		{"a seed that is the master", both, c, nil},
+		{"a seed that can't be read", "sets-seed", unread{c}, nil},
+	} {
+		handler := &webhook.Sets{Namespace: test.namespace, Seed: &webhook.SeedClusters{Uncached: test.reader}}
+		set := &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace, Name: "tools"}, Spec: v1.AddonSetSpec{
+			ClusterSelector: &metav1.LabelSelector{},
+			Addons:          []v1.AddonSetItem{{Name: "web", AddonRef: v1.AddonReference{Name: "web"}, TargetNamespace: "web"}},
+		}}
+		t.Run(test.why, func(t *testing.T) {
+			expectAdmitted(t, handler.Handle(t.Context(), question(t, nil, set)), test.warned...)
+			set.Labels = map[string]string{v1.LabelRole: v1.RoleCopy}
+			expectAdmitted(t, handler.Handle(t.Context(), question(t, nil, set)))
+		})
+	}
 }

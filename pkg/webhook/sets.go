@@ -53,7 +53,7 @@ func (s *Sets) placed(ctx context.Context, who string, found change[v1.AddonSet]
 	switch {
 	case found.after.Labels[v1.LabelRole] != "":
 		return allowed()
-	case found.after.Namespace != s.Namespace:
+	case found.after.Namespace != s.Namespace, s.Seed != nil && isSeedOnly(ctx, s.Seed.Uncached, s.Namespace):
 		return allowed(fmt.Sprintf("ignored: sets of people are read in namespace %q of the master only", s.Namespace))
 	case s.Master == nil:
 		return allowed(s.Seed.lost(ctx, found)...)

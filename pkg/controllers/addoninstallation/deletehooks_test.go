@@ -1,10 +1,12 @@
 package addoninstallation_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -96,6 +98,40 @@ func TestDeletionWithoutHooks(t *testing.T) {
 	w.delete(half)
 	expect.Gone(t, w.seed, half)
 	expect.Gone(t, w.seed, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: half.Spec.TargetNamespace}})
+}
+
+// roleHook is the template of a right that Jobs of an event have, as ingress-nginx and gatekeeper give their own.
+func roleHook(name, event string) string {
+	return fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: %s\n  annotations: {"+
+		"helm.sh/hook: %s, helm.sh/hook-weight: \"-1\", helm.sh/hook-delete-policy: \"before-hook-creation,hook-succeeded\"}\n"+
+		"rules: []\n", name, event)
+}
+
+// An installation that is deleted while a hook runs, or whose deletion is to go on without one, leaves no right of the whole cluster that
+// its hooks had. Red when Stop looks at Jobs and Pods alone, and when it leaves a hook of the removal that is skipped.
+func TestRightsOfHooksThatAreEndedGo(t *testing.T) {
+	t.Parallel()
+	w := newHookWorld(t)
+	w.publishChart("midway", "midway", nil, map[string]string{
+		"settings": settings, "role": roleHook("midway-hook", "pre-install"), "a": job("prepare", "pre-install", ""),
+	})
+	w.publishChart("hanging", "hanging", nil, map[string]string{
+		"settings": settings, "role": roleHook("hanging-hook", "pre-delete"), "a": job("farewell", "pre-delete", ""),
+	})
+	w.start()
+	midway, hanging := w.install("midway", ""), w.install("hanging", "")
+	w.awaitJob(midway, "prepare")
+	w.ready(hanging)
+	w.delete(midway)
+	w.delete(hanging)
+	w.awaitJob(hanging, "farewell")
+	w.annotate(hanging, kubermaticv1.AnnotationSkipHooks, "true")
+	for name, object := range map[string]*kubermaticv1.AddonInstallation{"midway-hook": midway, "hanging-hook": hanging} {
+		expect.Gone(t, w.seed, object)
+		if w.has(&rbacv1.ClusterRole{}, "", name) {
+			t.Errorf("ClusterRole %s outlives its add-on", name)
+		}
+	}
 }
 
 // Red when what an installation has stays because somebody deleted its records before it was removed, and its hooks could not be

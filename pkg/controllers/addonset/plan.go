@@ -289,7 +289,8 @@ func (p planner) refusal(of *item, live *sight, in target.Ref) (reason, message 
 	owner := live.set
 	switch {
 	case owner == "" || p.rivals.sets[owner] == nil:
-		return v1.ReasonNameTaken, fmt.Sprintf("installation %q was not made by this set and is left alone%s", live.Name, handOver)
+		return v1.ReasonNameTaken, fmt.Sprintf("installation %q was not made by this set and is left alone: rename the item, or %s",
+			live.Name, takeOver)
 	case live.report.IsGoing:
 		return v1.ReasonNameTaken, fmt.Sprintf("installation %q of AddonSet %q is being removed", live.Name, owner)
 	case goesOver(live, of, in):
@@ -304,8 +305,8 @@ func (p planner) refusal(of *item, live *sight, in target.Ref) (reason, message 
 		"AddonSet %q has installation %q with another add-on, releaseName or targetNamespace: it waits for its removal", owner, live.Name)
 }
 
-// handOver is how a set gets what an installation of others applied, which stays where it is.
-const handOver = ": rename the item, or have the set take over what it applied: write allow: [Adopt] into the item, " +
+// takeOver is how a set gets what an installation of others applied, which stays where it is.
+const takeOver = "have the set take over what it applied: write allow: [Adopt] into the item, " +
 	"set deletionPolicy Orphan on the installation and delete it"
 
 // goesOver says whether what one set made can go over to an item of another by its label alone.
@@ -329,8 +330,11 @@ func (p planner) standsAlready(of *item, in *place) (reason, message string) {
 			continue
 		}
 		if live.asked.addon == of.addon() && live.asked.targetNamespace == namespace {
-			return v1.ReasonNameTaken, fmt.Sprintf("installation %q has add-on %q in namespace %q already%s",
-				name, of.addon(), namespace, handOver)
+			way := ": give the item another targetNamespace, or " + takeOver
+			if p.rivals.sets[live.set] != nil {
+				way = fmt.Sprintf(", by AddonSet %q: give one of the two items another targetNamespace, or take it out of its set", live.set)
+			}
+			return v1.ReasonNameTaken, fmt.Sprintf("installation %q has add-on %q in namespace %q already%s", name, of.addon(), namespace, way)
 		}
 	}
 	for _, one := range in.asked {

@@ -287,6 +287,29 @@ func TestWhatAClusterAsksFor(t *testing.T) {
 	}
 }
 
+// Red when a set is told to take over what another set made, whose installation nobody deletes by hand, or to rename an item that has the
+// add-on and the namespace of an installation with another name.
+func TestTheSameAddonInTheSameNamespaceNamesAWayOut(t *testing.T) {
+	from := offering(entryOf(t, "web", "1.0.0"))
+	tools, other, in := setNamed("tools", itemOf("front", "web", "")), setNamed("other", itemOf("web", "web", "")), clusterOn("v1.36.3")
+	in.live["web"] = sightOf(madeBy(t, other, from, in, "1.0.0"))
+	const taken = `installation "web" has add-on "web" in namespace "there" already`
+	for _, test := range []struct {
+		sets []*v1.AddonSet
+		want string
+	}{
+		{[]*v1.AddonSet{tools, other}, taken +
+			`, by AddonSet "other": give one of the two items another targetNamespace, or take it out of its set`},
+		{[]*v1.AddonSet{tools}, taken + ": give the item another targetNamespace, or " + takeOver},
+	} {
+		sets := reading(t, test.sets...)
+		got := planner{newResolver(sets["tools"], from), newRivals(sets)}.planFor(in)
+		if len(got.blocked) != 1 || got.blocked[0].Message != test.want {
+			t.Errorf("it says %+v, want %s", got.blocked, test.want)
+		}
+	}
+}
+
 // Red when what depends on a blocked item, or on one that another set has not made yet, is installed: it would wait without end, and count
 // as a failure that halts the fleet; or when something is removed while a copy can't be gone by, whose set may want it.
 func TestWhatCanNotBeIsNotBegun(t *testing.T) {
