@@ -13,6 +13,8 @@ const (
 	// part of the room that is left is what an object may take at most of it. So large objects are refused first, and a flood of them
 	// leaves room for small ones.
 	part = 16
+	// floor is the part of a budget that each namespace has, however full it is.
+	floor = 1024
 	// slack in bytes is what a new status adds to an object.
 	slack = 4 << 10
 )
@@ -21,7 +23,8 @@ const (
 type Kind[T any] struct {
 	// Most is how many bytes all of them may take.
 	Most int64
-	// Namespaced: those of one namespace get half of it.
+	// Namespaced: those of one namespace get half of what they leave at most. So a first one that takes all that it can has a third of the
+	// budget, and the next one a third of what that left.
 	Namespaced bool
 	// Strip takes off an object what its stub does not need.
 	Strip func(*T)
@@ -135,11 +138,11 @@ func (b *Budget[T, P]) isForeign(one P) bool { return b.Kind.IsForeign != nil &&
 
 // fits says whether an object may take so many bytes, beside what it has.
 func (b *Budget[T, P]) fits(known *held[T], bytes int64) bool {
-	grows, left := bytes-known.bytes, b.Kind.Most-b.total
+	left := b.Kind.Most - b.total
 	if b.Kind.Namespaced {
-		left = min(left, b.Kind.Most/2-b.namespaces[known.namespace].Bytes)
+		left = max(left/2, b.Kind.Most/floor) - b.namespaces[known.namespace].Bytes
 	}
-	return grows <= left/part
+	return bytes-known.bytes <= left/part
 }
 
 func (b *Budget[T, P]) charge(known *held[T], bytes int64) {

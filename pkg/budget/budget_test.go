@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,7 @@ func TestAFloodIsHeldAsStubs(t *testing.T) {
 	into := of(most)
 	honest, _ := fill(t, into, "honest", 20, 50<<10)
 	large, whole := fill(t, into, "flood", 100, 100<<10)
-	if whole == 0 || into.namespaces["flood"].Bytes > most/2 || into.total > most {
+	if whole == 0 || into.namespaces["flood"].Bytes > most/3 || into.total > most {
 		t.Errorf("%d whole, %d bytes of the flood, %d in all", whole, into.namespaces["flood"].Bytes, into.total)
 	}
 	small, whole := fill(t, into, "flood", 20, 1<<10)
@@ -84,6 +85,41 @@ func TestAFloodIsHeldAsStubs(t *testing.T) {
 		}
 	}
 	runtime.KeepAlive([]any{honest, large, small, late})
+}
+
+// TestNoNamespacesTakeTheRoomOfOthers turns red when some that take all that they can leave no room for another one; or when what can't be
+// refused, such as the platform's and stubs, takes the room that each namespace has.
+func TestNoNamespacesTakeTheRoomOfOthers(t *testing.T) {
+	t.Parallel()
+	const most = 64 << 20
+	for _, floods := range []int{1, 2, 4} {
+		into := of(most)
+		var all []any
+		for flood := range floods {
+			for bytes := 1 << 20; bytes >= 1<<10; bytes /= 2 {
+				made, _ := fill(t, into, fmt.Sprintf("flood-%d", flood), 20, bytes)
+				all = append(all, made)
+			}
+		}
+		if has := into.namespaces["flood-0"].Bytes; has > most*35/100 || has < most/4 {
+			t.Errorf("%d namespaces: the first has %d KiB of %d", floods, has>>10, most>>10)
+		}
+		honest, whole := fill(t, into, "honest", 100, 20<<10)
+		if whole != 100 {
+			t.Errorf("%d namespaces: %d of 100 objects of another one are whole", floods, whole)
+		}
+		platform := object("platform", "", 60<<10)
+		for at := range most / (60 << 10) {
+			one := platform.DeepCopy()
+			one.Name, one.UID, one.Spec.CoreAddon = fmt.Sprint(at), types.UID(fmt.Sprint(at)), true
+			all = append(all, put(t, into, one))
+		}
+		late, whole := fill(t, into, "late", 5, 1<<10)
+		if into.total < most || whole != 5 {
+			t.Errorf("%d namespaces: beyond the budget, with %d KiB, %d of 5 small objects of another one are whole", floods, into.total>>10, whole)
+		}
+		runtime.KeepAlive([]any{all, honest, late})
+	}
 }
 
 // TestWhatIsWholeStaysWholeInAFullBudget turns red when an object becomes a stub although it takes no more than before, when one that
@@ -119,8 +155,8 @@ func TestWhatIsWholeStaysWholeInAFullBudget(t *testing.T) {
 	runtime.KeepAlive([]any{all, one, again, grown})
 }
 
-// TestAStubKeepsOurOwnMarks turns red when a stub has labels or annotations of others, or many of ours, or lacks what controllers go by;
-// or when an annotation that a user wrote makes an object a stub, or is believed.
+// TestAStubKeepsOurOwnMarks turns red when a stub has labels or annotations of others, or many of ours, lacks what controllers go by, such as
+// a long list of names, or is whole once it passes again; or when an annotation that a user wrote makes an object a stub, or is believed.
 func TestAStubKeepsOurOwnMarks(t *testing.T) {
 	t.Parallel()
 	into := of(1 << 20)
@@ -128,10 +164,10 @@ func TestAStubKeepsOurOwnMarks(t *testing.T) {
 	one.Finalizers, one.Generation, one.ResourceVersion = []string{"x/y"}, 7, "11"
 	one.Labels = map[string]string{v1.LabelSet: "tools", "x": "y"}
 	one.Annotations = map[string]string{
-		v1.AnnotationDigest: "d", "x": "y", v1.AnnotationStub: "1", v1.Prefix + "long": strings.Repeat("x", longestMark+1),
+		v1.AnnotationDigest: "d", "x": "y", v1.AnnotationStub: "1", v1.AnnotationTakeOver: strings.Repeat("web,", 2<<10),
 	}
 	for at := range 100 {
-		one.Annotations[fmt.Sprintf("%sz%d", v1.Prefix, at)] = strings.Repeat("x", longestMark)
+		one.Annotations[fmt.Sprintf("%sa%d", v1.Prefix, at)] = strings.Repeat("x", 9<<10)
 	}
 	found := put(t, into, one)
 	sum := 0
@@ -139,14 +175,15 @@ func TestAStubKeepsOurOwnMarks(t *testing.T) {
 		sum += len(key) + len(value)
 	}
 	if size, _ := Size(found); size < 512<<10 || found.Annotations[v1.AnnotationDigest] != "d" || found.Annotations["x"] != "" ||
-		sum > mostMarks+100 || found.Annotations[v1.Prefix+"long"] != "" || len(found.Labels) != 1 || found.Labels[v1.LabelSet] != "tools" {
+		sum > mostMarks+100 || len(found.Annotations[v1.AnnotationTakeOver]) != 8<<10 || len(found.Labels) != 1 || found.Labels[v1.LabelSet] != "tools" {
 		t.Errorf("%d bytes, labels %v, %d bytes of annotations", size, found.Labels, sum)
 	}
 	if len(found.Finalizers) != 1 || found.Generation != 7 || found.ResourceVersion != "11" {
 		t.Errorf("%+v", found.ObjectMeta)
 	}
-	if again := put(t, into, found); again != found { // as when a list was streamed in
-		t.Error("the same object is judged twice")
+	put(t, into, found) // as when a list was streamed in
+	if size, isStub := Size(found); !isStub || size < 512<<10 || into.known[found.UID].copies != 1 {
+		t.Errorf("the same object is judged twice: %d bytes, a stub %t, %d copies", size, isStub, into.known[found.UID].copies)
 	}
 	forged := object("a", "forged", 1)
 	forged.Annotations = map[string]string{v1.AnnotationStub: "1"}
@@ -158,6 +195,25 @@ func TestAStubKeepsOurOwnMarks(t *testing.T) {
 		t.Error("an object whose content nothing reads is held whole, or is to be")
 	}
 	runtime.KeepAlive([]any{found, forged, foreign})
+}
+
+// TestAStubKeepsFewReferences turns red when a stub keeps references to owners, or finalizers, of any length, which no API server bounds; or
+// lacks the finalizer that a controller takes off.
+func TestAStubKeepsFewReferences(t *testing.T) {
+	t.Parallel()
+	into := of(1 << 20)
+	made := func(name string, length int) *v1.AddonInstallation {
+		one := object("a", name, 512<<10)
+		one.OwnerReferences = []metav1.OwnerReference{{Name: strings.Repeat("x", length)}}
+		one.Finalizers = []string{v1.FinalizerCleanupInstallation, strings.Repeat("x", length), v1.FinalizerCleanupInstallation}
+		return put(t, into, one)
+	}
+	if one := made("short", 100); len(one.OwnerReferences) != 1 || len(one.Finalizers) != 3 {
+		t.Errorf("references %v, finalizers %v", one.OwnerReferences, one.Finalizers)
+	}
+	if one := made("long", 1<<20); one.OwnerReferences != nil || !slices.Equal(one.Finalizers, []string{v1.FinalizerCleanupInstallation}) {
+		t.Errorf("1 MiB of a name is kept, or %d finalizers", len(one.Finalizers))
+	}
 }
 
 // TestRoomReturnsWithWhatIsCollected turns red when bytes stay in the tally of what is in memory no more, such as objects that were

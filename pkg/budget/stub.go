@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -11,10 +12,13 @@ import (
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 )
 
-// What a stub keeps of labels and annotations: our own, so many bytes together and of a value.
 const (
-	mostMarks   = 16 << 10
-	longestMark = 1 << 10
+	// mostMarks bytes of our own annotations, and as many of labels, are kept of a stub, short ones first.
+	mostMarks = 16 << 10
+	// mostReferences bytes of references to owners, and of finalizers, are kept of a stub: no API server bounds them.
+	mostReferences = 8 << 10
+	// ownerBytes are those of a reference without its texts.
+	ownerBytes = 128
 )
 
 // Size is what the whole object of a stub would take, in bytes; false: this is no stub. It counts for objects of a cache alone: in others,
@@ -35,6 +39,23 @@ func mark(object metav1.Object, bytes int64) {
 	annotations[v1.AnnotationStub] = strconv.FormatInt(bytes, 10)
 	object.SetAnnotations(annotations)
 	object.SetLabels(ours(object.GetLabels()))
+	references, finalizers := 0, 0
+	for _, one := range object.GetOwnerReferences() {
+		references += ownerBytes + len(one.APIVersion) + len(one.Kind) + len(one.Name) + len(one.UID)
+	}
+	for _, one := range object.GetFinalizers() {
+		finalizers += len(one)
+	}
+	if references > mostReferences {
+		object.SetOwnerReferences(nil)
+	}
+	if finalizers > mostReferences {
+		kept := slices.DeleteFunc(object.GetFinalizers(), func(one string) bool {
+			return one != v1.FinalizerCleanupSet && one != v1.FinalizerCleanupInstallation && one != v1.FinalizerCoreProtection
+		})
+		slices.Sort(kept)
+		object.SetFinalizers(slices.Compact(kept))
+	}
 }
 
 func unmark(object metav1.Object) {
@@ -45,9 +66,10 @@ func unmark(object metav1.Object) {
 
 func ours(of map[string]string) map[string]string {
 	kept, sum := map[string]string{}, 0
-	for _, key := range slices.Sorted(maps.Keys(of)) {
+	shortFirst := func(a, b string) int { return cmp.Or(len(of[a])-len(of[b]), cmp.Compare(a, b)) }
+	for _, key := range slices.SortedFunc(maps.Keys(of), shortFirst) {
 		value := of[key]
-		if strings.HasPrefix(key, v1.Prefix) && len(value) <= longestMark && sum+len(key)+len(value) <= mostMarks {
+		if strings.HasPrefix(key, v1.Prefix) && sum+len(key)+len(value) <= mostMarks {
 			kept[key] = value
 			sum += len(key) + len(value)
 		}

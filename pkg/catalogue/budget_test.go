@@ -3,10 +3,8 @@ package catalogue_test
 import (
 	"fmt"
 	"runtime"
-	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 
@@ -92,21 +90,22 @@ func TestAStubIsWeighedByItsMark(t *testing.T) {
 	}
 }
 
-// Red when a stub keeps references to owners, or finalizers, of any length: no API server bounds them.
-func TestAStubKeepsFewReferences(t *testing.T) {
+// Red when a flood of Custom catalogues makes a stub of a Core one, whose names others would get; or a catalogue of type Core in another
+// namespace, which takes no verb, is always whole.
+func TestACoreCatalogueIsAlwaysWhole(t *testing.T) {
 	t.Parallel()
-	strip := catalogue.Budget("platform").Strip
-	made := func(length int) *v1.AddonCatalogue {
-		one := &v1.AddonCatalogue{}
-		one.OwnerReferences = []metav1.OwnerReference{{Name: strings.Repeat("x", length)}}
-		one.Finalizers = []string{strings.Repeat("x", length)}
-		strip(one)
-		return one
+	kind := catalogue.Budget("kubermatic")
+	kind.Most = 1 << 20
+	into := budget.New[v1.AddonCatalogue](kind)
+	of := func(name, namespace string, class v1.CatalogueType) *v1.AddonCatalogue {
+		made := crowd(name, 1, 100, 10<<10)
+		made.Namespace, made.Spec.Type = namespace, class
+		return made
 	}
-	if one := made(100); len(one.OwnerReferences) != 1 || len(one.Finalizers) != 1 {
-		t.Errorf("references %v, finalizers %v", one.OwnerReferences, one.Finalizers)
+	held, stubs := hold(t, into, of("custom", "kubermatic", v1.CatalogueCustom), of("core", "kubermatic", v1.CatalogueCore),
+		of("foreign", "other", v1.CatalogueCore))
+	if fmt.Sprint(stubs) != "[custom foreign]" {
+		t.Errorf("stubs are held of %v", stubs)
 	}
-	if one := made(1 << 20); one.OwnerReferences != nil || one.Finalizers != nil {
-		t.Error("1 MiB of a name is kept")
-	}
+	runtime.KeepAlive(held)
 }

@@ -31,8 +31,8 @@ func usual(namespace, name string, values int) *v1.AddonInstallation {
 	return made
 }
 
-// TestASeedHoldsItsInstallationsWhole turns red when a seed of 20,000 installations, in many namespaces or in one, or a cluster with all
-// that it may have, comes to the end of the budget.
+// TestASeedHoldsItsInstallationsWhole turns red when a seed of 20,000 installations, in many namespaces or in one, or of clusters with
+// all that they may have, comes to the end of the budget.
 func TestASeedHoldsItsInstallationsWhole(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -41,10 +41,13 @@ func TestASeedHoldsItsInstallationsWhole(t *testing.T) {
 	}{
 		{"a seed", 20_000, 20, 500}, {"a namespace with many Clusters", 20_000, 20_000, 500}, {"a cluster with all that it may have", 1000, 1000, 16 << 10},
 		{"a cluster with large values", 64, 64, 255 << 10},
+		{"clusters with all that they may have", 11_000, 1000, 16 << 10},
 	} {
 		into, held := budget.New[v1.AddonInstallation](installation.Budget()), make([]any, test.count)
+		values := usual("", "", test.size).Spec.Values
 		for at := range test.count {
-			one := usual(fmt.Sprintf("cluster-%d", at/test.perNamespace), fmt.Sprint(at), test.size)
+			one := usual(fmt.Sprintf("cluster-%d", at/test.perNamespace), fmt.Sprint(at), 0)
+			one.Spec.Values = values
 			found, err := into.Transform(one)
 			if err != nil || budget.IsStub(found.(*v1.AddonInstallation)) {
 				t.Fatalf("%s: number %d is a stub, or %v", test.why, at, err)

@@ -1,8 +1,15 @@
 package loop
 
 import (
+	"context"
 	"sync"
 	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 const shortestPause = 15 * time.Millisecond
@@ -34,4 +41,28 @@ func (g *Gathering) Begin() {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	g.pause = min(2*max(g.pause, shortestPause), g.Longest)
+}
+
+// Ask has a pass made for a change that came now.
+func (g *Gathering) Ask(queue workqueue.TypedRateLimitingInterface[reconcile.Request], request reconcile.Request) {
+	queue.AddAfter(request, g.Pause(time.Now()))
+}
+
+// Changes asks for a pass with each event.
+func (g *Gathering) Changes(request reconcile.Request) handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	return handler.Funcs{
+		CreateFunc:  func(_ context.Context, _ event.CreateEvent, q queue) { g.Ask(q, request) },
+		UpdateFunc:  func(_ context.Context, _ event.UpdateEvent, q queue) { g.Ask(q, request) },
+		DeleteFunc:  func(_ context.Context, _ event.DeleteEvent, q queue) { g.Ask(q, request) },
+		GenericFunc: func(_ context.Context, _ event.GenericEvent, q queue) { g.Ask(q, request) },
+	}
+}
+
+// Passes are those that changes are gathered for.
+func (g *Gathering) Passes(of reconcile.Func) reconcile.Func {
+	return func(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+		g.Begin()
+		return of(ctx, request)
+	}
 }

@@ -1,8 +1,15 @@
 package loop_test
 
 import (
+	"context"
+	"slices"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trellis-addons/trellis/pkg/loop"
 )
@@ -30,4 +37,38 @@ func TestChangesThatKeepComingAreGathered(t *testing.T) {
 	changed("after a quiet time", 1001*ms, 15*ms)
 	gathering.Begin()
 	changed("two soon after each other", 200*ms, 30*ms)
+}
+
+// asked is a queue that keeps after how long it was asked for passes.
+type asked struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+	after []time.Duration
+}
+
+func (a *asked) AddAfter(_ reconcile.Request, after time.Duration) { a.after = append(a.after, after) }
+
+// Red when an event of a kind has its pass at once, or when passes are not counted.
+func TestEventsAreGathered(t *testing.T) {
+	t.Parallel()
+	gathering, queue := loop.Gathering{Longest: time.Hour}, &asked{}
+	changes, passes := gathering.Changes(reconcile.Request{}), 0
+	pass := gathering.Passes(func(context.Context, ctrl.Request) (ctrl.Result, error) {
+		passes++
+		return ctrl.Result{RequeueAfter: time.Minute}, nil
+	})
+	for _, send := range []func(){
+		func() { changes.Create(t.Context(), event.CreateEvent{}, queue) },
+		func() { changes.Update(t.Context(), event.UpdateEvent{}, queue) },
+		func() { changes.Delete(t.Context(), event.DeleteEvent{}, queue) },
+		func() { changes.Generic(t.Context(), event.GenericEvent{}, queue) },
+	} {
+		send()
+		if result, err := pass.Reconcile(t.Context(), ctrl.Request{}); err != nil || result.RequeueAfter != time.Minute {
+			t.Errorf("the pass gives %v, %v", result, err)
+		}
+	}
+	const ms = time.Millisecond
+	if want := []time.Duration{15 * ms, 30 * ms, 60 * ms, 120 * ms}; !slices.Equal(queue.after, want) || passes != 4 {
+		t.Errorf("%d passes after %v, want %v", passes, queue.after, want)
+	}
 }

@@ -19,6 +19,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/access/rights"
+	"github.com/trellis-addons/trellis/pkg/budget"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/cluster"
 	"github.com/trellis-addons/trellis/pkg/health"
@@ -173,7 +174,7 @@ func (c *Catalogues) withdrawal(ctx context.Context, before *v1.AddonCatalogue, 
 	}
 	usages, missing, readErr := c.usage(ctx)
 	if err != nil || readErr != nil {
-		return []string{"it is not known whether installations use what this takes out: the master's objects can't be read"}
+		return []string{"it is not known whether installations use what this takes out: not all of the master's objects can be read"}
 	}
 	warnings := usageWarnings(going, usages, missing)
 	if after == nil { // there is no second look at it
@@ -204,6 +205,8 @@ func (c *Catalogues) withdrawn(
 		role := other.Labels[v1.LabelRole]
 		switch {
 		case other.UID == before.UID, other.DeletionTimestamp != nil, role != "" && role != v1.RoleGenerated:
+		case after == nil && metav1.IsControlledBy(other, before) && budget.IsStub(other):
+			return nil, fmt.Errorf("AddonCatalogue %q is in memory without its content", other.Name)
 		case after == nil && metav1.IsControlledBy(other, before):
 			going.Addons = append(going.Addons, other.Spec.Addons...)
 		default:

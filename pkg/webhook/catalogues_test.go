@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -324,6 +325,27 @@ func TestGitCatalogueGoes(t *testing.T) {
 	create(t, c, child)
 	answer := (&webhook.Catalogues{Master: c, Namespace: place}).Handle(t.Context(), question(t, parent, nil))
 	expectAdmitted(t, answer, `seed "north": 2 installations`, uncounted)
+}
+
+// bare is a shelf beside which nothing is.
+type bare struct{ shelf }
+
+func (*bare) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	return apierrors.NewNotFound(corev1.Resource("configmaps"), key.Name)
+}
+
+// Red when a catalogue in git is deleted without a word since the manager has no room for what was generated from it.
+func TestAGitCatalogueGoesWithChildrenThatAreNotRead(t *testing.T) {
+	parent := authored("repository")
+	parent.UID, parent.Spec.Addons, parent.Spec.Git = "repository", nil, &v1.CatalogueGit{Remote: "https://git.example.com/a.git"}
+	child := authored("repository-web-123456", "1.0.0")
+	child.Labels = map[string]string{v1.LabelRole: v1.RoleGenerated}
+	child.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(parent, v1.GroupVersion.WithKind("AddonCatalogue"))}
+	with := &bare{shelf{items: []v1.AddonCatalogue{*child}}}
+	handler := &webhook.Catalogues{Master: with, Namespace: platform}
+	expectAdmitted(t, handler.Handle(t.Context(), question(t, parent, nil)), uncounted)
+	with.items[0].Annotations, with.items[0].Spec.Addons = map[string]string{v1.AnnotationStub: "1048576"}, nil
+	expectAdmitted(t, handler.Handle(t.Context(), question(t, parent, nil)), "not known whether installations use")
 }
 
 // Red when nobody hears at once that an add-on is another catalogue's, or when its owner does, a Core catalogue or one that takes it over.

@@ -84,7 +84,7 @@ const (
 	// ReasonNoConflict: no other catalogue defines the same.
 	ReasonNoConflict = "NoConflict"
 	// ReasonTooLarge: the merged object of an add-on would be too large, and the last good one stays; or there is no room for the catalogue,
-	// or the commit, beside the others.
+	// the commit or the set, beside the others.
 	ReasonTooLarge = "TooLarge"
 	// ReasonCoreNotAllowed: a generated catalogue says Core, and no Core catalogue in git owns it; it is not merged.
 	ReasonCoreNotAllowed = "CoreNotAllowed"

@@ -301,3 +301,22 @@ func TestTellsWhatIsOffered(t *testing.T) {
 	expect.Event(t, w.seed, availableOf(of), v1.EventOffered,
 		"1 version of 1 add-on", "do not fit: 1", "not offered: 0", "new: zipkin 2.0.0", "gone: zipkin 1.0.0")
 }
+
+// Red when each edit of an annotation of merged catalogues has a pass of its own.
+func TestEditsThatKeepComingAreGathered(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	of, object := w.cluster("noted", "1.33.1"), w.merged("web", v1.CatalogueCustom, [2]string{"1.0.0", ""})
+	w.expectOffer(of, "web: 1.0.0")
+	w.manager.Settle("addon-catalogue")
+	before, began := w.manager.Began("addon-catalogue", "", "everything"), time.Now()
+	const edits = 200
+	for number := range edits {
+		expect.Annotate(t, w.seed, object, "example.com/note", fmt.Sprint(number))
+	}
+	const first = 8 // which come faster than every second
+	most := int(time.Since(began)/time.Second) + first
+	if passes := w.manager.Began("addon-catalogue", "", "everything") - before; passes > most || passes == 0 {
+		t.Errorf("%d edits had %d passes, want at most %d", edits, passes, most)
+	}
+}

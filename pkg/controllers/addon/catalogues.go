@@ -17,7 +17,6 @@ import (
 
 // reconcileCatalogue reads all merged catalogues and enqueues the clusters whose offer changed.
 func (r *Reconciler) reconcileCatalogue(ctx context.Context, _ reconcile.Request) (ctrl.Result, error) {
-	r.gathering.Begin()
 	var list v1.AddonCatalogueList
 	// Objects are shared with the cache and only read.
 	err := r.Client.List(ctx, &list, client.InNamespace(r.Options.CatalogueNamespace),

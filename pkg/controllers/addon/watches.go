@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -100,22 +99,16 @@ func (r *Reconciler) known(ctx context.Context, passes []reconcile.Request) []re
 // watchCatalogues registers the controller of all merged catalogues: one request for all of them.
 func (r *Reconciler) watchCatalogues(mgr ctrl.Manager) error {
 	everything := reconcile.Request{NamespacedName: types.NamespacedName{Name: "everything"}}
-	ask := func(q queue) { q.AddAfter(everything, r.gathering.Pause(time.Now())) }
-	changes := handler.Funcs{
-		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { ask(q) },
-		UpdateFunc: func(_ context.Context, _ event.UpdateEvent, q queue) { ask(q) },
-		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { ask(q) },
-	}
 	merged := predicate.NewPredicateFuncs(func(object client.Object) bool {
 		return object.GetNamespace() == r.Options.CatalogueNamespace && object.GetLabels()[v1.LabelRole] == v1.RoleMerged
 	})
 	// The first pass is made also without an object: an empty catalogue is an offer too.
 	first := source.Func(func(_ context.Context, q queue) error {
-		r.Marks.OnChange(func() { ask(q) })
-		ask(q)
+		r.Marks.OnChange(func() { r.gathering.Ask(q, everything) })
+		r.gathering.Ask(q, everything)
 		return nil
 	})
 	return loop.Register(mgr, "addon-catalogue",
-		controller.Options{Reconciler: reconcile.Func(r.reconcileCatalogue), MaxConcurrentReconciles: 1},
-		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, changes, merged), first)
+		controller.Options{Reconciler: r.gathering.Passes(r.reconcileCatalogue), MaxConcurrentReconciles: 1},
+		source.Kind[client.Object](mgr.GetCache(), &v1.AddonCatalogue{}, r.gathering.Changes(everything), merged), first)
 }

@@ -120,7 +120,6 @@ const troubleRetry = 10 * time.Second
 
 // Reconcile makes one pass over all catalogues and seeds.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	r.gathering.Begin()
 	f := &facts{}
 	outcome := loop.Run(ctx, r.steps(), f)
 	switch o := outcome.(type) {

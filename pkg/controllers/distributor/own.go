@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/budget"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/loop"
 	"github.com/trellis-addons/trellis/pkg/text"
@@ -101,6 +102,9 @@ func (r *Reconciler) claim(f *facts, reading *reading, children int) {
 // takesOver adds what a catalogue's annotation take-over names. At the upgrade anybody may have set it: there it does not count, nor
 // later, until it changes.
 func (r *Reconciler) takesOver(f *facts, object *v1.AddonCatalogue, ignored map[string]bool) {
+	if budget.IsStub(object) { // it may lack the annotation
+		maps.Copy(ignored, r.owners.ignored)
+	}
 	value := object.Annotations[v1.AnnotationTakeOver]
 	if value == "" || object.Labels[v1.LabelRole] != "" {
 		return

@@ -104,6 +104,16 @@ func TestAnAnnotationOfBeforeTheUpgradeDoesNotCount(t *testing.T) {
 	if len(taken) != 1 || !taken["late"]["web"] {
 		t.Errorf("afterwards: %v", taken)
 	}
+	stub := &reading{object: &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Name: "early", UID: "early"}}, reason: v1.ReasonTooLarge}
+	stub.object.Annotations = map[string]string{v1.AnnotationStub: "1"}
+	r.owned(t, stub, late) // which may lack a long annotation
+	if taken := r.owned(t, early, late).claims.TakeOver; len(taken) != 1 {
+		t.Errorf("after the manager had no room for it: %v", taken)
+	}
+	if f := r.owned(t, stub, late); !f.claims.Held["early"] {
+		t.Error("the content of a catalogue counts as known while there is no room for it")
+	}
+	r.owned(t, early, late)
 	r.owners.unkept = false
 	annotate(early.object, "web,")
 	if taken := r.owned(t, early, late).claims.TakeOver; !taken["early"]["web"] || !r.owners.unkept {

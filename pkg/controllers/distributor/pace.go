@@ -10,11 +10,13 @@ import (
 
 // How fast Custom catalogues are read, in bytes as catalogue.Weigh counts them (ADR 123).
 const (
-	// editsFree is what an author may change before an edit waits.
+	// editsFree is what an author may change before an edit waits, and allFree what all may together.
 	editsFree = 512 << 10
+	allFree   = 64 << 20
 	// leastEdit is what an edit counts at least: it is written to all seeds, and to clusters, however small it is.
 	leastEdit = 8 << 10
-	// editsPerSecond are shared by all authors who changed something lately. One has an eighth of it at least.
+	// editsPerSecond are shared by all authors who changed something lately. One has an eighth of it at least, but all together at most
+	// eight times as much: beyond 64 authors, each has less.
 	editsPerSecond = 20 << 10
 	leastShare     = 8
 	// newFree and newPerSecond are for all new catalogues together.
@@ -26,66 +28,90 @@ const (
 	soonest = time.Second
 )
 
-// newcomers have a debt together: no catalogue has this name.
-const newcomers = ""
+// account is whose debt grows when a catalogue is read. New ones have one together, the empty one.
+type account struct {
+	author string
+	// urgent is for edits that take versions out while the author owes too much for others.
+	urgent bool
+}
+
+var newcomers account
 
 // pace has what each author changed lately, so that one who changes much again and again holds up no other. Core catalogues are not
 // paced.
 type pace struct {
-	debts  map[string]debt
+	debts  map[account]debt
 	repaid time.Time
 }
 
-// debt is what was read of an author, less what time repaid.
+// debt is what was read on an account, less what time repaid.
 type debt struct {
 	bytes float64
 	// since is when something was read last while the debt was small enough.
 	since time.Time
 }
 
-// perSecond is what time repays of an author's debt.
-func (p *pace) perSecond(author string) float64 {
-	if author == newcomers {
+// authors is on how many accounts of authors there is a debt.
+func (p *pace) authors() int {
+	if _, both := p.debts[newcomers]; both {
+		return len(p.debts) - 1
+	}
+	return len(p.debts)
+}
+
+// perSecond is what time repays of a debt.
+func (p *pace) perSecond(of account) float64 {
+	if of == newcomers {
 		return newPerSecond
 	}
-	authors := len(p.debts)
-	if _, both := p.debts[newcomers]; both {
-		authors--
+	authors := p.authors()
+	return editsPerSecond / max(1, float64(min(authors, leastShare)), float64(authors)/leastShare)
+}
+
+// free is which debt makes nobody wait.
+func (p *pace) free(of account) float64 {
+	if of == newcomers {
+		return newFree
 	}
-	return editsPerSecond / float64(max(1, min(authors, leastShare)))
+	return min(editsFree, allFree/float64(max(1, p.authors())))
 }
 
 // repay takes off what the time until now repays.
 func (p *pace) repay(now time.Time) {
-	left := make(map[string]debt, len(p.debts))
-	for author, owed := range p.debts {
-		owed.bytes -= max(0, now.Sub(p.repaid).Seconds()) * p.perSecond(author)
+	left := make(map[account]debt, len(p.debts))
+	for of, owed := range p.debts {
+		owed.bytes -= max(0, now.Sub(p.repaid).Seconds()) * p.perSecond(of)
 		if owed.bytes > 0 {
-			left[author] = owed
+			left[of] = owed
 		}
 	}
 	p.debts, p.repaid = left, now
 }
 
-// wait is how long a catalogue that is new or changed is not to be read; 0: it may be now. Before is what was read of it before, or nil.
-func (p *pace) wait(object *v1.AddonCatalogue, before *reading) time.Duration {
+// wait is on which account a catalogue that is new or changed is read, and how long it is not to be; 0: it may be now. Before is what was
+// read of it before, or nil. To take a version out is urgent.
+func (p *pace) wait(object *v1.AddonCatalogue, before *reading) (account, time.Duration) {
 	if object.Spec.Type == v1.CatalogueCore {
+		return newcomers, 0
+	}
+	if before == nil || before.readAt.IsZero() {
+		return newcomers, p.waitOn(newcomers, nil)
+	}
+	of := account{author: catalogue.Author(object)}
+	wait := p.waitOn(of, before)
+	if _, versions := catalogue.Size(&object.Spec); wait > 0 && max(1, int(versions)) < before.weight.Versions {
+		of.urgent = true
+		wait = p.waitOn(of, before)
+	}
+	return of, wait
+}
+
+func (p *pace) waitOn(of account, before *reading) time.Duration {
+	owed, free := p.debts[of], p.free(of)
+	if owed.bytes <= free || before != nil && before.readAt.Before(owed.since) && p.repaid.Sub(owed.since) < oneGo {
 		return 0
 	}
-	payer := payerOf(object, before)
-	owed, free := p.debts[payer], freeOf(payer)
-	_, versions := catalogue.Size(&object.Spec)
-	switch {
-	case payer == newcomers:
-	case before.readAt.Before(owed.since) && p.repaid.Sub(owed.since) < oneGo:
-		return 0
-	case max(1, int(versions)) < before.weight.Versions: // once more than what was read: to take a version out is urgent
-		free += float64(before.weight.Bytes)
-	}
-	if owed.bytes <= free {
-		return 0
-	}
-	seconds := (owed.bytes - free) / p.perSecond(payer)
+	seconds := (owed.bytes - free) / p.perSecond(of)
 	return max(soonest, time.Duration(seconds*float64(time.Second))+time.Millisecond) // rounded up
 }
 
@@ -96,7 +122,7 @@ func (p *pace) charge(read []*reading) {
 			continue
 		}
 		owed := p.debts[found.payer]
-		if owed.bytes <= freeOf(found.payer) {
+		if owed.bytes <= p.free(found.payer) {
 			owed.since = p.repaid
 		}
 		owed.bytes += float64(max(found.weight.Bytes, leastEdit))
@@ -104,29 +130,13 @@ func (p *pace) charge(read []*reading) {
 	}
 }
 
-func freeOf(payer string) float64 {
-	if payer == newcomers {
-		return newFree
-	}
-	return editsFree
-}
-
-// payerOf is the author whose debt grows when a catalogue is read.
-func payerOf(object *v1.AddonCatalogue, before *reading) string {
-	if before == nil || before.readAt.IsZero() {
-		return newcomers
-	}
-	return catalogue.Author(object)
-}
-
 // told says why a catalogue waits. All edits of that time get the same text.
-func (p *pace) told(object *v1.AddonCatalogue, before *reading, wait time.Duration) string {
-	payer := payerOf(object, before)
-	what, perSecond, whose := "its edit", editsPerSecond, fmt.Sprintf("catalogue %q, with all that is generated from it,", payer)
-	if payer == newcomers {
-		what, perSecond, whose = "it is new, and", newPerSecond, "all new catalogues together"
+func (p *pace) told(of account, wait time.Duration) string {
+	what, whose := "its edit", fmt.Sprintf("catalogue %q, with all that is generated from it,", of.author)
+	if of == newcomers {
+		what, whose = "it is new, and", "all new catalogues together"
 	}
-	return fmt.Sprintf("%s waits until about %s: %s changed %.1f MiB within a short time, and %d KiB a second are read at most, shared by "+
-		"all who change something; the seeds keep what they have until then", what, p.repaid.Add(wait).UTC().Format("15:04:05 UTC"), whose,
-		p.debts[payer].bytes/(1<<20), perSecond>>10)
+	return fmt.Sprintf("%s waits until about %s: %s changed %.1f MiB within a short time, and %.1f KiB a second of that are read at present, "+
+		"less while more authors change something; the seeds keep what they have until then",
+		what, p.repaid.Add(wait).UTC().Format("15:04:05 UTC"), whose, p.debts[of].bytes/(1<<20), p.perSecond(of)/(1<<10))
 }

@@ -63,17 +63,23 @@ func (a *authored) drop(name string) {
 	a.all = slices.DeleteFunc(a.all, func(one v1.AddonCatalogue) bool { return one.Name == name })
 }
 
-// pass gives the names of the catalogues that a pass read after some time, sorted.
-func (a *authored) pass(after time.Duration) (names []string) {
+// passes reads all after some time.
+func (a *authored) passes(after time.Duration) *facts {
 	a.t.Helper()
 	a.clock.Step(after)
-	before := a.r.readings
 	f := &facts{}
 	if outcome := a.r.readAll(a.t.Context(), f, slices.Clone(a.all)); outcome != nil {
 		a.t.Fatal(outcome)
 	}
 	a.due = f.recheck
-	for _, found := range f.readings {
+	return f
+}
+
+// pass gives the names of the catalogues that a pass read after some time, sorted.
+func (a *authored) pass(after time.Duration) (names []string) {
+	a.t.Helper()
+	before := a.r.readings
+	for _, found := range a.passes(after).readings {
 		if found.refusal != nil {
 			a.t.Fatal(found.refusal)
 		}
@@ -208,7 +214,7 @@ func TestACommitGoesInOneGo(t *testing.T) {
 	if again := a.pass(time.Second); len(again) > editsFree/(20<<10)+5 { // what fitted into the first 512 KiB goes once more
 		t.Errorf("%d catalogues of the next commit are read at once", len(again))
 	}
-	if owed := a.r.pace.debts["repository"].bytes; len(a.r.pace.debts) != 1 || owed < 3<<20 {
+	if owed := a.r.pace.debts[account{author: "repository"}].bytes; len(a.r.pace.debts) != 1 || owed < 3<<20 {
 		t.Errorf("debts are %v", a.r.pace.debts)
 	}
 	for rounds := 0; a.due > 0 && rounds < 50; rounds++ {
@@ -283,28 +289,6 @@ func TestAReadingKeepsNoListInMemory(t *testing.T) {
 	}
 }
 
-// Red when Core catalogues wait; when an edit that takes versions out does not go before others, or does so again and again.
-func TestWhatIsUrgentDoesNotWait(t *testing.T) {
-	t.Parallel()
-	a := newAuthored(t)
-	core := func(object *v1.AddonCatalogue) { object.Spec.Type = v1.CatalogueCore }
-	a.put("core", 10, 1<<10, core)
-	a.put("custom", 10, 1<<10)
-	a.pass(0)
-	for range 5 {
-		a.put("core", 10, 1<<10, core)
-		a.expect("an edit of a Core catalogue", time.Second, "core")
-	}
-	a.put("custom", 10, 1<<10)
-	a.expect("an edit", 0, "custom")
-	a.put("custom", 10, 1<<10)
-	a.expect("the next", 0)
-	a.put("custom", 9, 1<<10)
-	a.expect("one with fewer versions", 0, "custom")
-	a.put("custom", 8, 1<<10)
-	a.expect("the next one with fewer", 0)
-}
-
 // Red when a catalogue that waits is told otherwise with each pass, or something else than why and until when.
 func TestWhatWaitsIsToldOnce(t *testing.T) {
 	t.Parallel()
@@ -320,9 +304,23 @@ func TestWhatWaitsIsToldOnce(t *testing.T) {
 		told[a.r.readings["loop"].waits] = true
 	}
 	const want = `its edit waits until about 13:47:05 UTC: catalogue "loop", with all that is generated from it, changed 1.0 MiB within a ` +
-		`short time, and 20 KiB a second are read at most, shared by all who change something; the seeds keep what they have until then`
+		`short time, and 20.0 KiB a second of that are read at present, less while more authors change something; the seeds keep what they ` +
+		`have until then`
 	if len(told) != 1 || !told[want] {
 		t.Errorf("told %v", told)
+	}
+	for number := range 19 {
+		a.put(fmt.Sprintf("other-%d", number), 1, 1<<10)
+	}
+	a.pass(0)
+	for number := range 19 {
+		a.put(fmt.Sprintf("other-%d", number), 1, 1<<10)
+	}
+	a.pass(time.Second)
+	a.put("other-0", 1, 1<<10)
+	a.pass(time.Second)
+	if text := a.r.readings["other-0"].waits; !strings.Contains(text, " 2.5 KiB a second of that are read at present") {
+		t.Errorf("told %q", text)
 	}
 }
 

@@ -137,3 +137,24 @@ func TestADeletionDoesNotWait(t *testing.T) {
 	expect.Delete(t, w.master, loop)
 	expect.Gone(t, w.master, w.merged("heavy"))
 }
+
+// Red when each edit of an annotation, which changes nothing on a seed, has a pass of its own.
+func TestEditsThatKeepComingAreGathered(t *testing.T) {
+	w := newWorld(t)
+	w.seed("local", kubeconfigOf("master"))
+	w.start()
+	object := w.catalogueOf("noted", map[string][]string{"web": {"1.0.0"}})
+	expect.Create(t, w.master, object)
+	w.expectCondition(object, v1.ConditionReady, "True", v1.ReasonDistributed)
+	w.manager.Settle("distributor")
+	before, began := w.manager.Began("distributor", "", "everything"), time.Now()
+	const edits = 200
+	for number := range edits {
+		expect.Annotate(t, w.master, object, "example.com/note", fmt.Sprint(number))
+	}
+	const first = 6 // which come faster than every 250 ms
+	most := int(time.Since(began)/(250*time.Millisecond)) + first
+	if passes := w.manager.Began("distributor", "", "everything") - before; passes > most || passes == 0 {
+		t.Errorf("%d edits had %d passes, want at most %d", edits, passes, most)
+	}
+}

@@ -29,7 +29,7 @@ type reading struct {
 	spec       *v1.AddonCatalogueSpec
 	readAt     time.Time
 	weight     catalogue.Weight
-	payer      string
+	payer      account
 	// waits says why a later generation is not read yet; empty: there is none.
 	waits string
 	// source is what is merged; nil where the catalogue adds nothing.
@@ -121,8 +121,14 @@ func (r *Reconciler) readOne(ctx context.Context, f *facts, object *v1.AddonCata
 		found.refuse(v1.ReasonCoreNotAllowed, err)
 		return found
 	}
-	if bytes, isStub := budget.Size(object); isStub && object.Spec.Git == nil {
-		found.refuse(v1.ReasonTooLarge, r.noRoom(object, bytes))
+	if budget.IsStub(object) && object.Spec.Git == nil {
+		found.refuse(v1.ReasonTooLarge, r.master.Held.Refusal("catalogue", object))
+		switch {
+		case known != nil: // once it is whole, that is an edit
+			found.readAt = known.readAt
+		case r.readings == nil:
+			found.readAt = r.pace.repaid
+		}
 		return found
 	}
 	if known != nil && known.generation == object.Generation {
@@ -133,20 +139,21 @@ func (r *Reconciler) readOne(ctx context.Context, f *facts, object *v1.AddonCata
 	if object.Spec.Git != nil { // the catalogues generated from it are merged
 		return found
 	}
-	if wait := r.pace.wait(object, known); wait > 0 {
+	payer, wait := r.pace.wait(object, known)
+	if wait > 0 {
 		f.recheckIn(wait)
 		if known == nil {
 			known = found
 			known.generation = 0
 		}
 		if known.waits == "" { // what it says is not written again and again
-			known.waits = r.pace.told(object, known, wait)
+			known.waits = r.pace.told(payer, wait)
 		}
 		known.object = object
 		return known
 	}
 	spec := object.Spec // a copy: the object is in an array with all others, which it would keep in memory
-	found.spec, found.readAt, found.payer = &spec, r.pace.repaid, payerOf(object, known)
+	found.spec, found.readAt, found.payer = &spec, r.pace.repaid, payer
 	source, err := catalogue.Read(object, values.CheckVersion, health.Check(ctx), rights.CheckVersion)
 	if err != nil {
 		found.refuse(v1.ReasonInvalid, err)
@@ -155,16 +162,6 @@ func (r *Reconciler) readOne(ctx context.Context, f *facts, object *v1.AddonCata
 	}
 	found.source, found.weight = source, source.Weight()
 	return found
-}
-
-// noRoom says that the cache holds a stub of a catalogue. Where there is room by now, its status is written with the version, and the
-// cache gets the whole object by that.
-func (r *Reconciler) noRoom(object *v1.AddonCatalogue, bytes int64) error {
-	err := &catalogue.HeldError{Catalogue: object.Name, Bytes: bytes}
-	if r.master.Held.HasRoom(object) {
-		err.Version = object.ResourceVersion
-	}
-	return err
 }
 
 // parent is the catalogue in git that a catalogue was generated from; empty: none.

@@ -14,6 +14,7 @@ import (
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/addonset"
+	"github.com/trellis-addons/trellis/pkg/budget"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/fleet"
@@ -25,8 +26,10 @@ type setReadings map[types.UID]setReading
 
 type setReading struct {
 	generation int64
-	refusal    error
-	digest     string
+	// refusal is why it is not copied, reason that for status, if not Invalid.
+	refusal error
+	reason  string
+	digest  string
 	// depends is the set's digest and that of the catalogues that it depends on, since that pass.
 	depends string
 	pass    int64
@@ -63,6 +66,9 @@ func (r *Reconciler) readSets(_ context.Context, f *facts) loop.Outcome {
 			continue
 		}
 		reading := r.readSet(object, digests)
+		if reading.reason == v1.ReasonTooLarge {
+			f.recheckIn(roomRecheck)
+		}
 		fresh[object.UID] = reading
 		refusal := reading.refusal
 		if refusal == nil && object.Spec.Type == v1.AddonSetCore && core.UID != object.UID {
@@ -72,7 +78,7 @@ func (r *Reconciler) readSets(_ context.Context, f *facts) loop.Outcome {
 			refusal = &tooManyError{}
 		}
 		if refusal != nil {
-			found.Reason, found.Refusal = v1.ReasonInvalid, refusal.Error()
+			found.Reason, found.Refusal = cmp.Or(reading.reason, v1.ReasonInvalid), refusal.Error()
 		} else if refused := f.notAllowed[object.UID]; len(refused) > 0 {
 			refusal = errors.New(strings.Join(refused, "; "))
 			found.Reason, found.Refusal = v1.ReasonSecretNotAllowed, refusal.Error()
@@ -95,6 +101,11 @@ func (r *Reconciler) readSets(_ context.Context, f *facts) loop.Outcome {
 
 func (r *Reconciler) readSet(object *v1.AddonSet, digests map[string]string) setReading {
 	reading, known := r.setReadings[object.UID]
+	if budget.IsStub(object) {
+		reading.generation, reading.reason = 0, v1.ReasonTooLarge // it is read once it is whole
+		reading.refusal = r.master.HeldSets.Refusal("AddonSet", object)
+		return reading
+	}
 	if !known || reading.generation != object.Generation {
 		pass, depends := reading.pass, reading.depends
 		reading = setReading{generation: object.Generation, pass: pass, depends: depends, refusal: addonset.Validate(object)}

@@ -21,7 +21,8 @@ import (
 const defaultValuesKey = "values.yaml"
 
 // findValues finds the Secrets with values that sets name, also refused ones: the users that a Secret names hold for their last good
-// copies too. A set that is invalid may have a copy that names any: then none is removed, but those that are for nobody any more.
+// copies too. A set that is invalid, or not read, may have a copy that names any: then none is removed, but those that are for nobody any
+// more.
 func (r *Reconciler) findValues(ctx context.Context, f *facts) loop.Outcome {
 	f.valuesProblems, f.valuesSets = map[string]string{}, map[string]map[types.UID]bool{}
 	fresh := secretReader{}
@@ -56,7 +57,7 @@ func valuesNamed(f *facts) map[string]map[string]bool {
 		if wanted == nil || wanted.UID != set.UID {
 			continue
 		}
-		if wanted.Spec == nil && f.setFindings[set.UID].Reason == v1.ReasonInvalid {
+		if reason := f.setFindings[set.UID].Reason; wanted.Spec == nil && (reason == v1.ReasonInvalid || reason == v1.ReasonTooLarge) {
 			f.secrets.HoldValues = true
 		}
 		for i := range set.Spec.Addons {

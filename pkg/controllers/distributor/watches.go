@@ -4,25 +4,23 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/addonset"
 	"github.com/trellis-addons/trellis/pkg/budget"
 	"github.com/trellis-addons/trellis/pkg/catalogue"
 	usercluster "github.com/trellis-addons/trellis/pkg/cluster"
@@ -53,16 +51,17 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 func (r *Reconciler) watchInputs(mgr ctrl.Manager, from cache.Cache) error {
-	// Our own status writes change none of these.
+	// Our own status writes change none of these. A stub differs from the whole by an annotation.
 	edits := predicate.Or[client.Object](
 		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{},
 	)
-	catalogues := predicate.Or[client.Object](edits, gitRead, becameWhole)
-	return loop.Register(mgr, "distributor", controller.Options{Reconciler: r, MaxConcurrentReconciles: 1},
-		source.Kind[client.Object](from, &v1.AddonCatalogue{}, r.toEverything(), catalogues),
-		source.Kind[client.Object](from, &v1.AddonSet{}, r.toEverything(), predicate.Or[client.Object](edits, protected)),
-		source.Kind[client.Object](from, usercluster.SeedObject(), r.toEverything()),
-		source.Kind[client.Object](from, loop.Metadata(corev1.SchemeGroupVersion.WithKind("Secret")), r.toEverything()))
+	catalogues, changes := predicate.Or[client.Object](edits, gitRead), r.gathering.Changes(everything)
+	return loop.Register(mgr, "distributor",
+		controller.Options{Reconciler: r.gathering.Passes(r.Reconcile), MaxConcurrentReconciles: 1},
+		source.Kind[client.Object](from, &v1.AddonCatalogue{}, changes, catalogues),
+		source.Kind[client.Object](from, &v1.AddonSet{}, changes, predicate.Or[client.Object](edits, protected)),
+		source.Kind[client.Object](from, usercluster.SeedObject(), changes),
+		source.Kind[client.Object](from, loop.Metadata(corev1.SchemeGroupVersion.WithKind("Secret")), changes))
 }
 
 // gitRead passes on that a catalogue in git was read, or can't be read any more: what its content lacks it gives up.
@@ -71,32 +70,17 @@ var gitRead = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return after.Spec.Git != nil && (before.Status.Addons != after.Status.Addons || isFetched(before) != isFetched(after))
 }}
 
-// becameWhole passes on that the cache has room for a catalogue, or none any more.
-var becameWhole = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-	return budget.IsStub(e.ObjectOld) != budget.IsStub(e.ObjectNew)
-}}
-
 // protected passes on that a set got its finalizer, or lost it.
 var protected = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return !slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
 }}
 
-func (r *Reconciler) toEverything() handler.EventHandler {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	ask := func(q queue) { q.AddAfter(everything, r.gathering.Pause(time.Now())) }
-	return handler.Funcs{
-		CreateFunc:  func(_ context.Context, _ event.CreateEvent, q queue) { ask(q) },
-		UpdateFunc:  func(_ context.Context, _ event.UpdateEvent, q queue) { ask(q) },
-		DeleteFunc:  func(_ context.Context, _ event.DeleteEvent, q queue) { ask(q) },
-		GenericFunc: func(_ context.Context, _ event.GenericEvent, q queue) { ask(q) },
-	}
-}
-
 // Master is the client of the master that the controllers of catalogues share.
 type Master struct {
 	cluster.Cluster
-	// Held bounds what its cache takes for catalogues.
-	Held *budget.Budget[v1.AddonCatalogue, *v1.AddonCatalogue]
+	// Held and HeldSets bound what its cache takes for catalogues and for sets.
+	Held     *budget.Budget[v1.AddonCatalogue, *v1.AddonCatalogue]
+	HeldSets *budget.Budget[v1.AddonSet, *v1.AddonSet]
 }
 
 // NewMaster makes a Master. It has a cache of its own, without merged and available catalogues and copies of sets, for a master that is a
@@ -110,14 +94,14 @@ func NewMaster(mgr ctrl.Manager, namespace string) (*Master, error) {
 	if err != nil {
 		return nil, fmt.Errorf("selecting sets: %w", err)
 	}
-	held := budget.New[v1.AddonCatalogue](catalogue.Budget(namespace))
+	held, heldSets := budget.New[v1.AddonCatalogue](catalogue.Budget(namespace)), budget.New[v1.AddonSet](addonset.Budget(namespace))
 	platform := cache.ByObject{Namespaces: map[string]cache.Config{namespace: {}}}
 	master, err := cluster.New(mgr.GetConfig(), func(options *cluster.Options) {
 		options.Scheme, options.Logger = mgr.GetScheme(), mgr.GetLogger()
 		options.NewClient, options.Cache.DefaultTransform = loop.NewClient, cache.TransformStripManagedFields()
 		options.Cache.ByObject = map[client.Object]cache.ByObject{
 			&v1.AddonCatalogue{}:     {Label: labels.NewSelector().Add(*copies), Transform: held.Transform},
-			&v1.AddonSet{}:           {Label: labels.NewSelector().Add(*written)},
+			&v1.AddonSet{}:           {Label: labels.NewSelector().Add(*written), Transform: heldSets.Transform},
 			usercluster.SeedObject(): platform,
 			&corev1.Secret{}:         platform,
 		}
@@ -128,5 +112,5 @@ func NewMaster(mgr ctrl.Manager, namespace string) (*Master, error) {
 	if err := mgr.Add(master); err != nil {
 		return nil, fmt.Errorf("adding the master's cache: %w", err)
 	}
-	return &Master{Cluster: master, Held: held}, nil
+	return &Master{Cluster: master, Held: held, HeldSets: heldSets}, nil
 }

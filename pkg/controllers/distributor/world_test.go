@@ -37,10 +37,10 @@ type world struct {
 	end                 func()
 	// manager is that of the controller that was started last.
 	manager *kit.Manager
-	// held is how many bytes the cache may take for catalogues; 0: as the program's. running is that of the controller that was started
-	// last.
-	held    int64
-	running *distributor.Master
+	// held and heldSets are how many bytes the cache may take for catalogues and for sets; 0: as the program's. running is that of the
+	// controller that was started last.
+	held, heldSets int64
+	running        *distributor.Master
 }
 
 var worlds int
@@ -89,6 +89,9 @@ func (w *world) start(change ...func(*distributor.Options)) (stop func()) {
 	}
 	if w.running = master; w.held > 0 {
 		master.Held.Kind.Most = w.held
+	}
+	if w.heldSets > 0 {
+		master.HeldSets.Kind.Most = w.heldSets
 	}
 	kinds := fetch.NewKinds(fetch.Serve(git.New(nil)), fetch.Serve(image.New(nil)), fetch.Serve(helmrepo.New(nil)))
 	made.SetUp(distributor.New(wiring.Distributor(made, master, kinds, options)))

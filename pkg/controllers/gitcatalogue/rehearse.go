@@ -43,6 +43,9 @@ func (r *Reconciler) rehearse(ctx context.Context, f *facts) loop.Outcome {
 		})
 		return nil
 	})
+	if isBeyondQuota(err) {
+		return f.beyondQuota(err)
+	}
 	if err != nil {
 		return failed("trying the writes of generated catalogues", err)
 	}
@@ -56,6 +59,6 @@ func (r *Reconciler) rehearse(ctx context.Context, f *facts) loop.Outcome {
 
 // isRefusal says whether the API server refuses an object for its content.
 func isRefusal(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) ||
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) && !isBeyondQuota(err) ||
 		apierrors.IsRequestEntityTooLargeError(err)
 }

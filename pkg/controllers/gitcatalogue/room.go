@@ -3,7 +3,10 @@ package gitcatalogue
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
@@ -32,4 +35,23 @@ func (r *Reconciler) room(ctx context.Context, f *facts) loop.Outcome {
 		return f.waiting(v1.ReasonTooLarge, fmt.Sprintf("commit %s is not taken: %v", f.snapshot.Revision, err))
 	}
 	return nil
+}
+
+// quotaRecheck is the time between two tries of a commit for which a quota has no room.
+const quotaRecheck = time.Minute
+
+// isBeyondQuota says whether a ResourceQuota refused a write.
+func isBeyondQuota(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
+}
+
+// beyondQuota ends a pass over a commit with more new add-ons than a quota has room for. No dry run finds that: each is tried by itself.
+// The whole commit is tried again.
+func (f *facts) beyondQuota(err error) loop.Outcome {
+	return loop.Waiting{
+		Condition: v1.ConditionFetched, Reason: v1.ReasonTooLarge, Recheck: quotaRecheck,
+		Message: fmt.Sprintf("commit %s is not taken as a whole: some of its new add-ons may be there, and the others stay as they were: %s: "+
+			"raise the quota (value quota.addonCatalogues of chart trellis-master), or delete catalogues: it is tried again each minute",
+			f.snapshot.Revision, apiReason(err)),
+	}
 }

@@ -5,7 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/test/expect"
@@ -48,4 +52,60 @@ func TestACommitBeyondTheTotalsIsNotTaken(t *testing.T) {
 	last := w.commit(map[string]string{"a.yaml": file(pairs[:40]...)})
 	w.look(object)
 	w.expectAddons(object, last, pairs[:40]...)
+}
+
+// Red when a commit with more new add-ons than a ResourceQuota has room for changes what is there, is called invalid or complete, does not
+// say what to do, or is not taken as a whole once there is room.
+func TestACommitBeyondAQuotaIsTriedAgain(t *testing.T) {
+	w := newWorld(t)
+	first := w.commit(map[string]string{"a.yaml": file("loki", "1.0.0")})
+	w.start("", "")
+	object := w.catalogue("platform")
+	expect.Create(w.t, w.client, object)
+	w.expectAddons(object, first, "loki", "1.0.0")
+	const counted = "count/addoncatalogues.kubermatic.k8c.io"
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "trellis"}}
+	limit := func(most, used string) { // as its controller does, which this API server lacks
+		hard := corev1.ResourceList{counted: resource.MustParse(most)}
+		expect.Put(w.t, w.client, quota, func(quota *corev1.ResourceQuota) { quota.Spec.Hard = hard })
+		before := quota.DeepCopy()
+		quota.Status = corev1.ResourceQuotaStatus{Hard: hard, Used: corev1.ResourceList{counted: resource.MustParse(used)}}
+		expect.PatchStatus(w.t, w.client, quota, client.MergeFrom(before))
+	}
+	limit("2", "2")
+	expect.Eventually(t, expect.Patience, func() error { // until the API server goes by it
+		one := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: "one"}, Spec: v1.AddonCatalogueSpec{Type: v1.CatalogueCustom}}
+		if err := w.client.Create(t.Context(), one, client.DryRunAll); !apierrors.IsForbidden(err) {
+			return fmt.Errorf("a creation is let through: %w", err)
+		}
+		return nil
+	})
+	second := w.commit(map[string]string{"a.yaml": file("loki", "2.0.0", "a", "1.0.0", "b", "1.0.0", "c", "1.0.0")})
+	limit("4", "2")
+	expect.Eventually(t, expect.Patience, func() error {
+		w.look(object)
+		if found := w.children(object); len(found) != 3 {
+			return fmt.Errorf("there are %d add-ons", len(found))
+		}
+		return nil
+	})
+	w.expectFetched(object, "False", v1.ReasonTooLarge, "commit "+second+" is not taken as a whole", "exceeded quota", "raise the quota")
+	w.steady(func() error {
+		found := w.children(object)
+		if len(found) != 3 || found["loki"].Spec.Addons[0].Versions[0].Version != "1.0.0" {
+			return fmt.Errorf("there are %d add-ons, loki %+v", len(found), found["loki"])
+		}
+		expect.Read(w.t, w.client, object)
+		return expect.Condition(object, v1.ConditionFetched, "False", v1.ReasonTooLarge, "is not taken as a whole")
+	})
+	limit("5", "4")
+	expect.Object(t, w.client, object, func(object *v1.AddonCatalogue) error {
+		if object.Status.Revision != second {
+			w.look(object)
+			return fmt.Errorf("it is at %s", object.Status.Revision)
+		}
+		return nil
+	})
+	w.expectAddons(object, second, "loki", "2.0.0", "a", "1.0.0", "b", "1.0.0", "c", "1.0.0")
+	w.expectFetched(object, "True", v1.ReasonFetched)
 }

@@ -2,6 +2,7 @@ package gitcatalogue
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
@@ -16,19 +17,27 @@ const fieldOwner = client.FieldOwner("trellis-gitcatalogue")
 
 const callsAtOnce = 8
 
+// write what is new first: where a quota has no room for all of it, what is there stays as it is.
 func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
-	err := each(ctx, f.plan.write, func(ctx context.Context, made child) error {
-		object, err := r.put(ctx, f, made)
-		if err != nil || stamp(object) == made.digest {
-			return err
+	isNew := func(made child) bool { return f.have[made.name] == nil }
+	isThere := func(made child) bool { return !isNew(made) }
+	for _, skip := range []func(child) bool{isThere, isNew} {
+		err := each(ctx, slices.DeleteFunc(slices.Clone(f.plan.write), skip), func(ctx context.Context, made child) error {
+			object, err := r.put(ctx, f, made)
+			if err != nil || stamp(object) == made.digest {
+				return err
+			}
+			// The generation was not as expected: only metadata changed.
+			before := object.DeepCopy()
+			object.Annotations[v1.AnnotationGeneration] = strconv.FormatInt(object.Generation, 10)
+			return r.cached.Patch(ctx, object, client.MergeFrom(before), fieldOwner)
+		})
+		if isBeyondQuota(err) {
+			return f.beyondQuota(err)
 		}
-		// The generation was not as expected: only metadata changed.
-		before := object.DeepCopy()
-		object.Annotations[v1.AnnotationGeneration] = strconv.FormatInt(object.Generation, 10)
-		return r.cached.Patch(ctx, object, client.MergeFrom(before), fieldOwner)
-	})
-	if err != nil {
-		return failed("writing generated catalogues", err)
+		if err != nil {
+			return failed("writing generated catalogues", err)
+		}
 	}
 	return nil
 }

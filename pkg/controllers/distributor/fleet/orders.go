@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/budget"
 	"github.com/trellis-addons/trellis/pkg/controllers/distributor/copies"
 	"github.com/trellis-addons/trellis/pkg/rollout"
 )
@@ -30,13 +31,13 @@ type decision struct {
 }
 
 // decide is pure. Where spec.rollout can't be read, which the refusal of the set tells, no gate changes
-// and no seed counts, but what is deleted goes on.
+// and no seed counts, but what is deleted goes on. So it is where the cache has a stub of the set.
 func decide(set *v1.AddonSet, f *facts) decision {
 	d := decision{counted: map[string]bool{}, orders: map[string]copies.Order{}}
 	d.deleting = set.DeletionTimestamp != nil && (isConfirmed(set) || begun(f) || madeNothing(f))
 	d.leaveOut, d.leaveOutProblem = rollout.ReadLeaveOut(set.Annotations[v1.AnnotationLeaveOut])
 	strategy, err := rollout.NewStrategy(set.Spec.Rollout)
-	if err != nil {
+	if err != nil || budget.IsStub(set) {
 		d.order(set, f, false)
 		return d
 	}
@@ -94,7 +95,8 @@ func rowsOf(f *facts) []rollout.Row {
 	return rows
 }
 
-// order makes the orders for the seeds that were heard, and for all once copies are to go.
+// order makes the orders for the seeds that were heard, and for all once copies are to go. By a stub, which may lack annotations, copies
+// stay as they are.
 func (d *decision) order(set *v1.AddonSet, f *facts, settled bool) {
 	gated := map[string]bool{}
 	for _, seed := range d.fleet.Gated {
@@ -104,7 +106,7 @@ func (d *decision) order(set *v1.AddonSet, f *facts, settled bool) {
 	for i := range f.seeds {
 		seed := &f.seeds[i]
 		d.gone = d.gone && seed.row.Gone
-		if seed.row.UID == "" && !d.deleting {
+		if (seed.row.UID == "" || budget.IsStub(set)) && !d.deleting {
 			continue
 		}
 		order := copies.Order{UID: f.uid, Generation: f.Generation, Delete: d.deleting, RemovalApproved: d.approvedRemoval(set, seed)}

@@ -62,6 +62,29 @@ func unreadable() *v1.Rollout {
 	return &v1.Rollout{Groups: []v1.RolloutGroup{{Name: "canary", ClusterSelector: odd}}}
 }
 
+// Red when copies change by a stub of their set, which may lack annotations and has no rollout, or when its deletion waits.
+func TestAStubOrdersNothingButADeletion(t *testing.T) {
+	t.Parallel()
+	set := &v1.AddonSet{ObjectMeta: metav1.ObjectMeta{UID: "set", Name: "monitoring", Generation: 3}}
+	set.Annotations = map[string]string{v1.AnnotationStub: "1048576", v1.AnnotationRemovalApproved: "1-word"}
+	made := v1.AddonSetStatus{Revision: "r1", Counts: &v1.ClusterCounts{Selected: 1}, Removal: &v1.PendingRemoval{Word: "1-word", Count: 1}}
+	f := &facts{
+		Finding: Finding{Generation: 3, Reason: v1.ReasonTooLarge, Refusal: "it is not read"}, uid: "set", now: time.Unix(1000, 0),
+		seeds: []seedFacts{heardFrom("a", copies.Row{There: true, Status: made})},
+	}
+	decided := decide(set, f)
+	if len(decided.orders) > 0 || decided.deleting {
+		t.Errorf("orders are %+v", decided.orders)
+	}
+	if told := statusOf(set, f, &decided).Conditions[0]; told.Reason != v1.ReasonTooLarge || told.Message != f.Refusal {
+		t.Errorf("it says %+v", told)
+	}
+	set.DeletionTimestamp, set.Annotations[v1.AnnotationConfirmDeletion] = &metav1.Time{Time: time.Unix(900, 0)}, set.Name
+	if decided = decide(set, f); !decided.orders["a"].Delete {
+		t.Errorf("orders of a deletion are %+v", decided.orders)
+	}
+}
+
 // Red when copies are ordered to go that nobody let go, the way back is open once one went, or a deletion stands still because of the
 // set's rollout.
 func TestOrdersToDelete(t *testing.T) {

@@ -1,0 +1,140 @@
+package distributor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
+	"github.com/trellis-addons/trellis/pkg/budget"
+	"github.com/trellis-addons/trellis/test/expect"
+	kit "github.com/trellis-addons/trellis/test/world"
+)
+
+// bulkSet is a set of so many bytes.
+func (w *world) bulkSet(name string, bytes int) *v1.AddonSet {
+	made := w.setOf(name)
+	made.Spec.Addons[0].Values = &kruntime.RawExtension{Raw: fmt.Appendf(nil, `{"a":%q}`, noise(bytes))}
+	return made
+}
+
+// heldSet is what the master's cache has of a set.
+func (w *world) heldSet(set *v1.AddonSet) *v1.AddonSet {
+	w.t.Helper()
+	found := &v1.AddonSet{}
+	expect.Get(w.t, w.running.GetClient(), client.ObjectKeyFromObject(set), found)
+	return found
+}
+
+// No webhook is asked here. Red when sets that fill the store, in the platform's namespace or another one, fill the manager's memory too, now
+// or after a restart; when the author is not told; when sets that were there, or small ones, go no further; when a copy of one that is a stub
+// after a restart changes, with what it says of clusters that are left out; when a stub replaces its set, or can't be deleted; or when nothing
+// changes once there is room.
+func TestAFloodOfSetsIsNotHeldInMemory(t *testing.T) {
+	w := newWorld(t)
+	w.twoSeeds()
+	w.heldSets = 8 << 20
+	stop := w.start()
+	early := w.bulkSet("early", 100<<10)
+	expect.Create(t, w.master, early)
+	w.seedSays("north", early, "r1", behind(1), behind(2))
+	w.seedSays("south", early, "r1", behind(1), behind(2))
+	w.expectGate("north", early, "r1/1")
+	expect.Annotate(t, w.master, early, v1.AnnotationLeaveOut, "one,two")
+	leftOut := func(found *v1.AddonSet) error {
+		return expect.Says(found.Annotations[v1.AnnotationLeaveOut], "one", "two")
+	}
+	w.expectCopy("north", early, leftOut)
+	elsewhere := w.platform + "-other"
+	expect.Create(t, w.master, kit.Namespace(elsewhere))
+	t.Cleanup(func() {
+		if err := w.master.DeleteAllOf(context.Background(), &v1.AddonSet{}, client.InNamespace(elsewhere)); err != nil {
+			t.Error(err)
+		}
+	})
+
+	const flood = 24
+	before := heap()
+	var last *v1.AddonSet
+	for at := range flood {
+		foreign := w.bulkSet(fmt.Sprintf("bulk-%02d", at), 400<<10)
+		last = foreign.DeepCopy()
+		foreign.Namespace = elsewhere
+		expect.Create(t, w.master, foreign)
+		expect.Create(t, w.master, last)
+	}
+	w.expectSetSays(last, "False", v1.ReasonTooLarge, "bulk-23", "KiB of memory", "delete AddonSets")
+	if took := heap() - before; took > w.heldSets {
+		t.Errorf("%d MiB are held of a flood of %d MiB", took>>20, 2*flood*400>>10)
+	}
+	if kept := w.heldSet(last); !budget.IsStub(kept) {
+		t.Errorf("the last one is held whole: %d items", len(kept.Spec.Addons))
+	} else if err := w.running.GetClient().Update(t.Context(), kept); err == nil || !strings.Contains(err.Error(), "without its content") {
+		t.Errorf("a stub replaces its set: %v", err)
+	}
+	late := w.setOf("late")
+	expect.Create(t, w.master, late)
+	w.expectCopy("south", late, carriedBy(late))
+	editSet(w, early, func(set *v1.AddonSet) { set.Spec.Priority = 7 })
+	w.seedSays("north", early, "r2", behind(1), behind(2))
+	w.seedSays("south", early, "r2", behind(1), behind(2))
+	w.expectGate("north", early, "r2/1")
+	was := w.expectCopy("north", early, leftOut)
+
+	// After a restart in less memory what was there is a stub too. The seeds keep what they have of it.
+	stop()
+	w.heldSets = 400 << 10
+	stop = w.start()
+	w.expectSetSays(early, "False", v1.ReasonTooLarge, "the seeds keep what they have of it")
+	editSet(w, late, func(set *v1.AddonSet) { set.Spec.Priority = 9 })
+	w.expectCopy("north", late, carriedBy(late))
+	w.steady(func() error {
+		now := w.copyOf(early)
+		err := w.master.Get(t.Context(), client.ObjectKeyFromObject(now), now)
+		if err == nil && (!equality.Semantic.DeepEqual(now.Spec, was.Spec) || !maps.Equal(now.Annotations, was.Annotations)) {
+			err = fmt.Errorf("the copy changed: %v, from %v", now.Annotations, was.Annotations)
+		}
+		return err
+	})
+	expect.Change(t, w.master, early, func(set *v1.AddonSet) {
+		metav1.SetMetaDataAnnotation(&set.ObjectMeta, v1.AnnotationConfirmDeletion, set.Name)
+	})
+	expect.Delete(t, w.master, early)
+	expect.Gone(t, w.master, early)
+	expect.Gone(t, w.master, w.copyOf(early))
+	stop()
+
+	w.heldSets = 8 << 20
+	stop = w.start()
+	for at := range flood - 1 {
+		for _, namespace := range []string{w.platform, elsewhere} {
+			gone := w.setOf(fmt.Sprintf("bulk-%02d", at))
+			gone.Namespace = namespace
+			expect.Change(t, w.master, gone, func(set *v1.AddonSet) {
+				metav1.SetMetaDataAnnotation(&set.ObjectMeta, v1.AnnotationConfirmDeletion, set.Name)
+			})
+			expect.Delete(t, w.master, gone)
+		}
+	}
+	rounds := int32(0)
+	expect.Object(t, w.master, last, func(object *v1.AddonSet) error {
+		runtime.GC()
+		rounds++ // a pass looks whether there is room
+		editSet(w, late, func(set *v1.AddonSet) { set.Spec.Priority = rounds % 1000 })
+		if condition := expect.Condition(object, v1.ConditionReady, "False", v1.ReasonTooLarge); condition == nil {
+			return errors.New("it is not read again")
+		}
+		return nil
+	})
+	w.expectCopy("south", last, carriedBy(last))
+	stop()
+}
