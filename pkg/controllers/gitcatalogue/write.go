@@ -30,6 +30,9 @@ func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
 	if err != nil {
 		return failed("writing generated catalogues", err)
 	}
+	if len(f.plan.write) > 0 {
+		r.rest(f)
+	}
 	return nil
 }
 
