@@ -107,6 +107,14 @@ func Acts() []Act {
 			Pause: 100 * time.Millisecond, IsRefused: true, begin: nothing, step: annotateLarge,
 		},
 		{
+			Name: indexesAct, Tells: "names a hundred large indexes of Helm repositories, and others with each edit", Pause: time.Second,
+			begin: beginIndexes, step: nameIndexes,
+		},
+		{
+			Name: movingAct, Tells: "pushes commits that change thousands of versions", Pause: 10 * time.Second,
+			begin: beginMoving, step: func(_ context.Context, by *Attackers, number int) { by.move(number + 1) },
+		},
+		{
 			Name: "made-up-clusters", Tells: "makes thousands of installations, each for another Cluster that does not exist",
 			Pause: 100 * time.Millisecond, IsRefused: true, begin: nothing, step: addHomeless,
 		},

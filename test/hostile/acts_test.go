@@ -57,6 +57,8 @@ func TestActsWriteWhatTheyTell(t *testing.T) {
 		{"random-records", 13 + steps, 12, []string{"noise"}, nil},
 		{"large-values", 32 + steps, 32 + steps, nil, nil},
 		{"large-metadata", 2 * steps, steps, nil, nil},
+		{"many-indexes", steps, 0, []string{"many-indexes-0", "many-indexes-1"}, nil},
+		{"moving-repository", 2 + steps, 0, []string{"moving-repository"}, nil},
 		{"made-up-clusters", 10 * steps, 10 * steps, nil, nil},
 	} {
 		t.Run(test.act, func(t *testing.T) {
@@ -94,8 +96,8 @@ func TestActsWriteWhatTheyTell(t *testing.T) {
 			}
 		})
 	}
-	if acts := hostile.Acts(); len(acts) != 7 {
-		t.Errorf("there are %d acts, and this test tries 7", len(acts))
+	if acts := hostile.Acts(); len(acts) != 9 {
+		t.Errorf("there are %d acts, and this test tries 9", len(acts))
 	}
 }
 

@@ -23,4 +23,7 @@
 //   - F11, finalizers of Clusters by a stolen token of the seed's manager: TestStolenTokensOfManagers in test/admission.
 //   - F12, installations with large values: act large-values; by annotations: act large-metadata; for Clusters that
 //     do not exist: act made-up-clusters.
+//
+// Attacks by servers, and by who may push to a repository: act many-indexes, whose memory is the seed's, and act moving-repository, whose
+// writes are the master's.
 package hostile

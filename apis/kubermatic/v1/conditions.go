@@ -62,7 +62,7 @@ const (
 
 	// ReasonDistributed: every reachable seed has the catalogue.
 	ReasonDistributed = "Distributed"
-	// ReasonDistributing: some seeds don't have it yet; status.seeds names them. Or an edit waits, since much changed lately.
+	// ReasonDistributing: some seeds don't have it yet; status.seeds names them. Or an edit or a commit waits, since much changed lately.
 	ReasonDistributing = "Distributing"
 	// ReasonInvalid: the spec is refused; the seeds keep the last valid one.
 	ReasonInvalid = "Invalid"

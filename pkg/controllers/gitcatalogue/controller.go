@@ -23,7 +23,7 @@ import (
 type Options struct {
 	// Namespace is the platform namespace. Default: kubermatic.
 	Namespace string
-	// Clock for what annotation reconcile-at asks for. Default: the real one.
+	// Clock for what annotation reconcile-at asks for, and for the pace of writes. Default: the real one.
 	Clock clock.PassiveClock
 }
 

@@ -38,6 +38,8 @@ type memory struct {
 	// asked is the value of annotation reconcile-at that was followed, askedAt when.
 	asked   string
 	askedAt time.Time
+	// rests is until when nothing is written, since much was.
+	rests time.Time
 	// announced is the commit of the last event.
 	announced string
 	// digest is the content's, for that generation; children are those of its catalogues.

@@ -35,6 +35,7 @@ func (r *Reconciler) steps() []loop.Step[facts] {
 		{Name: "unchanged", Run: r.unchanged}, // the same content again, and nobody changed what came of it: done
 		{Name: "read", Run: r.read},           // files become add-ons
 		{Name: "plan", Run: r.plan},           // what to write and what to remove
+		{Name: "pace", Run: r.pace},           // what changes all the time is not written all the time
 		{Name: "room", Run: r.room},           // Custom catalogues are bounded, all together
 		{Name: "approve", Run: r.approve},     // the removal of many add-ons needs an approval
 		{Name: "rehearse", Run: r.rehearse},   // no write fails for its content

@@ -39,6 +39,9 @@ func (r *Reconciler) write(ctx context.Context, f *facts) loop.Outcome {
 			return failed("writing generated catalogues", err)
 		}
 	}
+	if len(f.plan.write) > 0 {
+		r.rest(f)
+	}
 	return nil
 }
 

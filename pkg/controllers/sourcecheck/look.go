@@ -24,6 +24,7 @@ func (r *Reconciler) look(ctx context.Context, of item) (outcome, error) {
 	if err != nil { // a Secret that is missing is told on the master
 		return outcome{}, err
 	}
+	reference.Owner = of.catalogue
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := time.AfterFunc(r.Options.FetchWithin, func() { cancel(errSlow) })

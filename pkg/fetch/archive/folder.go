@@ -126,8 +126,11 @@ func (f *Folder) Has(name string) bool { return f.known[name] }
 // Digest is "sha256:<hex>" over the sorted names and contents of all files. Order, packing, modes,
 // times and empty directories don't matter.
 func (f *Folder) Digest() string {
-	lines := strings.Join(slices.Sorted(slices.Values(f.lines)), "")
-	return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(lines)))
+	hasher := sha256.New()
+	for _, line := range slices.Sorted(slices.Values(f.lines)) { // all together may have 50 MiB
+		_, _ = io.WriteString(hasher, line)
+	}
+	return fmt.Sprintf("sha256:%x", hasher.Sum(nil))
 }
 
 type counter struct {

@@ -46,7 +46,7 @@ func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision 
 	if location.isOCI() {
 		bring = s.fromRegistry
 	}
-	digest, err := bring(ctx, location, reference.Credentials, revision, file)
+	digest, err := bring(ctx, location, reference, revision, file)
 	if err != nil {
 		return "", err
 	}
@@ -57,9 +57,9 @@ func (s *Source) Fetch(ctx context.Context, reference fetch.Reference, revision 
 }
 
 func (s *Source) fromIndex(
-	ctx context.Context, location Location, credentials fetch.Credentials, revision fetch.Revision, file io.Writer,
+	ctx context.Context, location Location, reference fetch.Reference, revision fetch.Revision, file io.Writer,
 ) (string, error) {
-	found, err := s.find(ctx, location, credentials, false)
+	found, err := s.find(ctx, location, reference, false)
 	if err != nil {
 		return "", err
 	}
@@ -72,7 +72,7 @@ func (s *Source) fromIndex(
 		return "", err
 	}
 	digest, err := s.download(ctx, outbound.Request{
-		Method: http.MethodGet, URL: at, Origin: repository, Credentials: credentials, OtherHosts: true, Limit: archiveLimit,
+		Method: http.MethodGet, URL: at, Origin: repository, Credentials: reference.Credentials, OtherHosts: true, Limit: archiveLimit,
 	}, file)
 	if err != nil {
 		return "", err
@@ -88,7 +88,7 @@ func (s *Source) fromIndex(
 func archiveURL(repository *url.URL, text string) (*url.URL, error) {
 	subject := outbound.Shown(repository)
 	parsed, err := url.Parse(text)
-	if err != nil || len(text) > 4096 {
+	if err != nil {
 		return nil, &fetch.RefusedError{Subject: subject, Rule: "the index names an archive by what is no URL"}
 	}
 	if parsed.User != nil {

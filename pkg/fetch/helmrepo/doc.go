@@ -3,8 +3,9 @@
 // The index of a public repository has tens of MiB and thousands of charts, of which a seed needs a
 // few. It is split into charts and entries while it is read, and only entries of wanted charts are
 // decoded, one at a time. YAML needs up to a hundred times its size in memory, so the limits of an entry,
-// in bytes and values, bound a hostile index; anchors don't reach the next entry. Results are cached with ETag and
-// Last-Modified, so that an unchanged index costs one request without content.
+// in bytes and values, bound a hostile index; anchors don't reach the next entry. What it says of the versions that are asked for
+// is remembered with ETag and Last-Modified, so that an unchanged index costs one request without content; of all else little is,
+// since catalogues may name any number of indexes. Each owner of references has its own: what one asks for has nothing of others refused.
 //
 // An archive is fetched to a file, compared with the index's digest, and unpacked by package
 // archive, not by Helm's loaders. It may lie on another host, which gets no credentials unless

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,139 +12,196 @@ import (
 
 	"github.com/trellis-addons/trellis/pkg/fetch"
 	"github.com/trellis-addons/trellis/pkg/fetch/outbound"
+	"github.com/trellis-addons/trellis/pkg/lru"
 )
 
 const indexLimit = 50 << 20
 
-// rememberedFor is how long an unused index stays in memory.
-const rememberedFor = time.Hour
+// What is remembered of indexes: what they say of versions that are asked for, for an hour after the last time, and all versions of few
+// charts of few bytes, for versions that are asked for next.
+const (
+	rememberedFor = time.Hour
+	indexesKept   = 4096
+	chartsKept    = 128
+	chartKept     = 512 << 10
+)
 
-// indexKey identifies an index by URL and user: users may see different indexes.
+// indexKey identifies an index by URL, user and owner: users may see different indexes, and what an owner asks for must not have others
+// refused, since the limits of an index are for all that is asked for.
 type indexKey struct {
-	url  string
-	user [sha256.Size]byte
+	url   string
+	user  [sha256.Size]byte
+	owner string
 }
 
-// index caches one repository's index.yaml.
+// chartKey is a chart in one reading of an index.
+type chartKey struct {
+	index   *index
+	reading int
+	chart   string
+}
+
+// result is what an index says of a location.
+type result struct {
+	version version
+	err     error
+}
+
+// index caches what one repository's index.yaml says of the locations that are asked for.
 type index struct {
 	at          *url.URL // of the repository
 	credentials fetch.Credentials
+	charts      *lru.Cache[chartKey, []version]
 
 	// asking allows one request at a time; others use its result.
 	asking chan struct{}
 
 	mu                 sync.Mutex
-	wanted             map[string]bool      // requested charts
-	charts             map[string][]version // those of them that the last read index has
-	read               map[string]bool      // charts that the last read searched for
-	names              []string             // the first charts that it passed, for messages
+	wanted             map[Location]time.Time // when it was asked for
+	known              map[Location]result    // of the last reading
+	reading            int
 	etag, lastModified string
 }
 
-func (s *Source) index(at *url.URL, credentials fetch.Credentials) *index {
-	key := indexKey{url: at.String(), user: credentials.Identity()}
+func (s *Source) index(at *url.URL, reference fetch.Reference) *index {
+	key := indexKey{url: at.String(), user: reference.Credentials.Identity(), owner: reference.Owner}
 	return s.indexes.Renew(key, rememberedFor, func() *index {
 		return &index{
-			at: at, credentials: credentials, asking: make(chan struct{}, 1),
-			wanted: map[string]bool{}, charts: map[string][]version{}, read: map[string]bool{},
+			at: at, credentials: reference.Credentials, charts: s.charts, asking: make(chan struct{}, 1),
+			wanted: map[Location]time.Time{}, known: map[Location]result{},
 		}
 	})
 }
 
-func (i *index) chart(ctx context.Context, network *outbound.Network, chart string, fresh bool) ([]version, error) {
-	i.want(chart)
+func (i *index) find(ctx context.Context, network *outbound.Network, location Location, fresh bool) (version, error) {
+	i.want(location)
 	select {
 	case i.asking <- struct{}{}:
 		defer func() { <-i.asking }()
 	case <-ctx.Done():
-		return nil, &fetch.UnavailableError{Subject: outbound.Shown(i.at), Err: context.Cause(ctx)}
+		return version{}, &fetch.UnavailableError{Subject: outbound.Shown(i.at), Err: context.Cause(ctx)}
 	}
-	if versions, ok := i.known(chart); ok && !fresh {
-		return versions, nil
+	found, ok := i.recall(location)
+	if !ok || fresh {
+		var err error
+		if found, err = i.refresh(ctx, network, location, found, ok); err != nil {
+			return version{}, err
+		}
 	}
-	if err := i.refresh(ctx, network, chart); err != nil {
-		return nil, err
-	}
-	versions, _ := i.known(chart)
-	return versions, nil
+	return found.version, found.err
 }
 
-func (i *index) want(chart string) {
+func (i *index) want(location Location) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.wanted[chart] = true
+	i.wanted[location] = time.Now()
 }
 
-func (i *index) isWanted(chart string) bool {
+// wantedCharts are the charts that are asked for, and the locations by version. What was not asked for lately is forgotten.
+func (i *index) wantedCharts() map[string]map[string]Location {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.wanted[chart]
+	charts := map[string]map[string]Location{}
+	for location, asked := range i.wanted {
+		if time.Since(asked) > rememberedFor {
+			delete(i.wanted, location)
+			continue
+		}
+		if charts[location.Chart] == nil {
+			charts[location.Chart] = map[string]Location{}
+		}
+		charts[location.Chart][string(location.Version)] = location
+	}
+	return charts
 }
 
-func (i *index) known(chart string) ([]version, bool) {
+// recall is what the last reading says of a location.
+func (i *index) recall(location Location) (result, bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.charts[chart], i.read[chart]
+	if found, ok := i.known[location]; ok {
+		return found, true
+	}
+	versions, ok := i.charts.Get(chartKey{i, i.reading, location.Chart})
+	if ok {
+		i.known[location] = i.pick(versions, nil, location)
+	}
+	return i.known[location], ok
 }
 
-// refresh asks the server, with a condition if the chart was in the last index read.
-func (i *index) refresh(ctx context.Context, network *outbound.Network, chart string) error {
+func (i *index) pick(versions []version, names []string, location Location) result {
+	found, err := pick(versions, names, location, outbound.Shown(i.at))
+	return result{found, err}
+}
+
+// refresh asks the server, with a condition if the last reading tells of the location.
+func (i *index) refresh(ctx context.Context, network *outbound.Network, location Location, before result, known bool) (result, error) {
 	at := *i.at
 	at.Path += "/index.yaml"
 	answer, err := network.Do(ctx, outbound.Request{
-		Method: http.MethodGet, URL: &at, Header: i.condition(chart), Origin: i.at, Credentials: i.credentials, Limit: indexLimit,
+		Method: http.MethodGet, URL: &at, Header: i.condition(known), Origin: i.at, Credentials: i.credentials, Limit: indexLimit,
 	})
 	if err != nil {
-		return err
+		return result{}, err
 	}
 	defer answer.Body.Close()
-	if answer.Status == http.StatusNotModified {
-		return nil
+	if answer.Status == http.StatusNotModified && known {
+		return before, nil
 	}
 	if err := answer.Problem(fmt.Sprintf("Helm repository %q", outbound.Shown(answer.URL))); err != nil {
-		return err
+		return result{}, err
 	}
-	i.mu.Lock()
-	searched := maps.Clone(i.wanted) // charts asked for from now on may have passed by already
-	i.mu.Unlock()
+	wanted := i.wantedCharts()
 	var names []string
 	charts, err := readIndex(answer.Body, outbound.Shown(&at), func(chart string) bool {
 		if len(names) < namesLimit && chartName.MatchString(chart) {
 			names = append(names, strings.Clone(chart))
 		}
-		return i.isWanted(chart)
+		return wanted[chart] != nil
 	})
 	if err != nil {
-		return err
+		return result{}, err
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for name := range charts {
-		searched[name] = true
-	}
-	i.charts, i.read, i.names = charts, searched, names
+	i.reading++
 	i.etag, i.lastModified = answer.Header.Get("ETag"), answer.Header.Get("Last-Modified")
-	return nil
+	i.known = map[Location]result{}
+	for chart, versions := range charts {
+		if weight(versions) <= chartKept {
+			i.charts.Put(chartKey{i, i.reading, chart}, versions, rememberedFor)
+			continue
+		}
+		for _, one := range versions {
+			if asked, ok := wanted[chart][one.Version]; ok {
+				same := []version{one}
+				if _, twice := i.known[asked]; twice {
+					same = append(same, one)
+				}
+				i.known[asked] = i.pick(same, nil, asked)
+			}
+		}
+	}
+	i.known[location] = i.pick(charts[location.Chart], names, location)
+	return i.known[location], nil
 }
 
-// named are charts of the index that was read last.
-func (i *index) named() []string {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.names
+// weight is about how many bytes of memory versions take.
+func weight(versions []version) (bytes int) {
+	for _, one := range versions {
+		bytes += len(one.Version) + len(one.Digest) + len(one.URL) + 3*16
+	}
+	return bytes
 }
 
-func (i *index) condition(chart string) http.Header {
+func (i *index) condition(known bool) http.Header {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	header := http.Header{}
-	if !i.read[chart] {
-		return header
-	}
-	if i.etag != "" {
+	if known && i.etag != "" {
 		header.Set("If-None-Match", i.etag)
 	}
-	if i.lastModified != "" {
+	if known && i.lastModified != "" {
 		header.Set("If-Modified-Since", i.lastModified)
 	}
 	return header

@@ -101,7 +101,7 @@ var errNoDigest = errors.New("a chart of a registry is fetched by digest, and th
 
 // fromRegistry downloads the archive with the digest from Resolve.
 func (s *Source) fromRegistry(
-	ctx context.Context, location Location, credentials fetch.Credentials, revision fetch.Revision, file io.Writer,
+	ctx context.Context, location Location, reference fetch.Reference, revision fetch.Revision, file io.Writer,
 ) (string, error) {
 	place, err := artifact(location)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *Source) fromRegistry(
 	if revision.Digest == "" {
 		return "", errNoDigest
 	}
-	session, err := registry.Open(s.network, place.Repository, credentials)
+	session, err := registry.Open(s.network, place.Repository, reference.Credentials)
 	if err != nil {
 		return "", err
 	}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 
 	v1 "github.com/trellis-addons/trellis/apis/kubermatic/v1"
 	"github.com/trellis-addons/trellis/pkg/fetch"
@@ -19,12 +20,16 @@ import (
 // Source is the fetch.Kind of charts in Helm repositories.
 type Source struct {
 	network *outbound.Network
-	indexes lru.Cache[indexKey, *index]
+	indexes *lru.Cache[indexKey, *index]
+	charts  *lru.Cache[chartKey, []version]
 }
 
 // New makes a Source whose requests go through the network.
 func New(network *outbound.Network) *Source {
-	return &Source{network: network}
+	return &Source{
+		network: network,
+		indexes: lru.New[indexKey, *index](indexesKept, time.Now), charts: lru.New[chartKey, []version](chartsKept, time.Now),
+	}
 }
 
 // Resolve checks that the repository has the chart version, and returns its digest.
@@ -38,7 +43,7 @@ func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.
 	if location.isOCI() {
 		return s.resolveOCI(ctx, location, reference.Credentials)
 	}
-	found, err := s.find(ctx, location, reference.Credentials, true)
+	found, err := s.find(ctx, location, reference, true)
 	if err != nil {
 		return fetch.Revision{}, err
 	}
@@ -47,18 +52,13 @@ func (s *Source) Resolve(ctx context.Context, reference fetch.Reference) (fetch.
 
 var errNoChart = errors.New("not a Helm reference")
 
-// find returns the chart version in the index. Without fresh, the cached index is enough.
-func (s *Source) find(ctx context.Context, location Location, credentials fetch.Credentials, fresh bool) (version, error) {
+// find returns the chart version in the index. Without fresh, what is known of the index is enough.
+func (s *Source) find(ctx context.Context, location Location, reference fetch.Reference, fresh bool) (version, error) {
 	at, err := s.repository(location)
 	if err != nil {
 		return version{}, err
 	}
-	index := s.index(at, credentials)
-	versions, err := index.chart(ctx, s.network, location.Chart, fresh)
-	if err != nil {
-		return version{}, err
-	}
-	return pick(versions, index.named(), location, outbound.Shown(at))
+	return s.index(at, reference).find(ctx, s.network, location, fresh)
 }
 
 // chartName follows Helm's naming rules. Paths are only built from matching names.

@@ -34,12 +34,15 @@ type entry struct {
 
 var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
+// urlLimit is the longest address of an archive.
+const urlLimit = 4096
+
 // versionsOf returns usable entries. Like Helm, it ignores null entries and those without version
-// or URL, which do occur (CVE-2025-55198, CVE-2024-26147: Helm crashed).
+// or URL, which do occur (CVE-2025-55198, CVE-2024-26147: Helm crashed), and versions that are too long to be asked for.
 func versionsOf(entries []*entry) []version {
 	versions := []version{}
 	for _, entry := range entries {
-		if entry == nil || entry.Version == "" || len(entry.URLs) == 0 || entry.URLs[0] == "" {
+		if entry == nil || entry.Version == "" || len(entry.Version) > versionLimit || len(entry.URLs) == 0 || entry.URLs[0] == "" {
 			continue
 		}
 		digest := strings.ToLower(strings.TrimPrefix(entry.Digest, "sha256:"))
@@ -70,6 +73,8 @@ func pick(versions []version, names []string, location Location, repository stri
 		return version{}, &fetch.NotFoundError{What: subject, Mend: "known versions: " + newest(versions)}
 	case len(fitting) > 1:
 		return version{}, &fetch.RefusedError{Subject: subject, Rule: "the index has more than one entry for it"}
+	case len(fitting[0].URL) > urlLimit:
+		return version{}, &fetch.RefusedError{Subject: subject, Rule: "its address in the index is too long"}
 	case fitting[0].Digest != "" && !digestPattern.MatchString(strings.TrimPrefix(fitting[0].Digest, "sha256:")):
 		return version{}, &fetch.RefusedError{Subject: subject, Rule: "its digest in the index is no SHA-256"}
 	}

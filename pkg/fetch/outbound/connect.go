@@ -40,7 +40,7 @@ func (n *Network) Connect(ctx context.Context, at *url.URL, limit int64) (*Conne
 	if err != nil {
 		err = watch.cause(err)
 		watch.stop()
-		visit.failed(err)
+		visit.failed(ctx, err)
 		visit.leave()
 		return nil, unavailable(at, err)
 	}

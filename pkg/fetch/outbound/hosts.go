@@ -120,10 +120,10 @@ func (v *visit) check() error {
 	return &fetch.UnavailableError{Subject: Shown(v.at), Err: errors.New(v.host.reason), RetryAfter: rest}
 }
 
-// failed records a failure to reach the host. It ignores our own errors, and certificates that only
-// some references distrust.
-func (v *visit) failed(err error) {
-	if !isDeaf(err) {
+// failed records a failure to reach the host. It ignores our own errors, certificates that only
+// some references distrust, and the end of the operation's time, which another host may have spent.
+func (v *visit) failed(ctx context.Context, err error) {
+	if ctx.Err() != nil || !isDeaf(err) {
 		return
 	}
 	v.hosts.mu.Lock()

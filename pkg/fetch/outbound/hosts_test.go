@@ -1,6 +1,7 @@
 package outbound_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -204,5 +205,32 @@ func TestMirrorsOfWhatAnIndexNames(t *testing.T) {
 		if strings.Contains(fmt.Sprint(seen.Header), "Authorization") {
 			t.Error("the mirror got credentials that are not for it")
 		}
+	}
+}
+
+// AC24: A host that was asked with the last of an operation's time is not taken for one that is out of reach: a server that sends slowly,
+// and names the host then, would have it left alone by everybody. Red when such ends are counted.
+func TestTimeThatAnotherHostSpentIsNoOutage(t *testing.T) {
+	asked := make(chan struct{}, 10)
+	server := fetchtest.Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/late" {
+			asked <- struct{}{}
+			<-r.Context().Done()
+		}
+	}))
+	from := network(t, outbound.Options{})
+	request := outbound.Request{Credentials: fetch.Credentials{CA: server.CA}}
+	for range 5 {
+		ctx, end := context.WithCancelCause(t.Context())
+		go func() {
+			<-asked
+			end(context.DeadlineExceeded) // as an operation ends
+		}()
+		if _, err := get(ctx, from, request, server.URL+"/late"); retryOf(err) != 0 {
+			t.Fatalf("got %v", err)
+		}
+	}
+	if _, err := get(t.Context(), from, request, server.URL); err != nil {
+		t.Errorf("got %v", err)
 	}
 }

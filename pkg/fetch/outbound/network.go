@@ -23,8 +23,11 @@ const (
 	DefaultIdleTimeout = 15 * time.Second
 )
 
-// connectionPools is how many custom CAs have open connections at a time.
-const connectionPools = 32
+// connectionPools is how many custom CAs have open connections at a time, idleConnections how many of them each keeps that nobody uses.
+const (
+	connectionPools = 32
+	idleConnections = 32
+)
 
 // Resolver resolves host names, as *net.Resolver does.
 type Resolver interface {
@@ -116,6 +119,7 @@ func certificates(ca []byte) (*x509.CertPool, error) {
 	return roots, nil
 }
 
+// transport speaks HTTP/1.1 alone. On an idle connection of HTTP/2 a server may send pings without end, each of which is answered.
 func (n *Network) transport(roots *x509.CertPool) *http.Transport {
 	return &http.Transport{
 		Proxy:                  nil,
@@ -124,10 +128,10 @@ func (n *Network) transport(roots *x509.CertPool) *http.Transport {
 		TLSHandshakeTimeout:    n.options.IdleTimeout,
 		ResponseHeaderTimeout:  n.options.IdleTimeout,
 		MaxResponseHeaderBytes: 256 << 10,
+		MaxIdleConns:           idleConnections,
 		MaxIdleConnsPerHost:    4,
 		IdleConnTimeout:        30 * time.Second,
 		DisableCompression:     true,
-		ForceAttemptHTTP2:      true,
 	}
 }
 

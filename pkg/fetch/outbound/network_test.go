@@ -598,3 +598,17 @@ func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
 		t.Errorf("got %q, %v; the proxy saw %d requests", got, err, len(proxy.Requests()))
 	}
 }
+
+// AC23: A server is spoken to by HTTP/1.1, also where it offers HTTP/2: there it could send pings without end, beside all limits of
+// answers, on connections that nobody uses. Red when HTTP/2 is taken.
+func TestServersGetNoHTTP2(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	got, err := get(t.Context(), network(t, outbound.Options{}), outbound.Request{Credentials: fetch.Credentials{CA: authority}}, server.URL)
+	if err != nil || got != "HTTP/1.1" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}

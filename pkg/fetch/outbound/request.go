@@ -123,7 +123,7 @@ func (n *Network) exchange(ctx context.Context, pool *http.Transport, request Re
 	if err != nil {
 		err = watch.cause(err)
 		watch.stop()
-		visit.failed(err)
+		visit.failed(ctx, err)
 		return nil, unavailable(target, err)
 	}
 	if err := visit.answered(response); err != nil {

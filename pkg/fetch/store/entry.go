@@ -9,9 +9,13 @@ import (
 	"github.com/trellis-addons/trellis/pkg/fetch"
 )
 
-type entryKey [sha256.Size]byte
+// entryKey has the owner too: a check waits in its owner's turn, and what an owner asks for early must not make others wait in it.
+type entryKey struct {
+	reference [sha256.Size]byte
+	owner     string
+}
 
-// flight is a RevisionKey: one fetch, which several references of one user can share.
+// flight is a RevisionKey: content that several references of one user can share.
 type flight [sha256.Size]byte
 
 type entry struct {

@@ -10,3 +10,10 @@ func (s *Store) SetLargest(bytes int64) { s.disk.largest = bytes }
 
 // SetCollect says how readers that ended are found.
 func (s *Store) SetCollect(collect func() time.Duration) { s.disk.collect = collect }
+
+// Entries is how many references the store checks.
+func (s *Store) Entries() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.entries)
+}

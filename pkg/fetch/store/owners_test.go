@@ -154,3 +154,54 @@ func TestSlowSourcesOfAnOwnerHoldUpNoOther(t *testing.T) {
 		}
 	})
 }
+
+// Red when a source that several owners have is checked in the turn of the first alone: who has many slow sources, and names one of
+// another owner's before, would make that wait behind all of them.
+func TestASourceOfSeveralOwnersHasTheTurnOfEach(t *testing.T) {
+	source := &greedy{content: 1, stuck: "slow"}
+	bubble(t, store.Options{MaxBytes: 1000 * chunk}, source, func(t *testing.T, opened *store.Store) {
+		for i := range 50 {
+			if _, err := opened.Get(of("slow", i), "x", nil); !errors.Is(err, fetch.ErrPending) {
+				t.Fatal(err)
+			}
+		}
+		shared := of("shared", 0)
+		shared.Owner = "slow"
+		if _, err := opened.Get(shared, "x", nil); !errors.Is(err, fetch.ErrPending) {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		began := time.Now()
+		shared.Owner = "other"
+		if _, err := settle(opened, shared); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("another owner waited %s", took)
+		}
+	})
+}
+
+// Red when the store goes on with references that nobody asks for any more: whoever edits a catalogue's repository in a loop leaves one
+// with each edit.
+func TestWhoAsksForAnotherReferenceLeavesTheFormerOne(t *testing.T) {
+	source := &greedy{content: 1, stuck: "slow"}
+	bubble(t, store.Options{MaxBytes: 1000 * chunk}, source, func(t *testing.T, opened *store.Store) {
+		if _, err := opened.Get(of("slow", 0), "y", func() {}); !errors.Is(err, fetch.ErrPending) {
+			t.Fatal(err)
+		}
+		for i := range 100 {
+			if _, err := opened.Get(of("slow", i), "x", func() {}); !errors.Is(err, fetch.ErrPending) {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if entries := opened.Entries(); entries != 8 { // of them 7 are being checked
+			t.Errorf("the store has %d references after an edit of each", entries)
+		}
+		<-time.After(6 * time.Minute)
+		if entries := opened.Entries(); entries != 2 {
+			t.Errorf("the store has %d references, want those that are asked for", entries)
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,7 +102,7 @@ func (s *Store) Get(reference fetch.Reference, subscriber string, wake func()) (
 		return fetch.Snapshot{}, errClosed
 	}
 	now := time.Now()
-	entry := s.entry(reference, now)
+	entry := s.entry(reference, subscriber, now)
 	entry.ask(now, subscriber, wake, reference.Interval)
 	entry.bringForward(now, entry.interval(now, s.options.Interval))
 	snapshot, err := s.answer(entry, now)
@@ -129,7 +130,7 @@ func (s *Store) Refresh(reference fetch.Reference) {
 		return
 	}
 	now := time.Now()
-	entry := s.entry(reference, now)
+	entry := s.entry(reference, "", now)
 	entry.asked, entry.due, entry.must = now, now, true
 	entry.again = entry.running
 	entry.failures = 0
@@ -163,11 +164,12 @@ func mayServeOld(err error) bool {
 	return !missing && !refused && !unauthorized
 }
 
-func (s *Store) entry(reference fetch.Reference, now time.Time) *entry {
-	key := entryKey(s.options.Kinds.Key(reference))
+func (s *Store) entry(reference fetch.Reference, subscriber string, now time.Time) *entry {
+	key := entryKey{s.options.Kinds.Key(reference), reference.Owner}
 	if found, ok := s.entries[key]; ok {
 		return found
 	}
+	s.leave(subscriber)
 	made := &entry{key: key, reference: reference, host: reference.Location.Host(), due: now, asked: now, waiters: map[string]waiter{}}
 	if s.disk.index.isPrepared(reference.Credentials) {
 		s.recall(made)
@@ -176,6 +178,23 @@ func (s *Store) entry(reference fetch.Reference, now time.Time) *entry {
 	}
 	s.entries[key] = made
 	return made
+}
+
+// leave takes a subscriber off other entries, and removes those that nobody else waits for: who edits an object in a loop would fill the
+// store with them, and each would be checked for an hour.
+func (s *Store) leave(subscriber string) {
+	for key, left := range s.entries {
+		if _, waits := left.waiters[subscriber]; !waits {
+			continue
+		}
+		if delete(left.waiters, subscriber); len(left.waiters) > 0 {
+			continue
+		}
+		if left.asked = (time.Time{}); !left.running { // else it is removed once it is checked
+			delete(s.entries, key)
+			s.queue = slices.DeleteFunc(s.queue, func(queued *entry) bool { return queued == left })
+		}
+	}
 }
 
 func (s *Store) recall(entry *entry) {

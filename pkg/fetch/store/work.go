@@ -162,10 +162,10 @@ func (s *Store) count(add func(*Stats)) {
 	add(&s.stats)
 }
 
-// content makes sure that a revision's content is on disk. Concurrent callers share the result.
+// content makes sure that a revision's content is on disk. Concurrent callers of one owner share the result.
 func (s *Store) content(ctx context.Context, source fetch.Source, reference fetch.Reference, revision fetch.Revision) (string, error) {
 	key := s.options.Kinds.RevisionKey(reference, revision)
-	digest, err, _ := s.flights.Do(string(key[:]), func() (any, error) {
+	digest, err, _ := s.flights.Do(string(key[:])+reference.Owner, func() (any, error) {
 		s.mu.Lock()
 		known, ok := s.digests[key]
 		s.mu.Unlock()
