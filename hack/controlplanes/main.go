@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -77,7 +76,7 @@ func run(ctx context.Context, arguments []string) error {
 	if *own == "" {
 		return nil
 	}
-	return buildOwn(ctx, root, *own)
+	return binaries.ShowOwn(ctx, os.Stdout, root, filepath.Join(root, ".cache", "run"), *own)
 }
 
 // needsOf tells groups and modules apart.
@@ -96,19 +95,4 @@ func needsOf(names []string) (needs []binaries.Need, modules []string, err error
 		}
 	}
 	return needs, modules, nil
-}
-
-// buildOwn builds a program of this checkout, as the Makefile's flags say.
-func buildOwn(ctx context.Context, root, folder string) error {
-	into := filepath.Join(root, ".cache", "run") + string(filepath.Separator)
-	return binaries.Compile(ctx, os.Stdout, binaries.Compilation{
-		Names: []string{strings.TrimPrefix(folder, "./")}, Packages: []string{folder},
-		Command: func(ctx context.Context, arguments ...string) *exec.Cmd {
-			command := exec.CommandContext(ctx, "go", arguments...)
-			binaries.Interruptible(command)
-			command.Dir = root
-			return command
-		},
-		Build: []string{"build", "-v", "-o", into, folder},
-	})
 }

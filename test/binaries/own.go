@@ -24,6 +24,11 @@ const ownKept = 10
 // packages, of which PATTERN/... means those with a file main.go. What was built before of the same content with the
 // same flags and the same Go is taken from the cache.
 func BuildOwn(ctx context.Context, root, into string, rest ...string) error {
+	return ShowOwn(ctx, nil, root, into, rest...)
+}
+
+// ShowOwn is BuildOwn, which shows the progress of what it compiles; where out is nil, it shows nothing.
+func ShowOwn(ctx context.Context, out io.Writer, root, into string, rest ...string) error {
 	cache, err := Cache()
 	if err != nil {
 		return err
@@ -32,6 +37,7 @@ func BuildOwn(ctx context.Context, root, into string, rest ...string) error {
 	if err != nil {
 		return err
 	}
+	o.out = out
 	kept, unlock, err := o.lock(filepath.Join(cache, "own"))
 	if err != nil {
 		return err
@@ -50,6 +56,8 @@ type own struct {
 	flags, packages []string
 	// key is the same for the same content, flags and Go.
 	key string
+	// out takes progress, where it is set.
+	out io.Writer
 }
 
 func newOwn(ctx context.Context, root string, rest []string) (own, error) {
@@ -57,7 +65,7 @@ func newOwn(ctx context.Context, root string, rest []string) (own, error) {
 	if err != nil {
 		return own{}, err
 	}
-	key, err := ownKey(ctx, root, flags)
+	key, err := ownKey(ctx, root, flags, packages)
 	return own{root: root, flags: flags, packages: packages, key: key}, err
 }
 
@@ -105,8 +113,8 @@ func ownPackages(root string, rest []string) (flags, packages []string, err erro
 
 // ownKey is the same for the same flags, Go, and files of the checkout that a program can be made of. Versions and
 // sums of modules are in its files too. All files are read: that takes less time than asking Go which ones a program
-// has.
-func ownKey(ctx context.Context, root string, flags []string) (string, error) {
+// has. Those of tools count where one of the packages is a tool.
+func ownKey(ctx context.Context, root string, flags, packages []string) (string, error) {
 	command := ownCommand(ctx, root, "env", "GOVERSION", "GOFLAGS", "GOOS", "GOARCH", "GOAMD64", "GOEXPERIMENT")
 	environment, err := command.Output()
 	if err != nil {
@@ -114,13 +122,14 @@ func ownKey(ctx context.Context, root string, flags []string) (string, error) {
 	}
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%q\n%s\n", flags, environment)
+	withTools := slices.ContainsFunc(packages, func(program string) bool { return strings.HasPrefix(program, "./hack/") })
 	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case path == root:
 			return nil
-		case !isInPrograms(path, root):
+		case !isInPrograms(path, root) && (!withTools || path != filepath.Join(root, "hack")):
 			if entry.IsDir() {
 				return filepath.SkipDir
 			}
@@ -190,10 +199,8 @@ func (o own) build(ctx context.Context, kept string) error {
 		return err
 	}
 	defer os.RemoveAll(begun)
-	into := begun + string(filepath.Separator)
-	arguments := slices.Concat([]string{"build", "-trimpath", "-buildvcs=false", "-o", into}, o.flags, missing)
-	if output, err := ownCommand(ctx, o.root, arguments...).CombinedOutput(); err != nil {
-		return fmt.Errorf("building programs of %q: %w\n%s", o.root, err, output)
+	if err := o.compile(ctx, begun+string(filepath.Separator), missing); err != nil {
+		return fmt.Errorf("building programs of %q: %w", o.root, err)
 	}
 	for _, program := range missing {
 		if err := os.Rename(filepath.Join(begun, o.name(program)), filepath.Join(kept, o.name(program))); err != nil {
@@ -201,6 +208,27 @@ func (o own) build(ctx context.Context, kept string) error {
 		}
 	}
 	return nil
+}
+
+// compile puts programs into a folder.
+func (o own) compile(ctx context.Context, into string, programs []string) error {
+	flags := append([]string{"-trimpath", "-buildvcs=false"}, o.flags...)
+	build := slices.Concat([]string{"build", "-o", into}, flags, programs)
+	if o.out == nil {
+		output, err := ownCommand(ctx, o.root, build...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%w\n%s", err, output)
+		}
+		return nil
+	}
+	names := make([]string, len(programs))
+	for i, program := range programs {
+		names[i] = strings.TrimPrefix(program, "./")
+	}
+	return Compile(ctx, o.out, Compilation{
+		Names: names, Packages: programs, Flags: flags, Build: slices.Insert(build, 1, "-v"),
+		Command: func(ctx context.Context, arguments ...string) *exec.Cmd { return ownCommand(ctx, o.root, arguments...) },
+	})
 }
 
 // putInto links the programs, or copies them to another file system.

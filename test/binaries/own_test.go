@@ -84,6 +84,27 @@ func TestOwnProgramsAreBuiltOnce(t *testing.T) {
 	}
 }
 
+// TestAToolIsBuiltAgainWhenItChanges holds that a tool of the checkout is built once, with its progress shown, and again when a file of any
+// tool changed. Red when the key of a tool lacks its files.
+func TestAToolIsBuiltAgainWhenItChanges(t *testing.T) {
+	root := checkout(t)
+	for _, test := range []struct {
+		why, word string
+		isBuilt   bool
+	}{{"the first time", "1", true}, {"once more", "1", false}, {"with another content", "2", true}} {
+		put(t, root, "hack/tool/main.go", "package main\n\nfunc main() { print("+test.word+") }\n")
+		var shown strings.Builder
+		into := t.TempDir()
+		if err := ShowOwn(t.Context(), &shown, root, into, "./hack/tool"); err != nil {
+			t.Fatal(err)
+		}
+		output, err := exec.CommandContext(t.Context(), filepath.Join(into, "tool")).CombinedOutput()
+		if string(output) != test.word || err != nil || strings.Contains(shown.String(), "built hack/tool") != test.isBuilt {
+			t.Errorf("%s: it says %q, %v, and shown was %q", test.why, output, err, shown.String())
+		}
+	}
+}
+
 // TestOwnProgramsAreBuiltByOneAtATime holds that all who ask at once get the whole program of one build.
 func TestOwnProgramsAreBuiltByOneAtATime(t *testing.T) {
 	root := checkout(t)
