@@ -43,6 +43,7 @@ func selectNobody(t *testing.T, c client.Client, do func()) {
 	t.Helper()
 	set := given.Set(namespace, "nobody", "hello")
 	set.Spec.ClusterSelector.MatchLabels = map[string]string{"nobody": "has-this"}
+	set.Annotations = map[string]string{kubermaticv1.AnnotationConfirmDeletion: set.Name}
 	expect.Create(t, c, set)
 	expect.HasCondition(t, c, set, expect.Is(kubermaticv1.ConditionReady, "False", kubermaticv1.ReasonNoClusterSelected))
 	do()
