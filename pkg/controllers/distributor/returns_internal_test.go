@@ -52,7 +52,7 @@ func TestSeedsKeepARepositoryForABoundedTime(t *testing.T) {
 	a.put("team", 0, 0, inGit("3", "def"))
 	expect("another one was read", time.Second, 0)
 
-	a.r.pace.debts = map[string]debt{newcomers: {bytes: 1 << 40}}
+	a.r.pace.debts = map[account]debt{newcomers: {bytes: 1 << 40}}
 	a.put("team-web", 1, 1, generatedFrom("team"))
 	expect("one of its add-ons waits", 0, 10*time.Minute-time.Second, "team")
 	a.r.pace.debts = nil
