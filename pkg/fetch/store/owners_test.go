@@ -182,8 +182,8 @@ func TestASourceOfSeveralOwnersHasTheTurnOfEach(t *testing.T) {
 	})
 }
 
-// Red when the store goes on with references that nobody asks for any more: whoever edits a catalogue's repository in a loop leaves one
-// with each edit.
+// Red when the store goes on with references that nobody asks for any more: an author who edits a catalogue's repository in a loop leaves
+// one with each edit.
 func TestWhoAsksForAnotherReferenceLeavesTheFormerOne(t *testing.T) {
 	source := &greedy{content: 1, stuck: "slow"}
 	bubble(t, store.Options{MaxBytes: 1000 * chunk}, source, func(t *testing.T, opened *store.Store) {
