@@ -2,15 +2,12 @@ package fleet
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -60,28 +57,8 @@ func InstallCRDs(ctx context.Context, config *rest.Config, folders ...string) er
 	return InstallDefinitions(ctx, config, all...)
 }
 
-// definitions are those that were read, by their folder.
-var definitions sync.Map
-
-// Definitions are the CustomResourceDefinitions of all *.yaml files in the folder, as they are when it is read first: that takes longer
-// than most of what a test does with them.
+// Definitions are the CustomResourceDefinitions of all *.yaml files in the folder.
 func Definitions(folder string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	known, found := definitions.Load(folder)
-	if !found {
-		read, err := readDefinitions(folder)
-		if err != nil {
-			return nil, err
-		}
-		known, _ = definitions.LoadOrStore(folder, read)
-	}
-	all := slices.Clone(known.([]*apiextensionsv1.CustomResourceDefinition))
-	for i := range all {
-		all[i] = all[i].DeepCopy()
-	}
-	return all, nil
-}
-
-func readDefinitions(folder string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	files, err := fs.Glob(os.DirFS(folder), "*.yaml")
 	if err != nil || len(files) == 0 {
 		return nil, errors.Join(fmt.Errorf("no CustomResourceDefinitions in %q", folder), err)
@@ -120,40 +97,18 @@ func InstallDefinitions(ctx context.Context, config *rest.Config, crds ...*apiex
 	return nil
 }
 
-// installed are the CustomResourceDefinitions of API servers as this process wrote them, by their UID.
-var installed sync.Map
-
-// written is a definition that was written: its generation, by which an edit is seen, and the digest of its content.
-type written struct {
-	generation int64
-	digest     [sha256.Size]byte
-}
-
-// installCRD leaves alone what this process wrote and nobody changed since: many tests share an API server, which takes a tenth of a
-// second to validate a definition once more.
 func installCRD(ctx context.Context, client apiextensions.Interface, crd *apiextensionsv1.CustomResourceDefinition) error {
-	content, err := json.Marshal(crd)
+	crds := client.ApiextensionsV1().CustomResourceDefinitions()
+	_, err := crds.Create(ctx, crd, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	old, err := crds.Get(ctx, crd.Name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	digest, crds := sha256.Sum256(content), client.ApiextensionsV1().CustomResourceDefinitions()
-	made, err := crds.Get(ctx, crd.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		if made, err = crds.Create(ctx, crd, metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) {
-			return installCRD(ctx, client, crd) // somebody else made it meanwhile
-		}
-	case err == nil:
-		if known, _ := installed.Load(made.UID); known == any(written{made.Generation, digest}) {
-			return nil
-		}
-		next := crd.DeepCopy()
-		next.ResourceVersion = made.ResourceVersion
-		made, err = crds.Update(ctx, next, metav1.UpdateOptions{})
-	}
-	if err == nil {
-		installed.Store(made.UID, written{made.Generation, digest})
-	}
+	crd.ResourceVersion = old.ResourceVersion
+	_, err = crds.Update(ctx, crd, metav1.UpdateOptions{})
 	return err
 }
 

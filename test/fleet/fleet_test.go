@@ -155,8 +155,10 @@ func eventually(t *testing.T, what string, holds func(context.Context) (bool, er
 
 func TestInstallCRDs(t *testing.T) {
 	config := ForTest(t, ClusterOptions{Name: "seed"}).Cluster("seed").Config
-	if err := InstallCRDs(t.Context(), config, CRDs(t)...); err != nil {
-		t.Fatal(err)
+	for range 2 { // the second time updates
+		if err := InstallCRDs(t.Context(), config, CRDs(t)...); err != nil {
+			t.Fatal(err)
+		}
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
