@@ -69,14 +69,14 @@ func TestAFloodOfCataloguesIsNotHeldInMemory(t *testing.T) {
 	early.Spec.Addons = early.Spec.Addons[:2]
 	expect.Create(t, w.master, early)
 	w.expectCondition(early, v1.ConditionReady, "True", v1.ReasonDistributed)
-	const flood = 50
+	const flood = 20
 	before := heap()
 	for at := range flood {
 		expect.Create(t, w.master, w.bulk(fmt.Sprintf("bulk-%02d", at)))
 	}
 	last := &v1.AddonCatalogue{ObjectMeta: metav1.ObjectMeta{Namespace: w.platform, Name: fmt.Sprintf("bulk-%02d", flood-1)}}
-	w.expectCondition(last, v1.ConditionReady, "False", v1.ReasonTooLarge, "bulk-49", "KiB of memory", "delete catalogues")
-	if took := heap() - before; took > 2*w.held { // all of them would take about 50 MiB
+	w.expectCondition(last, v1.ConditionReady, "False", v1.ReasonTooLarge, "bulk-19", "KiB of memory", "delete catalogues")
+	if took := heap() - before; took > 2*w.held { // all of them would take about 20 MiB
 		t.Errorf("%d MiB are held of a flood of %d MiB", took>>20, flood*35/100)
 	}
 	late := w.catalogueOf("late", map[string][]string{"web": {"1.0.0"}})
@@ -127,7 +127,7 @@ func TestAFloodOfCataloguesIsNotHeldInMemory(t *testing.T) {
 		expect.Change(t, w.master, late, func(object *v1.AddonCatalogue) { object.Spec.Priority = edits % 1000 })
 		return expect.Condition(object, v1.ConditionReady, "True", v1.ReasonDistributed)
 	})
-	expect.Object(t, w.master, w.merged("bulk-49-0"), func(object *v1.AddonCatalogue) error {
+	expect.Object(t, w.master, w.merged("bulk-19-0"), func(object *v1.AddonCatalogue) error {
 		if versions := len(object.Spec.Addons[0].Versions); versions != 20 {
 			return fmt.Errorf("%d versions", versions)
 		}
