@@ -122,7 +122,7 @@ var attacks = []Part{
 		Why:       "what one tenant's API server costs the others, by every mode of attack; ARGS='-each 1m', '-modes name,name' for some",
 	},
 	{
-		Name: "siege-acts", Minutes: 4, Packages: []string{"test/soak"}, Bench: "HostileTenant", Verbose: true, Apart: measures,
+		Name: "siege-acts", Minutes: 5, Packages: []string{"test/soak"}, Bench: "HostileTenant", Verbose: true, Apart: measures,
 		Arguments: []string{"-each", "3s", "-turns", "1", "-modes", "acts"},
 		Why:       "what an author and a tenant cost the others by every act; ARGS='-each 1m -turns 3', '-modes name,name' for some",
 	},
