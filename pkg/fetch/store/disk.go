@@ -25,7 +25,6 @@ const (
 type disk struct {
 	folder         string
 	limit, largest int64
-	most           int64 // contents that fit
 	keeps          func(name string) bool
 
 	mu       sync.Mutex
@@ -50,7 +49,7 @@ type content struct {
 // openDisk reads the index, empties the work folder, and removes content that is not in the index.
 func openDisk(options Options) (*disk, error) {
 	d := &disk{
-		folder: options.Folder, limit: options.MaxBytes, largest: largest, most: mostContents, keeps: options.Keeps,
+		folder: options.Folder, limit: options.MaxBytes, largest: largest, keeps: options.Keeps,
 		contents: map[string]*content{}, freed: make(chan struct{}), collect: collect,
 	}
 	for _, folder := range []string{contentFolder, workFolder} {
@@ -150,7 +149,7 @@ func (d *disk) bring(ctx context.Context, owner string, source fetching) (digest
 	if err != nil {
 		return "", 0, err
 	}
-	sealed := &content{size: max(size+(entries+1)*fetch.EntryCost, d.limit/d.most), owner: owner}
+	sealed := &content{size: size + (entries+1)*fetch.EntryCost, owner: owner}
 	if err := d.reserve(ctx, hold, max(0, sealed.size-hold.used)); err != nil { // of what came past the space
 		return "", 0, err
 	}

@@ -205,19 +205,3 @@ func TestWhoAsksForAnotherReferenceLeavesTheFormerOne(t *testing.T) {
 		}
 	})
 }
-
-// Red when small contents fill the store without a bound on their number: each is in the index, which is written with every other one, and
-// is looked at where space is needed, while all who ask for content wait.
-func TestSmallContentsAreBoundedInNumber(t *testing.T) {
-	bubble(t, store.Options{MaxBytes: 1000 * chunk}, &greedy{content: 1}, func(t *testing.T, opened *store.Store) {
-		opened.SetMost(10)
-		for i := range 30 {
-			if _, err := settle(opened, of("small", i)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if contents := opened.Contents(); contents > 10 {
-			t.Errorf("there are %d contents", contents)
-		}
-	})
-}

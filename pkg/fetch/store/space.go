@@ -16,8 +16,6 @@ import (
 const (
 	// largest is the most that one fetch takes of the disk: a pack or the layers of an image, what they unpack to, and its entries.
 	largest = 800 << 20
-	// mostContents fit into the store, however small they are: each is written to the index, and looked at where space is needed.
-	mostContents = 8192
 	// patience bounds a wait for space. It is shorter than the time after which a server counts as silent: nothing is read meanwhile.
 	patience = 10 * time.Second
 	// lookAgain is the time between two looks whether content is still being read. Looking takes at most one part of so many of the time.
