@@ -32,14 +32,14 @@ const (
 	lostItems    = 5
 )
 
-// lost warns of clusters that lose installations of a set by an edit. Where something can't be read there is no warning; the status reports it.
+// lost warns of clusters that lose installations of a set by an edit. Where something can't be read there is no warning; the status
+// reports it.
 func (s *SeedClusters) lost(ctx context.Context, found change[v1.AddonSet]) []string {
 	if s == nil || found.before == nil || found.after.Spec.Removal == v1.RemovalRelease {
 		return nil
 	}
-	copied := &v1.AddonSet{}
-	err := s.Reader.Get(ctx, client.ObjectKey{Namespace: s.CatalogueNamespace, Name: found.after.Name}, copied)
-	if err != nil || copied.Labels[v1.LabelRole] != v1.RoleCopy {
+	copied := s.copied(ctx, found.after.Name)
+	if copied == nil {
 		return nil
 	}
 	before, problem := metav1.LabelSelectorAsSelector(found.before.Spec.ClusterSelector)
@@ -68,6 +68,16 @@ func (s *SeedClusters) lost(ctx context.Context, found change[v1.AddonSet]) []st
 		}
 	}
 	return append(selectorWarnings(leaving, selected), takenOut(found, had)...)
+}
+
+// copied is the seed's copy of a set, or nil.
+func (s *SeedClusters) copied(ctx context.Context, name string) *v1.AddonSet {
+	found := &v1.AddonSet{}
+	err := s.Reader.Get(ctx, client.ObjectKey{Namespace: s.CatalogueNamespace, Name: name}, found)
+	if err != nil || found.Labels[v1.LabelRole] != v1.RoleCopy {
+		return nil
+	}
+	return found
 }
 
 // maxNameWarned bounds the name of a cluster in a warning, in bytes.

@@ -69,8 +69,9 @@ func beginMoving(ctx context.Context, by *Attackers) {
 	made := by.catalogue(movingAct, movingAct)
 	made.Spec.Addons = nil
 	made.Spec.Git = &kubermaticv1.CatalogueGit{
-		Remote: kubermaticv1.GitRemote(by.Sources.GitURL + "/" + movingAct + ".git"), CASecretRef: &kubermaticv1.LocalReference{Name: by.CASecret},
-		Interval: &metav1.Duration{Duration: 10 * time.Second},
+		Remote:      kubermaticv1.GitRemote(by.Sources.GitURL + "/" + movingAct + ".git"),
+		CASecretRef: &kubermaticv1.LocalReference{Name: by.CASecret},
+		Interval:    &metav1.Duration{Duration: 10 * time.Second},
 	}
 	by.write(ctx, by.Author, made)
 }
