@@ -74,7 +74,7 @@ func (v *visit) groups() []string {
 	return rights.CertificateGroups(v.holder.Cluster.Namespace, v.holder.Cluster.Name, v.holder.Addon)
 }
 
-// ask has the request stand there. One that vanished is made again.
+// ask makes sure that the request exists. A missing one is made again.
 func (v *visit) ask(ctx context.Context, wanted *request) (*request, error) {
 	live := &request{}
 	err := v.keeper.direct.Get(ctx, client.ObjectKeyFromObject(wanted), live)

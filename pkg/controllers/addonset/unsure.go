@@ -174,7 +174,7 @@ func (r *Reconciler) noteRead(name string, unsure *claims) {
 	r.replaceClaims(name, unsure)
 }
 
-// replaceClaims of a copy. Who waited for it is judged again; where it can't be gone by, everybody is.
+// replaceClaims of a copy. Clusters that waited for it are judged again, and all of them where the copy is not to be followed.
 // The mutex is held.
 func (r *Reconciler) replaceClaims(name string, unsure *claims) {
 	before := r.unsure[name]

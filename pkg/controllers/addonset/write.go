@@ -110,7 +110,7 @@ func removalsFirst(s step) int {
 	return 1
 }
 
-// write carries the tasks out. A failure does not stop the others. Who can't be written is judged again
+// write carries the tasks out. A failure does not stop the others. An item that can't be written is judged again
 // at once: it may have lost its place by that, and others wait for it.
 func (r *Reconciler) write(ctx context.Context, f *clusterFacts) loop.Outcome {
 	if f.problem != nil {
